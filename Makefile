@@ -1,0 +1,205 @@
+# Builds norch/libnorch.so and sets up everything that the targets below need (a .venv included).
+#
+#   make CC=clang                 another compiler
+#   make WERROR=                  warnings stay warnings, for compilers newer than we have met
+#   make PYTHON=/opt/py/bin/python3
+#   make test ARGS="-k matmul"    arguments for what the target runs
+#   make V=1                      whole command lines
+#   make CC=aarch64-linux-gnu-gcc BUILD=build/aarch64 LIB=build/aarch64/libnorch.so
+
+BUILD ?= build
+LIB   ?= norch/libnorch.so
+VENV  ?= .venv
+ARGS  ?=
+WERROR ?= -Werror
+NVCC  ?= nvcc
+PYTHON ?=
+SANITIZE ?=
+ifeq ($(origin CC),default)
+CC := $(or $(firstword $(foreach c,cc gcc clang,$(if $(shell command -v $(c)),$(c)))),cc)
+endif
+Q := $(if $(V),,@)
+comma := ,
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev FORCE
+
+# ---- what is here -------------------------------------------------------------------------------
+
+ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
+MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
+ifeq ($(MACHINE),)
+$(error norch needs a C compiler, and "$(CC)" is not one: install gcc or clang (Debian, Ubuntu: apt install build-essential))
+endif
+COMPILER := $(shell $(CC) --version | head -n 1)
+NVCC_FOUND := $(shell command -v $(NVCC) || command -v /usr/local/cuda/bin/nvcc)
+NVCC_SAYS := $(if $(NVCC_FOUND),$(NVCC_FOUND) $(shell $(NVCC_FOUND) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')$(comma) no CUDA backend in this version: CPU only,none: CPU only)
+endif
+
+# ISA builds: the families in csrc/cpu/*_isa.c are compiled once for each, and one is chosen at load.
+FLAGS_baseline := -DNR_ISA_NAME=baseline -DNR_ISA_BASELINE
+FLAGS_avx2     := -mavx2 -mfma -DNR_ISA_NAME=avx2
+FLAGS_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mprefer-vector-width=512 -DNR_ISA_NAME=avx512
+ISAS := baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)
+
+ifeq ($(MAKELEVEL)$(if $(MACHINE),,quiet),0)
+$(info compiler    $(COMPILER), $(MACHINE))
+$(info ISA builds  $(ISAS))
+$(info nvcc        $(NVCC_SAYS))
+endif
+
+# ---- the library --------------------------------------------------------------------------------
+
+OPTIMIZE := $(if $(SANITIZE),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all,-O3)
+CLANG := $(findstring clang,$(COMPILER))
+# clang links its sanitizers into the program, unless told that they are libraries.
+SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
+FLAGS := -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes -fPIC \
+    -fvisibility=hidden -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off -pthread $(CPPFLAGS) $(CFLAGS)
+LINK := -shared -pthread -Wl,-z,defs $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
+
+ISA_SOURCES := $(sort $(wildcard csrc/cpu/*_isa.c))
+SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/ops/*.c csrc/cpu/*.c)))
+OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
+    $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
+
+# The ABI number: a plugin built from other texts than these is refused.
+ABI_FILES := csrc/norch.h csrc/ops.def csrc/core/backend.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h
+ABI = 0x$(shell cat $(ABI_FILES) | sha256sum | cut -c 1-16)ull
+
+all: $(LIB)  ## the library norch/libnorch.so (the default)
+
+$(LIB): $(OBJECTS) $(BUILD)/objects
+	$(if $(V),,@echo "  LINK  $@")
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LINK) -o $@.new $(OBJECTS) -lm
+	@mv $@.new $@
+
+define compile
+$(if $(V),,@echo "  CC    $<$(if $1,  $1)")
+@mkdir -p $(@D)
+$(Q)$(CC) $(FLAGS) $(FLAGS_$1) $(EXTRA) -MMD -MP -c -o $@ $<
+endef
+
+$(BUILD)/%.o: csrc/%.c $(BUILD)/flags
+	$(call compile,)
+
+define isa_rule
+$(BUILD)/%_isa.$1.o: csrc/%_isa.c $(BUILD)/flags
+	$$(call compile,$1)
+endef
+$(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
+
+# A product is where fused multiply-adds pay.
+$(BUILD)/cpu/matmul_isa.%.o: EXTRA = -ffp-contract=fast
+# The assembler includes norch.h here, which -MMD does not see.
+$(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI) -DNORCH_HEADER_PATH='"csrc/norch.h"'
+$(BUILD)/core/library.o: $(ABI_FILES)
+
+# Both change when what they hold does: other flags rebuild everything, another list of files links anew.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))' > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else \
+	    echo '#include <math.h>\n#include <pthread.h>\nint main(void) { return 0; }' | sed 's/\\n/\n/g' > $(BUILD)/try.c; \
+	    $(CC) -pthread -o $(BUILD)/try $(BUILD)/try.c -lm || { \
+	        echo 'norch needs the headers of the C library, and "$(CC)" finds none: install them (Debian, Ubuntu: apt install build-essential)' >&2; \
+	        rm -f $@.new; exit 1; }; \
+	    mv $@.new $@; fi
+$(BUILD)/objects: FORCE
+	@mkdir -p $(@D)
+	@echo '$(LINK) $(OBJECTS)' > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+-include $(OBJECTS:.o=.d)
+
+# ---- Python -------------------------------------------------------------------------------------
+
+# The package stands in the checkout; this holds whatever became of .venv/'s links to it.
+RUN = PYTHONPATH="$(CURDIR)" $(VENV)/bin/python
+
+$(VENV)/bin/python:
+	@for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python3.10); do \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	    echo "norch needs Python 3.10 or newer, and $(or $(PYTHON),python3) is" \
+	        "$$($(or $(PYTHON),python3) --version 2>&1 | tail -n 1): install one (Debian, Ubuntu: apt install python3" \
+	        "python3-venv), or name it: make PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	if ! $$found -c 'import ensurepip, venv' 2>/dev/null; then \
+	    echo "norch needs Python's venv module, and $$found has none: install the package python3-venv" \
+	        "(Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; fi; \
+	echo "  VENV  $(VENV) ($$($$found --version))"; \
+	rm -rf $(VENV) && $$found -m venv $(VENV)
+
+# One stamp for each of pyproject.toml's extras.
+$(VENV)/ready-%: pyproject.toml setup.py $(VENV)/bin/python | $(LIB)
+	@echo "  PIP   what \"$*\" needs, into $(VENV)"
+	$(Q)CC="$(CC)" $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]" || { \
+	    echo "norch could not install its extra \"$*\" from the package index: the reason is above" >&2; exit 1; }
+	@touch $@
+.PRECIOUS: $(VENV)/ready-%
+
+venv-examples venv-test venv-dev: venv-%: $(VENV)/ready-%
+
+demo: $(VENV)/ready-examples  ## trains a model on real handwritten digits and draws what it learned
+	$(Q)$(RUN) examples/digits.py $(ARGS)
+
+test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
+	$(Q)$(RUN) -m pytest $(ARGS)
+
+# The suite's kernel tests on each ISA build that this machine can run.
+test-isa: $(VENV)/ready-test  ## the kernel tests, once for each ISA build that this machine runs
+	@runs=" $$($(RUN) -c 'import ctypes; say = ctypes.CDLL("$(LIB)").norch_isa_builds; say.restype = ctypes.c_char_p; print(say().decode())') "; \
+	for isa in $(ISAS); do case "$$runs" in \
+	    *" $$isa "*) echo "NORCH_ISA=$$isa"; NORCH_ISA=$$isa $(RUN) -m pytest -q -m "kernel and not slow" $(ARGS) || exit 1 ;; \
+	    *) echo "NORCH_ISA=$$isa: built, but not run, for this machine has no $$isa" ;; esac; done
+
+C_FILES = $(shell find csrc tests benchmarks -name '*.[ch]')
+
+check: $(VENV)/ready-dev  ## ruff, clang-format and mypy, and a count of lines
+	$(VENV)/bin/python -m ruff check .
+	$(VENV)/bin/python -m ruff format --check .
+	$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
+	$(VENV)/bin/python -m mypy
+	$(count)
+
+format: $(VENV)/ready-dev  ## formats Python and C
+	$(VENV)/bin/python -m ruff check --fix --select I .
+	$(VENV)/bin/python -m ruff format .
+	$(VENV)/bin/clang-format -i $(C_FILES)
+
+# The heart is what a reader reads in an afternoon; it should stay near 5,000 lines.
+HEART = csrc/norch.h csrc/ops.def csrc/core csrc/ops norch/_lib.py norch/autograd norch/ops norch/tensor.py
+REST = csrc/backends.c csrc/cpu norch/nn norch/optim norch/utils \
+    $(filter-out $(HEART),$(sort $(wildcard norch/*.py))) tests benchmarks examples
+define count
+@lines() { find "$$@" -name '*.[ch]' -o -name '*.def' -o -name '*.py' | xargs cat | wc -l; }; \
+for part in $(HEART); do printf '%7d  %s\n' $$(lines $$part) $$part; done; \
+printf '%7d  the heart\n' $$(lines $(HEART)); \
+for part in $(REST); do printf '%7d  %s\n' $$(lines $$part) $$part; done; \
+printf '%7d  all\n' $$(lines $(HEART) $(REST))
+endef
+
+# ASan stops where an allocation is refused unless told not to, and Python itself never frees all it has.
+SANITIZED := build/sanitize/libnorch.so
+RUNTIMES = $(shell $(CC) -print-file-name=$(if $(CLANG),libclang_rt.asan-$(firstword $(subst -, ,$(MACHINE))).so,libasan.so)) \
+    $(if $(CLANG),,$(shell $(CC) -print-file-name=libubsan.so))
+
+sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory BUILD=build/sanitize LIB=$(SANITIZED) SANITIZE=address,undefined,float-cast-overflow $(SANITIZED)
+	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
+	    $(RUN) -m pytest -m "not slow" --ignore=tests/test_build.py -p no:cacheprovider $(ARGS)
+
+bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where it is installed
+	$(Q)$(RUN) -m benchmarks $(ARGS)
+
+clean:  ## removes what make made, the .venv included
+	rm -rf build dist norch/libnorch.so $(VENV) .pytest_cache .hypothesis .ruff_cache .mypy_cache
+	@find norch tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'

@@ -1,0 +1,102 @@
+/* backend: what a device must give. The library knows a backend by this table alone; a plugin built
+ * against another table is refused by its ABI number.
+ *
+ * Runners get a finished, checked call and may fail only for want of memory or of a kernel. */
+#ifndef NR_BACKEND_H
+#define NR_BACKEND_H
+
+#include <stddef.h>
+#include "optable.h"
+#include "plan.h"
+
+typedef enum nr_family { NR_POINTWISE, NR_REDUCTION, NR_MATMUL, NR_COPY, NR_INDEXING, NR_RANDOM, NR_OPTIM, NR_FAMILY_COUNT } nr_family;
+
+/* One entry of kernels[op][dtype]; what it points at is the backend's own affair. */
+typedef void (*nr_kernel)(void);
+
+typedef struct nr_call {
+    nr_family family;
+    int32_t op;         /* opcode for pointwise and reduction; else a family's own number */
+    int32_t dtype;      /* what the kernel computes on */
+    int32_t from_dtype; /* copy: what it reads */
+    double work;        /* nanoseconds one core may take, roughly */
+    const void *plan;   /* the family's struct, below */
+    nr_kernel kernel;   /* found by the gate */
+} nr_call;
+
+/* ---- the structs that families pass, besides nr_plan for pointwise and copy ------------------- */
+
+/* kept: operands 0 the output and 1 the input over the axes that stay; the other nest runs over the
+ * reduced axes, in C order (size[0] innermost), strides of the input in bytes. */
+typedef struct nr_reduce_plan {
+    nr_plan kept;
+    int32_t ndim;
+    int64_t size[NORCH_MAX_DIMS];
+    int64_t stride[NORCH_MAX_DIMS];
+    int64_t count; /* elements reduced into each output */
+    double param;
+} nr_reduce_plan;
+
+/* c[m][n] = sum over k of a[m][k] b[k][n], plus bias[n] if there is one, for each step of the batch
+ * nest. Strides count elements; c has column stride 1. Batch strides: operand 0 c, 1 a, 2 b. */
+typedef struct nr_matmul_plan {
+    int64_t m, n, k;
+    int64_t a_row, a_col, b_row, b_col, c_row;
+    const void *a, *b, *bias;
+    void *c;
+    int32_t batch_ndim;
+    int64_t batch[NORCH_MAX_DIMS];
+    int64_t batch_stride[3][NORCH_MAX_DIMS];
+} nr_matmul_plan;
+
+/* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the
+ * tensor that is indexed, stride 0 along the indexed axis), data and strides in nest; element at
+ * data[2] + index * axis_stride (bytes). Indices are checked and not negative. */
+typedef enum nr_index_kind { NR_GATHER, NR_SCATTER_ADD } nr_index_kind;
+typedef struct nr_index_plan {
+    nr_plan nest;
+    int64_t axis_stride;
+    int64_t axis_size;
+} nr_index_plan;
+
+/* n elements, C-ordered, from position `counter` of the stream of `seed`. */
+typedef enum nr_random_kind { NR_UNIFORM, NR_NORMAL, NR_INTEGERS, NR_BERNOULLI, NR_PERMUTATION } nr_random_kind;
+typedef struct nr_random_plan {
+    void *out;
+    const void *probability; /* bernoulli: contiguous, of the output's dtype */
+    int64_t n;
+    uint64_t seed, counter;
+    int64_t low, span;
+} nr_random_plan;
+
+/* One tensor of an optimizer step: n elements each, contiguous; buffers as the kind needs them. */
+typedef enum nr_optim_kind { NR_SGD, NR_ADAM } nr_optim_kind;
+typedef struct nr_optim_plan {
+    void *param, *first, *second;
+    const void *grad;
+    int64_t n;
+    const double *hyper;
+    int32_t fresh; /* sgd: the momentum is not yet set */
+} nr_optim_plan;
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+typedef struct nr_backend {
+    uint64_t abi;
+    const char *name;
+    int32_t device_type;
+    /* Memory of at least n bytes, 64-byte aligned; NULL when there is none. */
+    void *(*alloc)(size_t n);
+    void (*free)(void *memory, size_t n);
+    int32_t (*to_host)(void *host, const void *device, size_t n);
+    int32_t (*from_host)(void *device, const void *host, size_t n);
+    int32_t (*synchronize)(void);
+    nr_kernel (*kernels)[NR_DTYPE_COUNT]; /* [NR_OP_COUNT][NR_DTYPE_COUNT], NULL: no such kernel */
+    int32_t (*run[NR_FAMILY_COUNT])(const nr_call *call);
+} nr_backend;
+
+/* The backend of a device type, or NULL with an error that says why there is none. */
+const nr_backend *nr_backend_find(int32_t device_type);
+uint64_t nr_abi(void);
+
+#endif

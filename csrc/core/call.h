@@ -1,0 +1,16 @@
+/* call: the gate, the only door to a kernel and to device memory.
+ *
+ * It finds the kernel, lets go of the GIL around long work, and runs. Whoever wants to see every call
+ * (to record a graph, to count, to trace) stands here and nowhere else. */
+#ifndef NR_CALL_H
+#define NR_CALL_H
+
+#include "tensor.h"
+
+/* Runs the call on the device of `where`. */
+int32_t nr_gate(nr_call *call, const norch_tensor *where);
+/* Device memory. */
+void *nr_gate_alloc(const nr_backend *backend, size_t bytes);
+void nr_gate_free(const nr_backend *backend, void *memory, size_t bytes);
+
+#endif

@@ -1,0 +1,29 @@
+/* error: see error.h. The message lives in the thread that failed. */
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char message[512];
+static _Thread_local int32_t last_kind;
+
+int32_t nr_fail(int32_t kind, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    last_kind = kind;
+    return kind;
+}
+
+const char *norch_last_error(void) { return message; }
+
+int32_t norch_last_error_kind(void) { return last_kind; }
+
+const char *nr_shape_text(char text[NR_SHAPE_TEXT], int32_t ndim, const int64_t *shape) {
+    int at = snprintf(text, NR_SHAPE_TEXT, "(");
+    for (int32_t i = 0; i < ndim && at < NR_SHAPE_TEXT - 24; i++)
+        at += snprintf(text + at, (size_t)(NR_SHAPE_TEXT - at), i ? ", %lld" : "%lld", (long long)shape[i]);
+    snprintf(text + at, (size_t)(NR_SHAPE_TEXT - at), ndim == 1 ? ",)" : ")");
+    return text;
+}

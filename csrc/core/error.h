@@ -1,0 +1,21 @@
+/* error: a status for the caller, a message for the thread. Nothing here allocates or prints. */
+#ifndef NR_ERROR_H
+#define NR_ERROR_H
+
+#include "../norch.h"
+
+/* Notes the kind and the message of a failure in this thread; gives the kind back. */
+int32_t nr_fail(int32_t kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Leaves the function with the status of a call that failed. */
+#define NR_TRY(call)                              \
+    do {                                          \
+        int32_t nr_status = (call);               \
+        if (nr_status != NORCH_OK) return nr_status; \
+    } while (0)
+
+/* "(2, 3)" in a caller's buffer, for messages. */
+#define NR_SHAPE_TEXT 160
+const char *nr_shape_text(char text[NR_SHAPE_TEXT], int32_t ndim, const int64_t *shape);
+
+#endif

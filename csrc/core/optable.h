@@ -1,0 +1,38 @@
+/* optable: ops.def as data. An opcode is a row's index; its family says which runner takes it. */
+#ifndef NR_OPTABLE_H
+#define NR_OPTABLE_H
+
+#include "dtype.h"
+
+typedef enum nr_op {
+#define UNARY(name, domain, result, formula) NR_OP_##name,
+#define BINARY(name, domain, result, formula) NR_OP_##name,
+#define CHOICE(name, domain, result, formula) NR_OP_##name,
+#define TERNARY(name, domain, result, formula) NR_OP_##name,
+#define REDUCE(name, domain, result, state, identity, step, merge, finish) NR_OP_##name,
+#include "../ops.def"
+    NR_OP_COUNT
+} nr_op;
+
+typedef enum nr_form { NR_UNARY, NR_BINARY, NR_CHOICE, NR_TERNARY, NR_REDUCE } nr_form;
+typedef enum nr_result { NR_SAME, NR_FLOAT, NR_TRUTH, NR_SUM, NR_INDEX } nr_result;
+
+#define NR_DOMAIN_F 1
+#define NR_DOMAIN_IF 3
+#define NR_DOMAIN_BI 6
+#define NR_DOMAIN_BIF 7
+
+typedef struct nr_op_row {
+    const char *name;
+    uint8_t form;   /* nr_form */
+    uint8_t domain; /* bits: 1 floats, 2 integers, 4 bool */
+    uint8_t result; /* nr_result */
+} nr_op_row;
+
+extern const nr_op_row nr_ops[NR_OP_COUNT];
+
+bool nr_in_domain(int32_t op, int32_t dtype);
+/* The row of an opcode if it has the wanted form, else NULL with an error noted. */
+const nr_op_row *nr_op_find(int64_t op, nr_form form);
+
+#endif

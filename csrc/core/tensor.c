@@ -1,0 +1,247 @@
+/* tensor: see tensor.h. */
+#include "tensor.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "call.h"
+
+static norch_tensor *make_header(norch_storage *storage, int32_t ndim, const int64_t *shape, int32_t dtype) {
+    norch_tensor *x = nr_malloc(sizeof *x);
+    if (!x) {
+        nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes", sizeof *x);
+        return NULL;
+    }
+    x->data = NULL;
+    x->storage = storage;
+    x->offset = 0;
+    x->dtype = dtype;
+    x->ndim = ndim;
+    x->device_type = storage ? storage->backend->device_type : NORCH_CPU;
+    x->device_index = 0;
+    x->weak = 0;
+    x->references = 1;
+    for (int32_t i = 0; i < ndim; i++) x->shape[i] = shape[i];
+    return x;
+}
+
+norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const norch_tensor *where) {
+    int64_t count;
+    if (!nr_count(ndim, shape, &count)) {
+        char text[NR_SHAPE_TEXT];
+        nr_fail(NORCH_ERROR_SHAPE, "a tensor of shape %s has more elements than 63 bits count", nr_shape_text(text, ndim, shape));
+        return NULL;
+    }
+    const nr_backend *backend = where && where->storage ? where->storage->backend : nr_backend_find(NORCH_CPU);
+    norch_storage *storage = nr_storage_make(backend, (size_t)(count * nr_size_of(dtype)));
+    if (!storage) return NULL;
+    norch_tensor *x = make_header(storage, ndim, shape, dtype);
+    if (!x) {
+        nr_storage_release(storage);
+        return NULL;
+    }
+    if (where) x->device_index = where->device_index;
+    x->data = storage->data;
+    x->numel = count;
+    x->contiguous = 1;
+    nr_fill_strides(ndim, shape, x->strides);
+    return x;
+}
+
+norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides, int64_t shift) {
+    norch_tensor *view = make_header(x->storage, ndim, shape, x->dtype);
+    if (!view) return NULL;
+    if (x->storage) atomic_fetch_add_explicit(&x->storage->references, 1, memory_order_relaxed);
+    view->numel = 1;
+    for (int32_t i = 0; i < ndim; i++) {
+        view->strides[i] = strides[i];
+        view->numel *= shape[i];
+    }
+    if (view->numel == 0) shift = 0; /* no element: keep the address inside the storage */
+    view->offset = x->offset + shift;
+    view->data = x->data ? (char *)x->data + shift * nr_size_of(x->dtype) : NULL;
+    view->contiguous = nr_is_contiguous(ndim, shape, strides);
+    view->device_type = x->device_type;
+    view->device_index = x->device_index;
+    return view;
+}
+
+norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type, int64_t device_index) {
+    if (nr_check_shape("empty", ndim, shape) || nr_check_dtype("empty", dtype)) return NULL;
+    const nr_backend *backend = nr_backend_find((int32_t)device_type);
+    if (!backend) return NULL;
+    if (device_index != 0) {
+        nr_fail(NORCH_ERROR_DEVICE, "%s:%lld does not exist", backend->name, (long long)device_index);
+        return NULL;
+    }
+    return nr_make((int32_t)ndim, shape, (int32_t)dtype, NULL);
+}
+
+norch_tensor *norch_scalar_float(double value) {
+    norch_tensor *x = nr_make(0, NULL, NORCH_FLOAT64, NULL);
+    if (!x) return NULL;
+    *(double *)x->data = value;
+    x->weak = 1;
+    return x;
+}
+
+norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
+    bool truth = dtype == NORCH_BOOL;
+    norch_tensor *x = nr_make(0, NULL, truth ? NORCH_BOOL : NORCH_INT64, NULL);
+    if (!x) return NULL;
+    if (truth)
+        *(uint8_t *)x->data = value != 0;
+    else
+        *(int64_t *)x->data = value;
+    x->weak = 1;
+    return x;
+}
+
+norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype,
+                                void *release, void *context) {
+    if (nr_check_shape("from_memory", ndim, shape) || nr_check_dtype("from_memory", dtype)) return NULL;
+    if (!release) {
+        nr_fail(NORCH_ERROR_VALUE, "from_memory: give a function that is told when the memory is no longer seen");
+        return NULL;
+    }
+    int64_t last = 0, count = 1;
+    for (int64_t i = 0; i < ndim; i++) {
+        count *= shape[i];
+        if (strides[i] < 0) {
+            nr_fail(NORCH_ERROR_VALUE, "from_memory: negative strides are not supported; copy the array first");
+            return NULL;
+        }
+        last += (shape[i] - 1) * strides[i];
+    }
+    if ((uintptr_t)data % (uintptr_t)nr_size_of((int32_t)dtype)) {
+        nr_fail(NORCH_ERROR_VALUE, "from_memory: the memory is not aligned to %s; copy the array first", nr_dtypes[dtype].name);
+        return NULL;
+    }
+    size_t bytes = count ? (size_t)(last + 1) * (size_t)nr_size_of((int32_t)dtype) : 0;
+    norch_storage *storage = nr_storage_wrap(data, bytes, nr_backend_find(NORCH_CPU), NULL, context);
+    if (!storage) return NULL;
+    norch_tensor *x = make_header(storage, (int32_t)ndim, shape, (int32_t)dtype);
+    if (!x) {
+        storage->release = nr_free; /* frees nothing: the memory stays the caller's, who hears of the failure */
+        storage->context = NULL;
+        nr_storage_release(storage);
+        return NULL;
+    }
+    *(void **)&storage->release = release;
+    x->data = data;
+    x->numel = count;
+    for (int64_t i = 0; i < ndim; i++) x->strides[i] = strides[i];
+    x->contiguous = nr_is_contiguous((int32_t)ndim, shape, strides);
+    return x;
+}
+
+norch_tensor *norch_retain(norch_tensor *x) {
+    __atomic_fetch_add(&x->references, 1, __ATOMIC_RELAXED);
+    return x;
+}
+
+void norch_release(norch_tensor *x) {
+    if (!x || __atomic_fetch_sub(&x->references, 1, __ATOMIC_ACQ_REL) != 1) return;
+    if (x->storage) nr_storage_release(x->storage);
+    nr_free(x);
+}
+
+norch_tensor *norch_like(const norch_tensor *x) {
+    norch_tensor *like = make_header(NULL, x->ndim, x->shape, x->dtype);
+    if (!like) return NULL;
+    like->numel = x->numel;
+    like->device_type = x->device_type;
+    like->device_index = x->device_index;
+    nr_fill_strides(x->ndim, x->shape, like->strides);
+    like->contiguous = 1;
+    return like;
+}
+
+int32_t norch_is_same(const norch_tensor *a, const norch_tensor *b) {
+    if (a->storage != b->storage || a->data != b->data || a->dtype != b->dtype) return 0;
+    if (!nr_same_shape(a->ndim, a->shape, b->ndim, b->shape)) return 0;
+    for (int32_t i = 0; i < a->ndim; i++)
+        if (a->shape[i] > 1 && a->strides[i] != b->strides[i]) return 0;
+    return 1;
+}
+
+int32_t norch_shares_storage(const norch_tensor *a, const norch_tensor *b) { return a->storage == b->storage; }
+
+/* First and last byte that x sees. */
+static void extent(const norch_tensor *x, const char **low, const char **high) {
+    *low = *high = x->data;
+    for (int32_t i = 0; i < x->ndim; i++) {
+        int64_t reach = (x->shape[i] - 1) * x->strides[i] * nr_size_of(x->dtype);
+        if (reach > 0)
+            *high += reach;
+        else
+            *low += reach;
+    }
+    *high += nr_size_of(x->dtype);
+}
+
+int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
+    if (a->numel == 0 || b->numel == 0 || a->device_type != b->device_type) return 0;
+    const char *low_a, *high_a, *low_b, *high_b;
+    extent(a, &low_a, &high_a);
+    extent(b, &low_b, &high_b);
+    return low_a < high_b && low_b < high_a;
+}
+
+int32_t nr_check_tensor(const char *op, const norch_tensor *x) {
+    if (!x) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensor given", op);
+    if (!x->storage) return nr_fail(NORCH_ERROR_VALUE, "%s: this tensor has a shape only, and no elements", op);
+    return NORCH_OK;
+}
+
+int32_t nr_check_dtype(const char *op, int64_t dtype) {
+    if (!nr_is_dtype(dtype)) return nr_fail(NORCH_ERROR_DTYPE, "%s: there is no dtype number %lld", op, (long long)dtype);
+    return NORCH_OK;
+}
+
+int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs) {
+    const norch_tensor *first = NULL;
+    for (int i = 0; i < n; i++) {
+        if (xs[i]->ndim == 0 && xs[i]->device_type == NORCH_CPU) continue;
+        if (first && (first->device_type != xs[i]->device_type || first->device_index != xs[i]->device_index)) {
+            const char *names[] = {"cpu", "cuda"};
+            return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s:%d and %s:%d; move one with .to()", op,
+                           names[first->device_type], first->device_index, names[xs[i]->device_type], xs[i]->device_index);
+        }
+        first = xs[i];
+    }
+    return NORCH_OK;
+}
+
+int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result) {
+    if (nr_axis(axis, ndim, result)) return NORCH_OK;
+    int32_t span = ndim ? ndim : 1;
+    return nr_fail(NORCH_ERROR_INDEX, "%s: dimension %lld is out of range [%d, %d] for a tensor of %d dimensions", op,
+                   (long long)axis, -span, span - 1, ndim);
+}
+
+int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
+    if (ndim < 0 || ndim > NORCH_MAX_DIMS)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim, NORCH_MAX_DIMS);
+    char text[NR_SHAPE_TEXT];
+    for (int64_t i = 0; i < ndim; i++)
+        if (shape[i] < 0)
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: negative size %lld in shape %s", op, (long long)shape[i],
+                           nr_shape_text(text, (int32_t)ndim, shape));
+    int64_t count;
+    if (!nr_count((int32_t)ndim, shape, &count))
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: the sizes of shape %s multiply to more than 63 bits hold", op,
+                       nr_shape_text(text, (int32_t)ndim, shape));
+    return NORCH_OK;
+}
+
+int32_t nr_check_writable(const char *op, const norch_tensor *x) {
+    for (int32_t i = 0; i < x->ndim; i++)
+        if (x->shape[i] > 1 && x->strides[i] == 0) {
+            char text[NR_SHAPE_TEXT];
+            return nr_fail(NORCH_ERROR_VALUE,
+                           "%s: an expanded tensor %s sees one element many times and cannot be written to; clone() it first", op,
+                           nr_shape_of(text, x));
+        }
+    return NORCH_OK;
+}

@@ -1,0 +1,31 @@
+/* tensor: headers over storages: make, retain, release, look inside. */
+#ifndef NR_TENSOR_H
+#define NR_TENSOR_H
+
+#include "error.h"
+#include "shape.h"
+#include "storage.h"
+
+/* A new C-ordered tensor of undefined elements on the device of `where` (NULL: CPU); NULL when there is
+ * no memory for it. */
+norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const norch_tensor *where);
+/* A new header over the storage of x, `shift` elements further; checks nothing. */
+norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides, int64_t shift);
+/* NULL arguments, dtypes and axes that callers give: an error is noted and the result is not NORCH_OK. */
+int32_t nr_check_tensor(const char *op, const norch_tensor *x);
+int32_t nr_check_dtype(const char *op, int64_t dtype);
+/* All on one device (0-d CPU tensors go with any). */
+int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);
+int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result);
+/* Sizes given by a caller: not negative, at most NORCH_MAX_DIMS of them, product within 63 bits. */
+int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape);
+/* Fails when x sees one element twice (an expanded tensor), which must not be written to. */
+int32_t nr_check_writable(const char *op, const norch_tensor *x);
+
+#define nr_release norch_release
+
+static inline const char *nr_shape_of(char text[NR_SHAPE_TEXT], const norch_tensor *x) {
+    return nr_shape_text(text, x->ndim, x->shape);
+}
+
+#endif

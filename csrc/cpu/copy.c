@@ -1,0 +1,221 @@
+/* copy: moves and converts elements between any two strided layouts.
+ *
+ * The nest is cut into blocks over two of its dimensions, each done by one call of a two-dimensional
+ * kernel: rows as they lie in memory, or squares where the source runs dense along another dimension than
+ * the destination (a transpose). Blocks depend on the shape alone and are what threads share. */
+#include <string.h>
+
+#include "../core/convert.h"
+#include "../core/dtype.h"
+#include "cpu.h"
+
+#define BLOCK  16384  /* elements a block of rows has, at most */
+#define SQUARE 64     /* side of a block where the source runs across */
+#define CHUNK  131072 /* elements a thread takes at a time */
+
+/* n1 rows of n0 elements; steps in bytes. */
+typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0,
+                      int64_t n1);
+
+#define FROM   bool
+#define FROM_S uint8_t
+#define FROM_T bool
+#include "copy_pairs.h"
+#define FROM   uint8
+#define FROM_S uint8_t
+#define FROM_T uint8_t
+#include "copy_pairs.h"
+#define FROM   int32
+#define FROM_S int32_t
+#define FROM_T int32_t
+#include "copy_pairs.h"
+#define FROM   int64
+#define FROM_S int64_t
+#define FROM_T int64_t
+#include "copy_pairs.h"
+#define FROM   float32
+#define FROM_S float
+#define FROM_T float
+#include "copy_pairs.h"
+#define FROM   float64
+#define FROM_S double
+#define FROM_T double
+#include "copy_pairs.h"
+
+#define ROW(from)                                                           \
+    {NR_JOIN2(from, bool),  NR_JOIN2(from, uint8),   NR_JOIN2(from, int32), \
+     NR_JOIN2(from, int64), NR_JOIN2(from, float32), NR_JOIN2(from, float64)}
+static const mover conversions[NR_DTYPE_COUNT][NR_DTYPE_COUNT] = {ROW(bool),  ROW(uint8),   ROW(int32),
+                                                                  ROW(int64), ROW(float32), ROW(float64)};
+
+/* Squares of a cache line a side, transposed: by shuffles of four rows (of two), or plainly for bytes. */
+static inline void flip_1(uint8_t *restrict to, const uint8_t *restrict from) {
+    for (int i = 0; i < 64; i++)
+        for (int j = 0; j < 64; j++) to[64 * i + j] = from[64 * j + i];
+}
+
+typedef uint32_t four __attribute__((vector_size(16)));
+typedef uint64_t two __attribute__((vector_size(16)));
+
+static inline void flip_4(uint32_t *restrict to, const uint32_t *restrict from) {
+    for (int i = 0; i < 16; i += 4)
+        for (int j = 0; j < 16; j += 4) {
+            four row[4], half[4];
+            for (int k = 0; k < 4; k++) memcpy(&row[k], from + 16 * (j + k) + i, sizeof(four));
+            half[0] = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
+            half[1] = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
+            half[2] = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+            half[3] = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+            for (int k = 0; k < 4; k += 2) {
+                row[k] = __builtin_shufflevector(half[k], half[k + 1], 0, 1, 4, 5);
+                row[k + 1] = __builtin_shufflevector(half[k], half[k + 1], 2, 3, 6, 7);
+            }
+            for (int k = 0; k < 4; k++) memcpy(to + 16 * (i + k) + j, &row[k], sizeof(four));
+        }
+}
+
+static inline void flip_8(uint64_t *restrict to, const uint64_t *restrict from) {
+    for (int i = 0; i < 8; i += 2)
+        for (int j = 0; j < 8; j += 2) {
+            two a, b;
+            memcpy(&a, from + 8 * j + i, sizeof a);
+            memcpy(&b, from + 8 * j + 8 + i, sizeof b);
+            const two upper = __builtin_shufflevector(a, b, 0, 2), lower = __builtin_shufflevector(a, b, 1, 3);
+            memcpy(to + 8 * i + j, &upper, sizeof upper);
+            memcpy(to + 8 * i + 8 + j, &lower, sizeof lower);
+        }
+}
+
+#define WORD uint8_t
+#define SIZE 1
+#include "copy_moves.h"
+#define WORD uint32_t
+#define SIZE 4
+#include "copy_moves.h"
+#define WORD uint64_t
+#define SIZE 8
+#include "copy_moves.h"
+
+typedef enum move_kind { MOVE, FILL, TURN } move_kind;
+
+static mover move_of(move_kind kind, int64_t size) {
+    static const mover moves[3][3] = {{move_1, move_4, move_8}, {fill_1, fill_4, fill_8}, {turn_1, turn_4, turn_8}};
+    return moves[kind][size == 1 ? 0 : size == 4 ? 1 : 2];
+}
+
+/* The blocks of a copy; dimensions 0 and 1 are those of the kernel. */
+typedef struct job {
+    mover move; /* NULL: dense rows of `size` bytes an element */
+    int64_t element;
+    int32_t ndim;
+    int64_t size[NORCH_MAX_DIMS], to_step[NORCH_MAX_DIMS], from_step[NORCH_MAX_DIMS];
+    int64_t block[NORCH_MAX_DIMS], count[NORCH_MAX_DIMS];
+    int64_t blocks, per_chunk;
+    char *to;
+    const char *from;
+} job;
+
+static void run_block(const job *j, const int64_t *at, char *to, const char *from) {
+    int64_t n[2];
+    for (int d = 0; d < 2; d++) {
+        int64_t left = j->size[d] - at[d] * j->block[d];
+        n[d] = left < j->block[d] ? left : j->block[d];
+    }
+    if (j->move) {
+        j->move(to, j->to_step, from, j->from_step, n[0], n[1]);
+        return;
+    }
+    for (int64_t i = 0; i < n[1]; i++)
+        memcpy(to + i * j->to_step[1], from + i * j->from_step[1], (size_t)(n[0] * j->element));
+}
+
+static void run_chunk(void *context, int64_t chunk) {
+    const job *j = context;
+    int64_t at[NORCH_MAX_DIMS], left = chunk * j->per_chunk;
+    int64_t last = left + j->per_chunk < j->blocks ? left + j->per_chunk : j->blocks;
+    int64_t count = last - left;
+    char *to = j->to;
+    const char *from = j->from;
+    for (int32_t d = 0; d < j->ndim; d++) {
+        at[d] = left % j->count[d];
+        left /= j->count[d];
+        to += at[d] * j->block[d] * j->to_step[d];
+        from += at[d] * j->block[d] * j->from_step[d];
+    }
+    for (;;) {
+        run_block(j, at, to, from);
+        if (--count == 0) return;
+        for (int32_t d = 0; d < j->ndim; d++) {
+            int64_t steps = ++at[d] < j->count[d] ? 1 : 1 - j->count[d]; /* on, or back to the start */
+            to += steps * j->block[d] * j->to_step[d];
+            from += steps * j->block[d] * j->from_step[d];
+            if (steps == 1) break;
+            at[d] = 0;
+        }
+    }
+}
+
+static void swap_dims(job *j, int32_t a, int32_t b) {
+    int64_t *rows[] = {j->size, j->to_step, j->from_step};
+    for (int r = 0; r < 3; r++) {
+        int64_t keep = rows[r][a];
+        rows[r][a] = rows[r][b];
+        rows[r][b] = keep;
+    }
+}
+
+/* The dimension along which the source moves least, when that is not dimension 0; else 0. */
+static int32_t across(const job *j) {
+    int32_t best = 0;
+    for (int32_t d = 1; d < j->ndim; d++) {
+        int64_t step = j->from_step[d] < 0 ? -j->from_step[d] : j->from_step[d];
+        int64_t least = j->from_step[best] < 0 ? -j->from_step[best] : j->from_step[best];
+        if (step && step < least) best = d;
+    }
+    return best;
+}
+
+int32_t nr_run_copy(const nr_call *call) {
+    const nr_plan *plan = call->plan;
+    if (plan->numel == 0) return NORCH_OK;
+    job j = {.ndim = plan->ndim, .to = plan->data[0], .from = plan->data[1], .element = nr_size_of(call->dtype)};
+    for (int32_t d = 0; d < plan->ndim; d++) {
+        j.size[d] = plan->size[d];
+        j.to_step[d] = plan->stride[0][d];
+        j.from_step[d] = plan->stride[1][d];
+    }
+    for (; j.ndim < 2; j.ndim++) j.size[j.ndim] = 1;
+    int32_t turned = across(&j);
+    if (turned > 1) swap_dims(&j, 1, turned);
+
+    const int64_t element = j.element;
+    if (call->dtype != call->from_dtype)
+        j.move = conversions[call->from_dtype][call->dtype];
+    else if (j.to_step[0] != element)
+        j.move = move_of(MOVE, element);
+    else if (turned)
+        j.move = move_of(j.from_step[1] == element ? TURN : MOVE, element);
+    else if (j.from_step[0] == 0)
+        j.move = move_of(FILL, element);
+    else /* a row must be long to be worth memcpy */
+        j.move = j.from_step[0] == element && j.size[0] >= 16 ? NULL : move_of(MOVE, element);
+
+    for (int32_t d = 2; d < j.ndim; d++) j.block[d] = 1;
+    j.block[0] = turned ? SQUARE : BLOCK;
+    if (j.block[0] > j.size[0]) j.block[0] = j.size[0];
+    j.block[1] = turned ? SQUARE : BLOCK / j.block[0];
+    if (j.block[1] > j.size[1]) j.block[1] = j.size[1];
+    j.blocks = 1;
+    for (int32_t d = 0; d < j.ndim; d++) {
+        j.count[d] = (j.size[d] + j.block[d] - 1) / j.block[d];
+        j.blocks *= j.count[d];
+    }
+    j.per_chunk = CHUNK / (j.block[0] * j.block[1]);
+    if (j.per_chunk < 1) j.per_chunk = 1;
+    int64_t chunks = (j.blocks + j.per_chunk - 1) / j.per_chunk;
+    if (chunks == 1)
+        run_chunk(&j, 0);
+    else
+        nr_parallel(chunks, run_chunk, &j);
+    return NORCH_OK;
+}

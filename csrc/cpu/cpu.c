@@ -1,0 +1,189 @@
+/* cpu: the CPU backend: its memory, its choice of instruction set, its tables. Threads: threads.c. */
+#include "cpu.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory: freed blocks wait in size classes for the next tensor of their size ---------------
+ *
+ * Large blocks from the system come as untouched pages, and the first write to each page costs more
+ * than most operations spend on it. A class holds blocks of one size, four classes a power of two. */
+
+#define CLASS_COUNT 160
+#define CACHE_LIMIT ((int64_t)512 << 20)
+#define SMALLEST 64
+
+typedef struct block {
+    struct block *next;
+} block;
+
+static block *waiting[CLASS_COUNT];
+static int64_t cached_bytes;
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Rounds n up to its class; gives the class. */
+static int size_class(size_t *n) {
+    size_t wanted = *n < SMALLEST ? SMALLEST : *n;
+    int power = 63 - __builtin_clzll((unsigned long long)wanted); /* 2^power <= wanted */
+    size_t quarter = (size_t)1 << (power - 2);
+    size_t steps = (wanted - ((size_t)1 << power) + quarter - 1) / quarter;
+    *n = ((size_t)1 << power) + steps * quarter;
+    return (power - 6) * 4 + (int)steps;
+}
+
+static void *cpu_alloc(size_t n) {
+    if (n > (size_t)1 << 46) return NULL;
+    int index = size_class(&n);
+    pthread_mutex_lock(&memory_lock);
+    block *found = waiting[index];
+    if (found) {
+        waiting[index] = found->next;
+        cached_bytes -= (int64_t)n;
+    }
+    pthread_mutex_unlock(&memory_lock);
+    if (found) return found;
+    void *memory = NULL;
+    if (posix_memalign(&memory, 64, n) == 0) return memory;
+    norch_empty_cache(); /* what waits here may be just what is missing */
+    return posix_memalign(&memory, 64, n) == 0 ? memory : NULL;
+}
+
+static void cpu_free(void *memory, size_t n) {
+    if (!memory) return;
+    int index = size_class(&n);
+    bool keep = false;
+    pthread_mutex_lock(&memory_lock);
+    if (NR_CACHING && cached_bytes + (int64_t)n <= CACHE_LIMIT) {
+        block *freed = memory;
+        freed->next = waiting[index];
+        waiting[index] = freed;
+        cached_bytes += (int64_t)n;
+        keep = true;
+    }
+    pthread_mutex_unlock(&memory_lock);
+    if (!keep) free(memory);
+}
+
+int64_t norch_cached_bytes(void) { return cached_bytes; }
+
+void norch_empty_cache(void) {
+    for (int i = 0; i < CLASS_COUNT; i++) {
+        pthread_mutex_lock(&memory_lock);
+        block *chain = waiting[i];
+        waiting[i] = NULL;
+        for (block *b = chain; b; b = b->next) {
+            size_t n = ((size_t)1 << (6 + i / 4)) / 4 * (size_t)(4 + i % 4);
+            cached_bytes -= (int64_t)n;
+        }
+        pthread_mutex_unlock(&memory_lock);
+        while (chain) {
+            block *next = chain->next;
+            free(chain);
+            chain = next;
+        }
+    }
+}
+
+void *nr_scratch(size_t n) { return nr_allocation_fails() ? NULL : cpu_alloc(n); }
+
+void nr_scratch_free(void *memory, size_t n) { cpu_free(memory, n); }
+
+static int32_t copy_bytes(void *to, const void *from, size_t n) {
+    if (n) memcpy(to, from, n);
+    return NORCH_OK;
+}
+
+static int32_t nothing_to_wait_for(void) { return NORCH_OK; }
+
+/* ---- instruction sets -------------------------------------------------------------------------- */
+
+typedef struct isa {
+    const char *name;
+    bool (*supported)(void);
+    void (*fill_pointwise)(nr_kernel_rows kernels);
+    void (*fill_reduce)(nr_kernel_rows kernels);
+    int32_t (*run_matmul)(const nr_call *call);
+    int32_t (*run_optim)(const nr_call *call);
+} isa;
+
+static bool always(void) { return true; }
+
+#ifdef __x86_64__
+static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
+static bool has_avx512(void) {
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+#define BUILD(name, supported) \
+    {#name, supported, nr_fill_pointwise_##name, nr_fill_reduce_##name, nr_run_matmul_##name, nr_run_optim_##name}
+
+static const isa builds[] = {
+    BUILD(baseline, always),
+#ifdef __x86_64__
+    BUILD(avx2, has_avx2),
+    BUILD(avx512, has_avx512),
+#endif
+};
+#define BUILD_COUNT (int)(sizeof builds / sizeof builds[0])
+
+static const isa *chosen = &builds[0];
+
+const char *norch_isa(void) { return chosen->name; }
+
+const char *norch_isa_builds(void) {
+    static char names[64];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!names[0])
+        for (int i = 0; i < BUILD_COUNT; i++)
+            if (builds[i].supported()) {
+                if (i) strcat(names, " ");
+                strcat(names, builds[i].name);
+            }
+    pthread_mutex_unlock(&lock);
+    return names;
+}
+
+/* ---- the table --------------------------------------------------------------------------------- */
+
+static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
+
+static nr_backend backend = {
+    .name = "cpu",
+    .device_type = NORCH_CPU,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .to_host = copy_bytes,
+    .from_host = copy_bytes,
+    .synchronize = nothing_to_wait_for,
+    .kernels = kernels,
+    .run = {[NR_POINTWISE] = nr_run_pointwise,
+            [NR_REDUCTION] = nr_run_reduce,
+            [NR_COPY] = nr_run_copy,
+            [NR_INDEXING] = nr_run_index,
+            [NR_RANDOM] = nr_run_random},
+};
+
+const nr_backend *nr_cpu_backend(void) { return &backend; }
+
+/* Runs when the library is loaded: the widest build that the machine has, or the one that NORCH_ISA names;
+ * a name that cannot be honoured leaves the choice to us (Python looks at norch_isa() and complains). */
+__attribute__((constructor)) static void choose_isa(void) {
+    const char *wanted = getenv("NORCH_ISA");
+#ifdef __x86_64__
+    __builtin_cpu_init();
+#endif
+    for (int i = 0; i < BUILD_COUNT; i++)
+        if (builds[i].supported() && (!wanted || !strcmp(wanted, builds[i].name))) chosen = &builds[i];
+    builds[0].fill_pointwise(kernels);
+    builds[0].fill_reduce(kernels);
+    chosen->fill_pointwise(kernels);
+    chosen->fill_reduce(kernels);
+    backend.run[NR_MATMUL] = chosen->run_matmul;
+    backend.run[NR_OPTIM] = chosen->run_optim;
+    backend.abi = nr_abi();
+}

@@ -1,0 +1,56 @@
+/* cpu: what the CPU's families share: who runs chunks, where scratch memory comes from, which builds
+ * of a family exist. */
+#ifndef NR_CPU_H
+#define NR_CPU_H
+
+#include "../core/backend.h"
+#include "../core/error.h"
+#include "../core/storage.h"
+
+const nr_backend *nr_cpu_backend(void);
+
+/* Under a memory checker freed blocks go straight back, so that it sees every use after free. */
+#ifdef __SANITIZE_ADDRESS__
+#define NR_CACHING 0
+#else
+#define NR_CACHING 1
+#endif
+
+/* Calls body(context, chunk) for each chunk in [0, chunks), on as many threads as are free. Which
+ * thread runs which chunk is chance; so cut chunks by shape alone, and let none depend on another. */
+void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
+/* 1 when nr_parallel would run everything in the caller. */
+int32_t nr_threads(void);
+/* Index in [0, 256) of the thread that runs the present chunk, for scratch memory a thread. */
+int32_t nr_thread_index(void);
+
+/* Aligned scratch memory through the backend's allocator; NULL when there is none. */
+void *nr_scratch(size_t n);
+void nr_scratch_free(void *memory, size_t n);
+
+/* Families compiled once an instruction set carry its name: NR_ISA(run_matmul) is run_matmul_avx2.
+ * NR_ISA_NAME comes from the compiler's command line. */
+#define NR_JOIN(a, b) a##_##b
+#define NR_JOIN2(a, b) NR_JOIN(a, b)
+#define NR_ISA(name) NR_JOIN2(name, NR_ISA_NAME)
+
+typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
+
+/* What each of those builds defines. The fill functions put their kernels into the table. */
+#define NR_DECLARE_ISA(isa)                                    \
+    void nr_fill_pointwise_##isa(nr_kernel_rows kernels);      \
+    void nr_fill_reduce_##isa(nr_kernel_rows kernels);         \
+    int32_t nr_run_matmul_##isa(const nr_call *call);          \
+    int32_t nr_run_optim_##isa(const nr_call *call);
+NR_DECLARE_ISA(baseline)
+NR_DECLARE_ISA(avx2)
+NR_DECLARE_ISA(avx512)
+
+/* Families compiled once: the loops that hand runs of elements to those kernels, and the rest. */
+int32_t nr_run_pointwise(const nr_call *call);
+int32_t nr_run_reduce(const nr_call *call);
+int32_t nr_run_copy(const nr_call *call);
+int32_t nr_run_index(const nr_call *call);
+int32_t nr_run_random(const nr_call *call);
+
+#endif

@@ -1,0 +1,489 @@
+/* gemm: C = A B (+ bias) for one float type T, included by matmul_isa.c after gemm_pack.h.
+ *
+ * The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), with
+ * the loops of BLIS (Van Zee and van de Geijn 2015):
+ *
+ *   for jc in N by BLOCK_N                               |<-PANEL_COLS->|
+ *     for pc in K by BLOCK_K: pack B[pc, jc]             +--------------+--------------+
+ *       for ic in M by mc: pack A[ic, pc]                |              |              | kc: B, panels in the
+ *         for jr in panels of B                          | first cache  |  next panel  | third cache
+ *           for ir in panels of A                        +--------------+--------------+
+ *             tile: registers hold     TILE_ROWS  +----+ +--------------+
+ *             TILE_ROWS x PANEL_COLS              | kc | |     C +=     |
+ *             of C while kc columns               +----+ +--------------+
+ *             of A meet kc rows of B      mc: A, panels in the second cache
+ *
+ * Small and slender products take shorter ways (enum form). Each element of C is summed in the order of k,
+ * in blocks cut by the shape of the product alone, so neither chunks nor threads can change a result. */
+
+#define TARGET NAME(target)
+#define BLOCKS NAME(blocks)
+
+static ALWAYS_INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
+#if defined(PART_LOAD)
+    return (NAME(vec))PART_LOAD(at, count);
+#else
+    NAME(vec) v = {0};
+    for (int i = 0; i < count; i++) v[i] = at[i];
+    return v;
+#endif
+}
+
+static ALWAYS_INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
+#if defined(PART_STORE)
+    PART_STORE(at, count, v);
+#else
+    for (int i = 0; i < count; i++) at[i] = v[i];
+#endif
+}
+
+/* Where a tile goes: rows x cols of C at c, either added to it (add) or set to the sum plus the bias. */
+typedef struct TARGET {
+    T *c;
+    int64_t c_row;
+    int rows, cols;
+    int add;
+    const T *bias;
+} TARGET;
+
+/* The tile's sums, `width` a row, into a target that is smaller than the tile. */
+static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width, const TARGET *to) {
+    for (int i = 0; i < to->rows; i++) {
+        T *c = to->c + i * to->c_row;
+        for (int j = 0; j < to->cols; j += LANES) {
+            int count = (int)least(to->cols - j, LANES);
+            NAME(vec) v = VEC(sums + i * width + j);
+            const T *more = to->add ? c + j : to->bias ? to->bias + j : NULL;
+            if (more) v += NAME(load_part)(more, count);
+            NAME(store_part)(c + j, count, v);
+        }
+    }
+}
+
+/* rows x (vectors * LANES) of C: k rank-1 updates kept in registers. `rows` and `vectors` are constants
+ * wherever this is inlined. B's rows are contiguous and readable to the tile's full width. */
+static ALWAYS_INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                                     const T *b, int64_t b_row, const TARGET *to) {
+    NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
+    T *c = to->c;
+    const T *more = to->add ? c : to->bias;
+    int64_t c_row = to->c_row, more_row = to->add ? c_row : 0;
+    for (int i = 0; i < to->rows; i++) __builtin_prefetch(c + i * c_row, 1);
+    UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (NAME(vec)){0}; }
+    for (int64_t p = 0; p < k; p++) {
+        NAME(vec) row[TILE_VECTORS];
+        UNROLL for (int j = 0; j < vectors; j++) row[j] = VEC(b + j * LANES);
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += a[i * a_row] * row[j];
+        }
+        a += a_col;
+        b += b_row;
+    }
+    if (to->rows < rows || to->cols < vectors * LANES) {
+        T sums[TILE_ROWS * PANEL_COLS] __attribute__((aligned(VECTOR)));
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < vectors; j++) * (NAME(vec) *)(sums + i * PANEL_COLS + j * LANES) = sum[i][j];
+        }
+        NAME(store_edge)(sums, PANEL_COLS, to);
+        return;
+    }
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < vectors; j++) {
+            if (more) sum[i][j] += VEC(more + i * more_row + j * LANES);
+            *(NAME(vec_at) *)(c + i * c_row + j * LANES) = sum[i][j];
+        }
+    }
+}
+
+typedef void (*NAME(tile_of))(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
+                              const TARGET *to);
+
+#define TILES(rows)                                                                                                   \
+    static void NAME(tile_##rows##x1)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row, \
+                                      const TARGET *to) {                                                             \
+        NAME(tile)(rows, 1, k, a, a_row, a_col, b, b_row, to);                                                        \
+    }                                                                                                                 \
+    static void NAME(tile_##rows##x2)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row, \
+                                      const TARGET *to) {                                                             \
+        NAME(tile)(rows, 2, k, a, a_row, a_col, b, b_row, to);                                                        \
+    }
+EACH_TILE_ROW(TILES)
+#undef TILES
+#define TILES(rows) {NAME(tile_##rows##x1), NAME(tile_##rows##x2)},
+static const NAME(tile_of) NAME(tiles)[TILE_ROWS][TILE_VECTORS] = {EACH_TILE_ROW(TILES)};
+#undef TILES
+
+/* The same from packed panels, where every stride is a constant. */
+static void NAME(tile_packed)(int64_t k, const T *a, const T *b, const TARGET *to) {
+    if (to->cols > LANES)
+        NAME(tile)(TILE_ROWS, 2, k, a, 1, TILE_ROWS, b, PANEL_COLS, to);
+    else
+        NAME(tile)(TILE_ROWS, 1, k, a, 1, TILE_ROWS, b, PANEL_COLS, to);
+}
+
+/* rows x cols dot products of rows of A and columns of B, both contiguous along k. */
+static ALWAYS_INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col,
+                                    const TARGET *to) {
+    NAME(vec) sum[DOT_ROWS][4];
+    UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (NAME(vec)){0}; }
+    int64_t p = 0;
+    if (rows == 1 && cols == 1) { /* alone, one sum would wait for itself: four take turns */
+        for (int j = 1; j < 4; j++) sum[0][j] = (NAME(vec)){0};
+        for (; p + 4 * LANES <= k; p += 4 * LANES) {
+            UNROLL for (int j = 0; j < 4; j++) { sum[0][j] += VEC(a + p + j * LANES) * VEC(b + p + j * LANES); }
+        }
+        sum[0][0] = (sum[0][0] + sum[0][1]) + (sum[0][2] + sum[0][3]);
+    }
+    for (; p + LANES <= k; p += LANES) {
+        NAME(vec) col[4];
+        UNROLL for (int j = 0; j < cols; j++) col[j] = VEC(b + j * b_col + p);
+        UNROLL for (int i = 0; i < rows; i++) {
+            NAME(vec) row = VEC(a + i * a_row + p);
+            UNROLL for (int j = 0; j < cols; j++) sum[i][j] += row * col[j];
+        }
+    }
+    if (p < k) {
+        NAME(vec) col[4];
+        UNROLL for (int j = 0; j < cols; j++) col[j] = NAME(load_part)(b + j * b_col + p, (int)(k - p));
+        UNROLL for (int i = 0; i < rows; i++) {
+            NAME(vec) row = NAME(load_part)(a + i * a_row + p, (int)(k - p));
+            UNROLL for (int j = 0; j < cols; j++) sum[i][j] += row * col[j];
+        }
+    }
+    UNROLL for (int i = 0; i < rows; i++) {
+        /* lanes are folded to four, the four sums of each column then added across by a transpose */
+        NAME(four) part[4] = {{0}, {0}, {0}, {0}};
+        UNROLL for (int j = 0; j < cols; j++) {
+            T lanes[LANES < 4 ? 4 : LANES] __attribute__((aligned(VECTOR))) = {0};
+            *(NAME(vec) *)lanes = sum[i][j];
+            part[j] = FOUR(lanes);
+            for (int x = 4; x < LANES; x += 4) part[j] += FOUR(lanes + x);
+        }
+        TRANSPOSE_FOUR(part[0], part[1], part[2], part[3]);
+        NAME(four) total = (part[0] + part[2]) + (part[1] + part[3]);
+        T *c = to->c + i * to->c_row;
+        const T *more = to->add ? c : to->bias;
+        if (cols == 4) {
+            if (more) total += FOUR(more);
+            *(NAME(four_at) *)c = total;
+        } else {
+            for (int j = 0; j < cols; j++) c[j] = more ? total[j] + more[j] : total[j];
+        }
+    }
+}
+
+typedef void (*NAME(dot_of))(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, const TARGET *to);
+#define DOTS(rows)                                                                                    \
+    static void NAME(dot_##rows##x1)(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, \
+                                     const TARGET *to) {                                              \
+        NAME(dot)(rows, 1, k, a, a_row, b, b_col, to);                                                \
+    }                                                                                                 \
+    static void NAME(dot_##rows##x4)(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, \
+                                     const TARGET *to) {                                              \
+        NAME(dot)(rows, 4, k, a, a_row, b, b_col, to);                                                \
+    }
+EACH_DOT_ROW(DOTS)
+#undef DOTS
+#define DOTS(rows) {NAME(dot_##rows##x1), NAME(dot_##rows##x4)},
+static const NAME(dot_of) NAME(dots)[DOT_ROWS][2] = {EACH_DOT_ROW(DOTS)};
+#undef DOTS
+
+/* ---- short ways ------------------------------------------------------------------------------ */
+
+static ALWAYS_INLINE const T *NAME(bias_at)(const product *p, int64_t j) {
+    return p->bias ? (const T *)p->bias + j * p->bias_step : NULL;
+}
+
+/* One row of C as a sum of rows of B, eight at a time: B streams by once, in order. */
+static void NAME(run_row)(const product *p) {
+    const T *a = p->a, *b = p->b;
+    T *restrict c = p->c;
+    int64_t n = p->n, step = p->b_row;
+    for (int64_t j = 0; j < n; j++) c[j] = p->bias ? *NAME(bias_at)(p, j) : (T)0;
+    if (p->b_col != 1) {
+        for (int64_t j = 0; j < n; j++) {
+            T sum = 0;
+            for (int64_t q = 0; q < p->k; q++) sum += a[q * p->a_col] * b[q * step + j * p->b_col];
+            c[j] += sum;
+        }
+        return;
+    }
+    for (int64_t from = 0; from < n; from += BLOCK_N) {
+        int64_t to = least(from + BLOCK_N, n), q = 0;
+        for (; q + 8 <= p->k; q += 8) {
+            T x[8];
+            for (int r = 0; r < 8; r++) x[r] = a[(q + r) * p->a_col];
+            const T *restrict b0 = b + q * step, *restrict b1 = b0 + step, *restrict b2 = b1 + step;
+            const T *restrict b3 = b2 + step, *restrict b4 = b3 + step, *restrict b5 = b4 + step;
+            const T *restrict b6 = b5 + step, *restrict b7 = b6 + step;
+            for (int64_t j = from; j < to; j++) {
+                T even = c[j] + x[0] * b0[j] + x[2] * b2[j] + x[4] * b4[j] + x[6] * b6[j];
+                T odd = x[1] * b1[j] + x[3] * b3[j] + x[5] * b5[j] + x[7] * b7[j];
+                c[j] = even + odd;
+            }
+        }
+        for (; q < p->k; q++) {
+            T x = a[q * p->a_col];
+            for (int64_t j = from; j < to; j++) c[j] += x * b[q * step + j];
+        }
+    }
+}
+
+/* Groups of four columns of B stay in the first cache while the rows of A pass by. */
+static void NAME(run_dot)(const product *p) {
+    T packed[DOT_K];
+    for (int64_t pc = 0; pc < p->k; pc += DOT_K) {
+        int64_t kc = least(DOT_K, p->k - pc);
+        const T *a = (const T *)p->a + pc * p->a_col, *b = (const T *)p->b + pc;
+        if (p->a_col != 1) { /* a single row */
+            for (int64_t q = 0; q < kc; q++) packed[q] = a[q * p->a_col];
+            a = packed;
+        }
+        for (int64_t j = 0; j < p->n;) {
+            int cols = j + 4 <= p->n ? 4 : 1;
+            T spread[4];
+            TARGET to = {.c = (T *)p->c + j, .c_row = p->c_row, .add = pc > 0, .bias = NAME(bias_at)(p, j)};
+            if (to.bias && p->bias_step == 0) {
+                for (int x = 0; x < 4; x++) spread[x] = *to.bias;
+                to.bias = spread;
+            }
+            for (int64_t i = 0; i < p->m;) {
+                int64_t rows = least(DOT_ROWS, p->m - i);
+                NAME(dots)[rows - 1][cols == 4](kc, a + i * p->a_row, p->a_row, b + j * p->b_col, p->b_col, &to);
+                to.c += rows * p->c_row;
+                i += rows;
+            }
+            j += cols;
+        }
+    }
+}
+
+/* Some panels of B at a time, read in place when few rows of A want them, else packed on the stack. */
+static void NAME(run_panel)(const product *p) {
+    T packed[BLOCK_K * PANEL_COLS] __attribute__((aligned(64)));
+    int64_t k_blocks = ceil_div(p->k, p->k_block), k_size = ceil_div(p->k, k_blocks);
+    int64_t tiles = ceil_div(p->m, TILE_ROWS), rows = p->m / tiles, longer = p->m % tiles;
+    int64_t group = BLOCK_K / p->k_block * PANEL_COLS;
+    int in_place = p->b_col == 1 && p->m <= 2 * TILE_ROWS && group == PANEL_COLS;
+    for (int64_t first = 0; first < p->n; first += group) {
+        int64_t cols = least(group, p->n - first);
+        for (int64_t pc = 0; pc < p->k; pc += k_size) {
+            int64_t kc = least(k_size, p->k - pc), b_row = PANEL_COLS;
+            const T *b = (const T *)p->b + pc * p->b_row + first * p->b_col;
+            if (in_place && (cols == PANEL_COLS || cols == LANES))
+                b_row = p->b_row;
+            else
+                NAME(pack_b)(packed, kc, b, p->b_row, p->b_col, cols), b = packed;
+            for (int64_t j = 0; j < cols; j += PANEL_COLS, b += kc * PANEL_COLS) {
+                const T *a = (const T *)p->a + pc * p->a_col;
+                TARGET to = {.c = (T *)p->c + first + j, .c_row = p->c_row, .add = pc > 0};
+                to.cols = (int)least(PANEL_COLS, cols - j);
+                to.bias = NAME(bias_at)(p, first + j);
+                for (int64_t t = 0; t < tiles; t++) {
+                    to.rows = (int)(rows + (t < longer));
+                    NAME(tiles)[to.rows - 1][to.cols > LANES](kc, a, p->a_row, p->a_col, b, b_row, &to);
+                    a += to.rows * p->a_row;
+                    to.c += to.rows * p->c_row;
+                }
+            }
+        }
+    }
+}
+
+/* ---- the packed way -------------------------------------------------------------------------- */
+
+typedef struct BLOCKS {
+    const product *p;
+    T *packed_a, *packed_b; /* packed_a: one block a slot, a_size apart */
+    int64_t a_size;
+    int64_t pc, kc, jc, nc, mc; /* the present block of K and N; rows of a block of A */
+    int64_t row_blocks, group;  /* blocks of A; panels of B that a task takes */
+    int64_t tasks;
+    _Atomic int64_t next; /* task that nobody has begun */
+} BLOCKS;
+
+static void NAME(pack_chunk)(void *context, int64_t chunk) {
+    const BLOCKS *s = context;
+    const product *p = s->p;
+    int64_t j = chunk * PACK_PANELS * PANEL_COLS, cols = least(PACK_PANELS * PANEL_COLS, s->nc - j);
+    const T *b = (const T *)p->b + s->pc * p->b_row + (s->jc + j) * p->b_col;
+    NAME(pack_b)(s->packed_b + j * s->kc, s->kc, b, p->b_row, p->b_col, cols);
+}
+
+/* Task: one block of A against a group of panels of B. */
+static void NAME(block_task)(const BLOCKS *s, T *packed_a, int64_t task) {
+    const product *p = s->p;
+    int64_t i0 = task % s->row_blocks * s->mc, mc = least(s->mc, p->m - i0), kc = s->kc;
+    const T *a = (const T *)p->a + i0 * p->a_row + s->pc * p->a_col;
+    for (int64_t i = 0; i < mc; i += TILE_ROWS) {
+        NAME(pack_a)(packed_a + i * kc, kc, a + i * p->a_row, p->a_row, p->a_col, mc - i);
+    }
+    int64_t first = task / s->row_blocks * s->group * PANEL_COLS, last = least(s->nc, first + s->group * PANEL_COLS);
+    for (int64_t j = first; j < last; j += PANEL_COLS) {
+        TARGET to = {.c_row = p->c_row, .add = s->pc > 0, .bias = NAME(bias_at)(p, s->jc + j)};
+        to.cols = (int)least(PANEL_COLS, s->nc - j);
+        for (int64_t i = 0; i < mc; i += TILE_ROWS) {
+            to.rows = (int)least(TILE_ROWS, mc - i);
+            to.c = (T *)p->c + (i0 + i) * p->c_row + s->jc + j;
+            NAME(tile_packed)(kc, packed_a + i * kc, s->packed_b + j * kc, &to);
+        }
+    }
+}
+
+/* A slot owns a buffer for A and takes tasks while there are any. */
+static void NAME(slot_chunk)(void *context, int64_t slot) {
+    BLOCKS *s = context;
+    T *packed_a = s->packed_a + slot * s->a_size;
+    for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->tasks;) {
+        NAME(block_task)(s, packed_a, task);
+    }
+}
+
+static void NAME(run_blocked)(const product *p, int64_t slots, BLOCKS *s) {
+    int64_t k_size = ceil_div(p->k, ceil_div(p->k, BLOCK_K));
+    s->p = p;
+    for (s->jc = 0; s->jc < p->n; s->jc += BLOCK_N) {
+        s->nc = least(BLOCK_N, p->n - s->jc);
+        int64_t panels = ceil_div(s->nc, PANEL_COLS);
+        int64_t groups = slots == 1 ? 1 : least(ceil_div(slots * 3, s->row_blocks), ceil_div(panels, 4));
+        s->group = ceil_div(panels, groups);
+        s->tasks = s->row_blocks * ceil_div(panels, s->group);
+        for (s->pc = 0; s->pc < p->k; s->pc += k_size) {
+            s->kc = least(k_size, p->k - s->pc);
+            nr_parallel(ceil_div(panels, PACK_PANELS), NAME(pack_chunk), s);
+            s->next = 0;
+            nr_parallel(least(slots, s->tasks), NAME(slot_chunk), s);
+        }
+    }
+}
+
+static int32_t NAME(run_batch_blocked)(const nr_matmul_plan *plan, product *p) {
+    BLOCKS s;
+    int64_t slots = nr_threads(), count = batch_count(plan), k_size = least(p->k, BLOCK_K);
+    int64_t rows = BLOCK_BYTES / (BLOCK_K * (int64_t)sizeof(T));
+    s.row_blocks = ceil_div(p->m, rows);
+    s.mc = ceil_div(ceil_div(p->m, s.row_blocks), TILE_ROWS) * TILE_ROWS;
+    s.row_blocks = ceil_div(p->m, s.mc);
+    s.a_size = s.mc * k_size;
+    int64_t b_size = ceil_div(least(p->n, BLOCK_N), PANEL_COLS) * PANEL_COLS * k_size;
+    size_t bytes = (size_t)(s.a_size * slots + b_size) * sizeof(T);
+    T *scratch = nr_scratch(bytes);
+    if (!scratch) return nr_fail(NORCH_ERROR_MEMORY, "matmul: no memory for %lld bytes of scratch", (long long)bytes);
+    s.packed_b = scratch;
+    s.packed_a = scratch + b_size;
+    for (int64_t item = 0; item < count; item++) {
+        move_to(plan, item, sizeof(T), p);
+        NAME(run_blocked)(p, slots, &s);
+    }
+    nr_scratch_free(scratch, bytes);
+    return NORCH_OK;
+}
+
+/* ---- which way, and in how many chunks -------------------------------------------------------- */
+
+static form NAME(form_of)(const product *p) {
+    int along_k = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= LANES;
+    if (p->m == 1) return along_k ? DOT : ROW;
+    int64_t padded = ceil_div(p->n, LANES) * LANES;
+    if (along_k && p->k >= 4 * LANES && (p->m <= 64 || p->n * 3 <= padded * 2)) return DOT;
+    if (p->m <= 7 * TILE_ROWS || p->n <= 3 * PANEL_COLS || work_of(p) <= 320.0 * 320.0 * 320.0) return PANEL;
+    return BLOCKED;
+}
+
+static void NAME(run_form)(const product *p, form way) {
+    if (way == ROW)
+        NAME(run_row)(p);
+    else if (way == DOT)
+        NAME(run_dot)(p);
+    else
+        NAME(run_panel)(p);
+}
+
+typedef struct NAME(job) {
+    const nr_matmul_plan *plan;
+    product first;
+    form way;
+    int64_t count;      /* products */
+    int64_t group;      /* products in a chunk, or ... */
+    int64_t rows, cols; /* ... the part of C in a chunk, of which there are `parts` in a product */
+    int64_t parts;
+} NAME(job);
+
+static void NAME(job_chunk)(void *context, int64_t chunk) {
+    const NAME(job) *job = context;
+    product p = job->first;
+    if (job->parts == 1) {
+        int64_t last = least(job->count, (chunk + 1) * job->group);
+        for (int64_t item = chunk * job->group; item < last; item++) {
+            move_to(job->plan, item, sizeof(T), &p);
+            NAME(run_form)(&p, job->way);
+        }
+        return;
+    }
+    move_to(job->plan, chunk / job->parts, sizeof(T), &p);
+    int64_t part = chunk % job->parts, across = ceil_div(p.n, job->cols);
+    int64_t i = part / across * job->rows, j = part % across * job->cols;
+    p.m = least(job->rows, p.m - i);
+    p.n = least(job->cols, p.n - j);
+    p.a = (const T *)p.a + i * p.a_row;
+    p.b = (const T *)p.b + j * p.b_col;
+    p.c = (T *)p.c + i * p.c_row + j;
+    if (p.bias) p.bias = (const T *)p.bias + j * p.bias_step;
+    NAME(run_form)(&p, job->way);
+}
+
+static int32_t NAME(run)(const nr_matmul_plan *plan) {
+    NAME(job) job;
+    product *p = &job.first;
+    first_product(plan, p);
+    if (plan->batch_ndim == 0 && p->m == 1 && p->n * p->k <= 4096) {
+        NAME(run_form)(p, p->k == 0 ? ROW : NAME(form_of)(p));
+        return NORCH_OK;
+    }
+    job.plan = plan;
+    job.count = batch_count(plan);
+    double work = work_of(p), total = work * (double)job.count;
+    if (p->k == 0) { /* nothing to sum: each row is the bias, or zeros */
+        for (int64_t item = 0; item < job.count; item++) {
+            move_to(plan, item, sizeof(T), p);
+            product row = *p;
+            for (int64_t i = 0; i < p->m; i++, row.c = (T *)row.c + p->c_row) NAME(run_row)(&row);
+        }
+        return NORCH_OK;
+    }
+    job.way = NAME(form_of)(p);
+    /* few rows against a B beyond the caches: shorter columns, but more of them in one go */
+    int far = p->b_col == 1 && p->m <= 4 * TILE_ROWS && p->n >= 8 * PANEL_COLS &&
+              p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES;
+    p->k_block = far ? BLOCK_K / PACK_PANELS : BLOCK_K;
+    if (job.way == BLOCKED) return NAME(run_batch_blocked)(plan, p);
+    job.parts = 1;
+    job.group = job.count;
+    if (total >= SERIAL_WORK && nr_threads() > 1) {
+        job.group = work < CHUNK_WORK ? (int64_t)(CHUNK_WORK / work) : 1;
+        if (work >= 2 * CHUNK_WORK) {
+            /* B is split rather than A, whose panels would be packed again in every chunk */
+            int64_t parts = (int64_t)(work / CHUNK_WORK);
+            int64_t unit = job.way == PANEL ? PANEL_COLS : job.way == ROW ? 256 : 16, row_unit = TILE_ROWS * DOT_ROWS;
+            int by_cols = p->m == 1 || p->n >= 4 * unit || p->n >= p->m;
+            job.rows = by_cols ? p->m : ceil_div(ceil_div(p->m, parts), row_unit) * row_unit;
+            job.cols = by_cols ? ceil_div(ceil_div(p->n, parts), unit) * unit : p->n;
+            job.parts = ceil_div(p->m, job.rows) * ceil_div(p->n, job.cols);
+        }
+    }
+    int64_t chunks = job.parts > 1 ? job.count * job.parts : ceil_div(job.count, job.group);
+    if (chunks == 1)
+        NAME(job_chunk)(&job, 0);
+    else
+        nr_parallel(chunks, NAME(job_chunk), &job);
+    return NORCH_OK;
+}
+
+#undef TARGET
+#undef BLOCKS
+#undef LANES
+#undef SHUFFLE
+#undef PANEL_COLS
+#undef FOUR
+#undef VEC
+#undef TRANSPOSE_FOUR

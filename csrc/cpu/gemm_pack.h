@@ -1,0 +1,96 @@
+/* gemm_pack: panels of A and B laid down in the order in which the tile of gemm.h reads them. Included
+ * once for each float type T by matmul_isa.c.
+ *
+ * A panel is `width` lanes (rows of A or columns of B) wide and k deep, lane fastest; a panel at the edge is
+ * filled up with zeros. Source elements may lie at any strides. */
+
+#define LANES      ((int)(VECTOR / sizeof(T)))
+#define PANEL_COLS (LANES * TILE_VECTORS)
+
+typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias));
+typedef T NAME(vec_at) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
+typedef T NAME(four) __attribute__((vector_size(4 * sizeof(T)), may_alias));
+typedef T NAME(four_at) __attribute__((vector_size(4 * sizeof(T)), may_alias, aligned(__alignof__(T))));
+
+#define VEC(at)  (*(const NAME(vec_at) *)(at))
+#define FOUR(at) (*(const NAME(four_at) *)(at))
+
+/* Elements of the pair (a, b), counted through both; gcc has the common builtin only since version 12. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (__typeof__((a) == (b))){__VA_ARGS__})
+#endif
+
+/* Rows r0 .. r3 turned into columns. */
+#define TRANSPOSE_FOUR(r0, r1, r2, r3)               \
+    do {                                             \
+        NAME(four) t0 = SHUFFLE(r0, r1, 0, 4, 1, 5); \
+        NAME(four) t1 = SHUFFLE(r0, r1, 2, 6, 3, 7); \
+        NAME(four) t2 = SHUFFLE(r2, r3, 0, 4, 1, 5); \
+        NAME(four) t3 = SHUFFLE(r2, r3, 2, 6, 3, 7); \
+        r0 = SHUFFLE(t0, t2, 0, 1, 4, 5);            \
+        r1 = SHUFFLE(t0, t2, 2, 3, 6, 7);            \
+        r2 = SHUFFLE(t1, t3, 0, 1, 4, 5);            \
+        r3 = SHUFFLE(t1, t3, 2, 3, 6, 7);            \
+    } while (0)
+
+/* Four lanes whose elements are contiguous along k. */
+static ALWAYS_INLINE void NAME(pack_four)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane) {
+    int64_t p = 0;
+    for (; p + 4 <= k; p += 4) {
+        NAME(four) r0 = FOUR(from + p), r1 = FOUR(from + lane + p);
+        NAME(four) r2 = FOUR(from + 2 * lane + p), r3 = FOUR(from + 3 * lane + p);
+        TRANSPOSE_FOUR(r0, r1, r2, r3);
+        T *at = to + p * width;
+        *(NAME(four_at) *)at = r0;
+        *(NAME(four_at) *)(at + width) = r1;
+        *(NAME(four_at) *)(at + 2 * width) = r2;
+        *(NAME(four_at) *)(at + 3 * width) = r3;
+    }
+    for (; p < k; p++) {
+        for (int i = 0; i < 4; i++) to[p * width + i] = from[i * lane + p];
+    }
+}
+
+/* to[p * width + i] = from[i * lane + p * step] for i < lanes, and 0 for the other i < width. */
+static ALWAYS_INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane,
+                                     int64_t step, int lanes) {
+    if (lanes == width && lane == 1) {
+        for (int64_t p = 0; p < k; p++) memcpy(to + p * width, from + p * step, (size_t)width * sizeof(T));
+        return;
+    }
+    for (int64_t p = 0; p < k && lanes < width; p++) {
+        for (int i = lanes; i < width; i++) to[p * width + i] = 0;
+    }
+    if (step == 1 && lanes >= 4) {
+        for (int i = 0; i < lanes; i += 4) {
+            int at = i + 4 <= lanes ? i : lanes - 4; /* the last four may overlap those before */
+            NAME(pack_four)(width, to + at, k, from + at * lane, lane);
+        }
+        return;
+    }
+    for (int64_t p = 0; p < k; p++) {
+        for (int i = 0; i < lanes; i++) to[p * width + i] = from[i * lane + p * step];
+    }
+}
+
+/* k x cols of B in panels one behind the other. Contiguous rows are read in long pieces, as pages and
+ * prefetchers like it. */
+static __attribute__((noinline)) void NAME(pack_b)(T *restrict to, int64_t k, const T *restrict b, int64_t b_row,
+                                                   int64_t b_col, int64_t cols) {
+    int64_t j = 0, whole = b_col == 1 && cols >= 2 * PANEL_COLS ? cols / PANEL_COLS : 0;
+    for (int64_t p = 0; p < k && whole; p++) {
+        for (j = 0; j < whole; j++) {
+            memcpy(to + (j * k + p) * PANEL_COLS, b + p * b_row + j * PANEL_COLS, PANEL_COLS * sizeof(T));
+        }
+    }
+    for (j = whole * PANEL_COLS; j < cols; j += PANEL_COLS) {
+        NAME(pack)(PANEL_COLS, to + j * k, k, b + j * b_col, b_col, b_row, (int)least(cols - j, PANEL_COLS));
+    }
+}
+
+static __attribute__((noinline)) void NAME(pack_a)(T *to, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                                                   int64_t rows) {
+    NAME(pack)(TILE_ROWS, to, k, a, a_row, a_col, (int)least(rows, TILE_ROWS));
+}

@@ -1,0 +1,349 @@
+/* math_f32: the part of math.h for float. What networks call most is float arithmetic alone; the rest
+ * is computed in double, whose 29 spare bits buy short formulas and correct rounding nearly always.
+ * Included by math.h alone, after math_f64.h.
+ *
+ * Ranges are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980); the
+ * polynomials were fitted by Remez exchange. Selects keep NaN as in math_f64.h. */
+
+NR_INLINE uint32_t nr_bits_f32(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+NR_INLINE float nr_from_bits_f32(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* ---- in float ---------------------------------------------------------------------------------- */
+
+#define NR_MAGIC_F32 0x1.8p23f /* as NR_MAGIC_F64, for |x| < 2^22 */
+
+NR_INLINE float nr_nearest_f32(float x) { return (x + NR_MAGIC_F32) - NR_MAGIC_F32; }
+
+/* 2^n for integers -126 <= n <= 127. */
+NR_INLINE float nr_two_to_f32(float n) { return nr_from_bits_f32((nr_bits_f32(n + NR_MAGIC_F32) + 127) << 23); }
+
+/* e^r - 1 for |r| <= ln(2) / 2. */
+NR_INLINE float nr_expm1_reduced_f32(float r) {
+    float p = NR_POLY(r, 0.5f, 0.166666672f, 0.041666355f, 0.00833327323f, 0.00139410654f, 0.000199141534f);
+    return NR_FMA(r * r, p, r);
+}
+
+NR_INLINE float nr_minus_ln2_f32(float x, float n) { return (x - n * 0.693145752f) - n * 1.42860682e-06f; }
+
+/* y 2^n, rounded once though 2^n itself be out of range. */
+NR_INLINE float nr_scaled_f32(float y, float n) {
+    float half = nr_nearest_f32(n * 0.5f);
+    return y * nr_two_to_f32(half) * nr_two_to_f32(n - half);
+}
+
+NR_INLINE float nr_exp_f32(float x) {
+    float y = x < -104.0f ? 0.0f : x; /* results below the least number come from the select at the end: */
+    y = y > 89.0f ? 89.0f : y;        /* masks full of -infinity shall not pay for an underflow each */
+    float n = nr_nearest_f32(y * 1.44269504f);
+    float result = nr_scaled_f32(1.0f + nr_expm1_reduced_f32(nr_minus_ln2_f32(y, n)), n);
+    return x < -104.0f ? 0.0f : result;
+}
+
+NR_INLINE float nr_exp2_f32(float x) {
+    x = x < -151.0f ? -151.0f : x;
+    x = x > 129.0f ? 129.0f : x;
+    float n = nr_nearest_f32(x);
+    return nr_scaled_f32(1.0f + nr_expm1_reduced_f32((x - n) * 0.693147182f), n);
+}
+
+NR_INLINE float nr_expm1_f32(float x) {
+    float y = x < -18.0f ? -18.0f : x;
+    y = y > 89.0f ? 89.0f : y;
+    float n = nr_nearest_f32(y * 1.44269504f);
+    float p = nr_expm1_reduced_f32(nr_minus_ln2_f32(y, n));
+    float half = nr_two_to_f32(n - 1.0f); /* 2^n would overflow before the result does */
+    float result = 2.0f * NR_FMA(half, p, half - 0.5f);
+    return fabsf(x) < 0x1p-25f ? x : result; /* keeps -0 */
+}
+
+/* A polynomial below 5/8, above 1 - 2 / (e^2x + 1). */
+NR_INLINE float nr_tanh_f32(float x) {
+    float z = x * x;
+    float small =
+        NR_FMA(x * z, NR_POLY(z, -0.333332837f, 0.133314908f, -0.0537435003f, 0.0206505992f, -0.0057170582f), x);
+    float y = fabsf(x);
+    y = y > 9.25f ? 9.25f : y;
+    float n = nr_nearest_f32(y * 2.88539008f);
+    float p = nr_expm1_reduced_f32(nr_minus_ln2_f32(2.0f * y, n));
+    float scale = nr_two_to_f32(n);
+    float large = 1.0f - 2.0f / NR_FMA(scale, p, scale + 1.0f);
+    return y < 0.625f ? small : copysignf(large, x);
+}
+
+/* log(x) = k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). */
+NR_INLINE float nr_log_f32(float x) {
+    bool tiny = x < 0x1p-126f;
+    uint32_t bits = nr_bits_f32(tiny ? x * 0x1p23f : x) + (0x3f800000u - 0x3f3504f3u);
+    float f = nr_from_bits_f32((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
+    float k = (float)((int32_t)(bits >> 23) - (tiny ? 127 + 23 : 127));
+    float square = f * f;
+    float p = NR_POLY(f, 0.333333164f, -0.250008076f, 0.200022846f, -0.166245997f, 0.141812488f, -0.131284103f,
+                      0.128811792f, -0.0785992369f);
+    float y = k * 0.693145752f + (f + (NR_FMA(f * square, p, k * 1.42860682e-06f) - 0.5f * square));
+    y = x < INFINITY ? y : x;
+    y = x == 0 ? -INFINITY : y;
+    return x < 0 ? NAN : y;
+}
+
+/* A polynomial below 1, above 1 - 2^-g with g = -log2(erfc(x)) another one. */
+NR_INLINE float nr_erf_f32(float x) {
+    float z = x * x;
+    float small = NR_FMA(x,
+                         NR_POLY(z, 0.128379166f, -0.376126289f, 0.112836182f, -0.0268551279f, 0.00519074081f,
+                                 -0.000803084753f, 7.92071805e-05f),
+                         x);
+    float y = fabsf(x);
+    y = y > 4.0f ? 4.0f : y;
+    float g = NR_POLY(y, 0.000510344049f, 1.62597477f, 0.920765758f, 0.148650661f, -0.0314579345f, 0.00424081413f,
+                      -0.000267710391f);
+    float n = nr_nearest_f32(-g);
+    float p = nr_expm1_reduced_f32((-g - n) * 0.693147182f);
+    float scale = nr_two_to_f32(n);
+    float large = 1.0f - NR_FMA(scale, p, scale);
+    return y < 1.0f ? small : copysignf(large, x);
+}
+
+/* ---- in double --------------------------------------------------------------------------------- */
+
+/* e^x where that lies well within float's range, else far outside it. */
+NR_INLINE double nr_exp_wide(double x) {
+    x = x < -200.0 ? -200.0 : x;
+    x = x > 200.0 ? 200.0 : x;
+    double n = nr_nearest_f64(x * 1.4426950408889634);
+    double scale = nr_two_to_f64(n);
+    return NR_FMA(scale, nr_expm1_reduced_f64(nr_minus_ln2_f64(x, n)), scale);
+}
+
+NR_INLINE float nr_log2_f32(float x) { return (float)(nr_log_f64((double)x) * 1.4426950408889634); }
+NR_INLINE float nr_log10_f32(float x) { return (float)(nr_log_f64((double)x) * 0.43429448190325182); }
+
+NR_INLINE float nr_log1p_f32(float x) {
+    double y = (double)x;
+    double result = nr_log_f64(1.0 + y);
+    return (float)(fabs(y) < 0x1p-18 ? y - 0.5 * y * y : result);
+}
+
+NR_INLINE float nr_sinh_f32(float x) {
+    double y = (double)x, e = nr_exp_wide(fabs(y));
+    double result = copysign(0.5 * (e - 1.0 / e), y);
+    return (float)(fabs(y) < 0x1p-11 ? y + y * y * y * (1.0 / 6.0) : result);
+}
+
+NR_INLINE float nr_cosh_f32(float x) {
+    double e = nr_exp_wide(fabs((double)x));
+    return (float)(0.5 * (e + 1.0 / e));
+}
+
+NR_INLINE float nr_asinh_f32(float x) {
+    double y = (double)x, a = fabs(y);
+    double result = copysign(nr_log_f64(a + sqrt(a * a + 1.0)), y);
+    return (float)(a < 0x1p-11 ? y - y * y * y * (1.0 / 6.0) : result);
+}
+
+NR_INLINE float nr_acosh_f32(float x) {
+    double y = (double)x;
+    double result = nr_log_f64(y + sqrt((y - 1.0) * (y + 1.0)));
+    return (float)(y < 1.0 ? (double)NAN : result);
+}
+
+NR_INLINE float nr_atanh_f32(float x) {
+    double y = (double)x;
+    double result = 0.5 * nr_log_f64((1.0 + y) / (1.0 - y));
+    return (float)(fabs(y) < 0x1p-11 ? y + y * y * y * (1.0 / 3.0) : result);
+}
+
+/* One of four numbers by the size of a = |x|: below 2^50, below 2^77, below 2^104, above. */
+NR_INLINE double nr_by_size(double a, double w0, double w1, double w2, double w3) {
+    double low = a < 0x1p50 ? w0 : w1, high = a < 0x1p104 ? w2 : w3;
+    return a < 0x1p77 ? low : high;
+}
+
+/* x in quarter turns: gives the fraction in [-1/2, 1/2] and in the two low bits of *turns the whole
+ * ones. Payne and Hanek, "Radian reduction for trigonometric functions" (1983), the window of the bits
+ * of 2/pi chosen among four: y = 2^-s x is an integer where s > 0, and so 2^s 2/pi may be taken modulo
+ * 4. That factor in parts of 28, 28 and 53 bits makes all exact but the last product. */
+NR_INLINE double nr_quarter_turns(double x, uint64_t *turns) {
+    double a = fabs(x);
+    double y = x * nr_by_size(a, 1.0, 0x1p-27, 0x1p-54, 0x1p-81);
+    double first = y * nr_by_size(a, 0x1.45f3068p-1, -0x1.1b1bbfp-1, 0x1.4a7f09cp+0, -0x1.505c15cp+0);
+    double second = y * nr_by_size(a, 0x1.727220ap-27, 0x1.4a7f09cp-27, 0x1.5f47d4cp-28, 0x1.4ddc0dap-27);
+    double third =
+        y * nr_by_size(a, 0x1.29fc2757d1f53p-56, 0x1.5f47d4d377037p-55, 0x1.377036d8a5665p-56, 0x1.6295993c43904p-55);
+    double whole = nr_nearest_f64(first);
+    first -= whole;
+    double more = nr_nearest_f64(first + second);
+    *turns = nr_bits_f64(whole + more + NR_MAGIC_F64);
+    return ((first - more) + second) + third;
+}
+
+/* sin and cos of t quarter turns, |t| <= 1/2. */
+NR_INLINE double nr_sin_quarter(double t) {
+    return t * NR_POLY(t * t, 1.5707963267948899, -0.64596409750430717, 0.079692626155664525, -0.0046817525903140207,
+                       0.00016042925875985308, -3.5563745194209537e-06);
+}
+NR_INLINE double nr_cos_quarter(double t) {
+    return NR_POLY(t * t, 0.99999999999994438, -1.2337005501201461, 0.25366950715311115, -0.020863467993689346,
+                   0.00091916168913063151, -2.4850872918618971e-05);
+}
+
+/* b where the mask has ones, else a: integer compares of 64 bits are not in every instruction set. */
+NR_INLINE double nr_masked(double a, double b, uint64_t mask) {
+    return nr_from_bits_f64((nr_bits_f64(a) & ~mask) | (nr_bits_f64(b) & mask));
+}
+
+/* Quarter turns swap sine and cosine, half turns change the sign. */
+NR_INLINE double nr_wave(double t, uint64_t turns) {
+    double y = nr_masked(nr_sin_quarter(t), nr_cos_quarter(t), 0 - (turns & 1));
+    return nr_from_bits_f64(nr_bits_f64(y) ^ (turns & 2) << 62);
+}
+
+NR_INLINE float nr_sin_f32(float x) {
+    uint64_t turns;
+    double t = nr_quarter_turns((double)x, &turns);
+    return (float)nr_wave(t, turns);
+}
+
+NR_INLINE float nr_cos_f32(float x) {
+    uint64_t turns;
+    double t = nr_quarter_turns((double)x, &turns);
+    return (float)nr_wave(t, turns + 1);
+}
+
+NR_INLINE float nr_tan_f32(float x) {
+    uint64_t turns;
+    double t = nr_quarter_turns((double)x, &turns);
+    double sine = nr_sin_quarter(t), cosine = nr_cos_quarter(t);
+    uint64_t odd = 0 - (turns & 1);
+    return (float)(nr_masked(sine, -cosine, odd) / nr_masked(cosine, sine, odd));
+}
+
+/* atan(q) for 0 <= q <= 1. */
+NR_INLINE double nr_atan_reduced(double q) {
+    return q * NR_POLY(q * q, 0.99999999999163158, -0.33333333033661638, 0.19999982193878779, -0.14285296833946426,
+                       0.11105987251661084, -0.090530201802393587, 0.075090199593990534, -0.060546593410793562,
+                       0.044157922514884679, -0.026538266923721972, 0.01177916555116796, -0.0033288490877205969,
+                       0.00044139119945350652);
+}
+
+NR_INLINE double nr_atan_wide(double x) {
+    double a = fabs(x);
+    double y = nr_atan_reduced(a > 1.0 ? 1.0 / a : a);
+    return copysign(a > 1.0 ? 1.5707963267948966 - y : y, x);
+}
+
+NR_INLINE float nr_atan_f32(float x) { return (float)nr_atan_wide((double)x); }
+
+NR_INLINE float nr_asin_f32(float x) {
+    double y = (double)x;
+    return (float)nr_atan_wide(y / sqrt((1.0 - y) * (1.0 + y)));
+}
+
+NR_INLINE float nr_acos_f32(float x) {
+    double y = (double)x;
+    return (float)(2.0 * nr_atan_wide(sqrt((1.0 - y) / (1.0 + y))));
+}
+
+/* The angle within the eighth next to an axis, then unfolded: across the diagonal, the y axis, the x axis. */
+NR_INLINE float nr_atan2_f32(float y, float x) {
+    double b = (double)y, a = (double)x, p = fabs(b), q = fabs(a);
+    double least = p < q ? p : q, most = p < q ? q : p;
+    double ratio = least == most ? 1.0 : least / most; /* also for two infinities */
+    ratio = least == 0 ? 0.0 : ratio;
+    double angle = nr_atan_reduced(ratio);
+    angle = p > q ? 1.5707963267948966 - angle : angle;
+    angle = copysign(1.0, a) < 0 ? 3.1415926535897931 - angle : angle;
+    angle = copysign(angle, b);
+    return (float)(((a != a) | (b != b)) ? a + b : angle);
+}
+
+/* erfc(y) = e^(-y^2) h((y - 3) / (y + 3)) / (y + 3) for y >= 0; below, by symmetry. */
+NR_INLINE float nr_erfc_f32(float x) {
+    double y = fabs((double)x);
+    y = y > 10.5 ? 10.5 : y;
+    double inverse = 1.0 / (y + 3.0), t = (y - 3.0) * inverse;
+    double h = NR_POLY(t, 1.0740069070904097, -0.88339445387220261, 0.5902283571903939, -0.31046722453745018,
+                       0.11952776448554822, -0.026827797448506042, -0.0012126648678889239, 0.003037582674921387,
+                       -0.00054543318130966933, -0.0002863432917417204, 9.5774301547930447e-05, 3.8344403268040344e-05,
+                       -5.9719939970926856e-07);
+    double result = nr_exp_wide(-y * y) * h * inverse;
+    return (float)(x < 0 ? 2.0 - result : result);
+}
+
+/* |a|^b = e^(b log|a|), then the sign and the cases of C99 F.9.4.4. */
+NR_INLINE float nr_power_f32(float base, float exponent) {
+    double a = (double)base, b = (double)exponent, size = fabs(a);
+    double result = nr_exp_wide(b * nr_log_f64(size));
+    result = size == 1.0 ? (b == b ? 1.0 : b) : result; /* 0 times infinity above */
+    double c = fabs(b);
+    c = c < 0x1p25 ? c : 0x1p25; /* floats from 2^24 on are even integers, and so count infinities */
+    double of_integer = nr_nearest_f64(0.5 * c) == 0.5 * c ? result : copysign(result, a);
+    double of_fraction = a < 0 ? (size < HUGE_VAL ? (double)NAN : result) : result;
+    result = nr_nearest_f64(c) == c ? of_integer : of_fraction;
+    result = b == 0 ? 1.0 : result;
+    return (float)(a == 1.0 ? 1.0 : result);
+}
+
+/* ---- rounding, choosing: as in math_f64.h ------------------------------------------------------ */
+
+NR_INLINE float nr_sqrt_f32(float x) { return sqrtf(x); }
+NR_INLINE float nr_absolute_f32(float x) { return fabsf(x); }
+
+#if defined(__SSE4_1__) || defined(__aarch64__)
+NR_INLINE float nr_round_even_f32(float x) { return rintf(x); }
+NR_INLINE float nr_floor_f32(float x) { return floorf(x); }
+NR_INLINE float nr_ceil_f32(float x) { return ceilf(x); }
+NR_INLINE float nr_trunc_f32(float x) { return truncf(x); }
+#else
+NR_INLINE float nr_round_even_f32(float x) {
+    float y = fabsf(x);
+    return copysignf(y < 0x1p23f ? (y + 0x1p23f) - 0x1p23f : y, x);
+}
+NR_INLINE float nr_floor_f32(float x) {
+    float y = nr_round_even_f32(x);
+    return y - (y > x ? 1.0f : 0.0f);
+}
+NR_INLINE float nr_ceil_f32(float x) { return -nr_floor_f32(-x); }
+NR_INLINE float nr_trunc_f32(float x) { return copysignf(nr_floor_f32(fabsf(x)), x); }
+#endif
+
+NR_INLINE bool nr_infinite_f32(float x) { return fabsf(x) == INFINITY; }
+NR_INLINE bool nr_finite_f32(float x) { return fabsf(x) < INFINITY; }
+NR_INLINE float nr_larger_f32(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
+NR_INLINE float nr_smaller_f32(float a, float b) { return ((a < b) | (a != a)) ? a : b; }
+NR_INLINE float nr_bounded_f32(float x, float low, float high) { return nr_smaller_f32(nr_larger_f32(x, low), high); }
+
+/* fmod(a, b); for moderate quotients it is exact in double. */
+NR_INLINE float nr_rest_f32(float a, float b) {
+    double x = (double)a, y = (double)b, quotient = x / y;
+    if ((fabs(quotient) < 0x1p28) & (fabs(y) < HUGE_VAL))
+        return copysignf((float)(x - (double)(int64_t)quotient * y), a);
+    return fmodf(a, b);
+}
+
+NR_INLINE float nr_floor_remainder_f32(float a, float b) {
+    float rest = nr_rest_f32(a, b);
+    return ((rest != 0) & ((rest < 0) != (b < 0))) ? rest + b : rest;
+}
+
+NR_INLINE float nr_floor_quotient_f32(float a, float b) {
+    float rest = nr_rest_f32(a, b);
+    float near = (a - rest) / b - (((rest != 0) & ((rest < 0) != (b < 0))) ? 1.0f : 0.0f);
+    float whole = nr_floor_f32(near);
+    whole += near - whole > 0.5f ? 1.0f : 0.0f;
+    float quotient = near == 0 ? copysignf(0.0f, a / b) : whole;
+    return b == 0 ? a / b : quotient;
+}
+
+NR_INLINE float nr_silu_slope_f32(float x) {
+    float s = 1.0f / (1.0f + nr_exp_f32(-x));
+    return s * (1.0f + x * (1.0f - s));
+}

@@ -1,0 +1,237 @@
+/* matmul_isa: the CPU's matrix products, built once an instruction set (and with -ffp-contract=fast, so
+ * that a * b + c becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
+ *
+ * This file knows the register tile of each instruction set, the integers and the batch; gemm.h holds
+ * the algorithm for floats and is included once for float32 and once for float64. */
+#include <stdatomic.h>
+#include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+#include "cpu.h"
+
+/* VECTOR bytes a register; TILE_ROWS x TILE_VECTORS accumulators of a tile of C; DOT_ROWS x 4 of a tile
+ * of dot products. Each leaves a few registers for the operands. */
+#if defined(__AVX512F__)
+#define VECTOR           64
+#define TILE_ROWS        14
+#define DOT_ROWS         6
+#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#define EACH_DOT_ROW(X)  X(1) X(2) X(3) X(4) X(5) X(6)
+#elif defined(__AVX2__)
+#define VECTOR           32
+#define TILE_ROWS        6
+#define DOT_ROWS         3
+#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define EACH_DOT_ROW(X)  X(1) X(2) X(3)
+#elif defined(__aarch64__)
+#define VECTOR           16
+#define TILE_ROWS        8
+#define DOT_ROWS         4
+#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define EACH_DOT_ROW(X)  X(1) X(2) X(3) X(4)
+#else
+#define VECTOR           16
+#define TILE_ROWS        5
+#define DOT_ROWS         2
+#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5)
+#define EACH_DOT_ROW(X)  X(1) X(2)
+#endif
+#define TILE_VECTORS 2
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Multiply-adds below which a product stays in one thread, and those worth a chunk of their own. */
+#define SERIAL_WORK 1e6
+#define CHUNK_WORK  5e5
+
+/* Blocks of the packed algorithm: BLOCK_K x one panel of B fits the first cache, a block of A of
+ * BLOCK_BYTES half the second, BLOCK_K x BLOCK_N of B a share of the third. */
+#define BLOCK_K     (VECTOR == 64 ? 256 : 384)
+#define BLOCK_N     2048
+#define BLOCK_BYTES (192 * 1024)
+#define PACK_PANELS 4
+#define FAR_BYTES   (1 << 20)
+/* The same for dot products, whose operands lie along k. */
+#define DOT_K       1024
+
+/* One product of the batch: a plan without its nest. */
+typedef struct product {
+    int64_t m, n, k;
+    int64_t a_row, a_col, b_row, b_col, c_row;
+    const void *a, *b, *bias;
+    void *c;
+    int64_t bias_step; /* 1, or 0 when one number serves every column */
+    int64_t k_block;
+} product;
+
+/* ROW: m is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
+ * panel on the stack. BLOCKED: both are packed into scratch memory. */
+typedef enum form { ROW, DOT, PANEL, BLOCKED } form;
+
+static ALWAYS_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static ALWAYS_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static ALWAYS_INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
+
+/* The product without its batch; n = 1 is turned over, C^T = B^T A^T, so that ROW serves it as well. */
+static void first_product(const nr_matmul_plan *plan, product *p) {
+    *p = (product){plan->m,     plan->n, plan->k, plan->a_row, plan->a_col, plan->b_row, plan->b_col,
+                   plan->c_row, plan->a, plan->b, plan->bias,  plan->c,     1,           0};
+    if (p->n == 1 && p->m > 1 && p->c_row == 1) {
+        *p = (product){1, p->m, p->k, 0, p->b_row, p->a_col, p->a_row, p->m, plan->b, plan->a, plan->bias, p->c, 0, 0};
+    }
+}
+
+/* Offsets in elements of step `index` of the batch, for C, A and B. */
+static void batch_offsets(const nr_matmul_plan *plan, int64_t index, int64_t offset[3]) {
+    offset[0] = offset[1] = offset[2] = 0;
+    for (int32_t d = 0; d < plan->batch_ndim; d++) {
+        int64_t at = index;
+        if (d + 1 < plan->batch_ndim) {
+            at = index % plan->batch[d];
+            index /= plan->batch[d];
+        }
+        for (int x = 0; x < 3; x++) offset[x] += at * plan->batch_stride[x][d];
+    }
+}
+
+static ALWAYS_INLINE int64_t batch_count(const nr_matmul_plan *plan) {
+    int64_t count = 1;
+    for (int32_t d = 0; d < plan->batch_ndim; d++) count *= plan->batch[d];
+    return count;
+}
+
+/* `p` moved to step `index` of the batch; size: of an element. */
+static void move_to(const nr_matmul_plan *plan, int64_t index, int64_t size, product *p) {
+    int64_t offset[3];
+    batch_offsets(plan, index, offset);
+    int turned = p->bias_step == 0;
+    p->c = (char *)plan->c + offset[0] * size;
+    p->a = (const char *)(turned ? plan->b : plan->a) + offset[turned ? 2 : 1] * size;
+    p->b = (const char *)(turned ? plan->a : plan->b) + offset[turned ? 1 : 2] * size;
+}
+
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+#define NAME(x) NR_JOIN2(x, SUFFIX)
+
+#define T      float
+#define SUFFIX f32
+#if defined(__AVX512F__)
+#define PART_LOAD(at, count)     _mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), at)
+#define PART_STORE(at, count, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (count)) - 1), v)
+#elif defined(__AVX2__)
+static const int32_t mask_f32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+#define PART_MASK(count)         _mm256_loadu_si256((const __m256i *)(const void *)(mask_f32 + 8 - (count)))
+#define PART_LOAD(at, count)     _mm256_maskload_ps(at, PART_MASK(count))
+#define PART_STORE(at, count, v) _mm256_maskstore_ps(at, PART_MASK(count), v)
+#endif
+#include "gemm_pack.h"
+#include "gemm.h"
+#undef T
+#undef SUFFIX
+#undef PART_LOAD
+#undef PART_STORE
+#undef PART_MASK
+
+#define T      double
+#define SUFFIX f64
+#if defined(__AVX512F__)
+#define PART_LOAD(at, count)     _mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), at)
+#define PART_STORE(at, count, v) _mm512_mask_storeu_pd(at, (__mmask8)((1u << (count)) - 1), v)
+#elif defined(__AVX2__)
+static const int64_t mask_f64[8] = {-1, -1, -1, -1};
+#define PART_MASK(count)         _mm256_loadu_si256((const __m256i *)(const void *)(mask_f64 + 4 - (count)))
+#define PART_LOAD(at, count)     _mm256_maskload_pd(at, PART_MASK(count))
+#define PART_STORE(at, count, v) _mm256_maskstore_pd(at, PART_MASK(count), v)
+#endif
+#include "gemm_pack.h"
+#include "gemm.h"
+#undef T
+#undef SUFFIX
+#undef PART_LOAD
+#undef PART_STORE
+#undef PART_MASK
+
+/* ---- integers: plain loops, whose sums wrap --------------------------------------------------- */
+
+#ifdef NR_ISA_BASELINE
+
+#define INTEGER_ROWS(T, NAME)                                                                          \
+    static void NAME(const product *p, int64_t first, int64_t last) {                                  \
+        for (int64_t i = first; i < last; i++) {                                                       \
+            const T *a = (const T *)p->a + i * p->a_row, *bias = p->bias;                              \
+            T *restrict c = (T *)p->c + i * p->c_row;                                                  \
+            for (int64_t j = 0; j < p->n; j++) c[j] = bias ? bias[j * p->bias_step] : (T)0;            \
+            for (int64_t q = 0; q < p->k && p->b_col == 1; q++) {                                      \
+                const T x = a[q * p->a_col], *b = (const T *)p->b + q * p->b_row;                      \
+                for (int64_t j = 0; j < p->n; j++) c[j] = (T)(c[j] + x * b[j]);                        \
+            }                                                                                          \
+            for (int64_t j = 0; j < p->n && p->b_col != 1; j++) {                                      \
+                const T *b = (const T *)p->b + j * p->b_col;                                           \
+                T sum = c[j];                                                                          \
+                for (int64_t q = 0; q < p->k; q++) sum = (T)(sum + a[q * p->a_col] * b[q * p->b_row]); \
+                c[j] = sum;                                                                            \
+            }                                                                                          \
+        }                                                                                              \
+    }
+INTEGER_ROWS(uint8_t, rows_uint8)
+INTEGER_ROWS(int32_t, rows_int32)
+INTEGER_ROWS(int64_t, rows_int64)
+
+typedef struct integer_job {
+    const nr_matmul_plan *plan;
+    product first;
+    int64_t size, rows; /* of an element; of C in a chunk, counted through the batch */
+    int64_t total;
+    void (*run)(const product *p, int64_t first, int64_t last);
+} integer_job;
+
+static void integer_chunk(void *context, int64_t chunk) {
+    const integer_job *job = context;
+    int64_t row = chunk * job->rows, end = least(row + job->rows, job->total);
+    product p = job->first;
+    while (row < end) {
+        int64_t item = row / p.m, i = row % p.m, last = least(p.m, i + end - row);
+        move_to(job->plan, item, job->size, &p);
+        job->run(&p, i, last);
+        row += last - i;
+    }
+}
+
+static int32_t run_integers(const nr_call *call) {
+    integer_job job = {.plan = call->plan};
+    first_product(job.plan, &job.first);
+    job.total = job.first.m * batch_count(job.plan);
+    switch (call->dtype) {
+    case NORCH_UINT8: job.size = 1, job.run = rows_uint8; break;
+    case NORCH_INT32: job.size = 4, job.run = rows_int32; break;
+    case NORCH_INT64: job.size = 8, job.run = rows_int64; break;
+    default: return nr_fail(NORCH_ERROR_DTYPE, "matmul: no kernel for this dtype");
+    }
+    double row_work = (double)job.first.n * (double)(job.first.k + 1);
+    job.rows = row_work * (double)job.total < SERIAL_WORK ? job.total : 1 + (int64_t)(CHUNK_WORK / row_work);
+    int64_t chunks = ceil_div(job.total, job.rows);
+    if (chunks == 1)
+        integer_chunk(&job, 0);
+    else
+        nr_parallel(chunks, integer_chunk, &job);
+    return NORCH_OK;
+}
+
+#endif
+
+int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
+    if (call->dtype == NORCH_FLOAT32) return run_f32(call->plan);
+    if (call->dtype == NORCH_FLOAT64) return run_f64(call->plan);
+#ifdef NR_ISA_BASELINE
+    return run_integers(call);
+#else
+    return nr_run_matmul_baseline(call);
+#endif
+}

@@ -1,0 +1,59 @@
+/* optim_loops: the steps of torch.optim's SGD and of Adam (Kingma, Ba 2015; decoupled: Loshchilov, Hutter
+ * 2019), included once per dtype (T, NAME, SQRT). Plain loops that compilers turn into vectors. */
+
+/* hyper: lr, momentum, dampening, weight_decay, nesterov, maximize. */
+static void NR_JOIN2(sgd, NAME)(const nr_optim_plan *plan, int64_t from, int64_t to) {
+    const double *hyper = plan->hyper;
+    T *restrict param = plan->param, *restrict momentum = plan->first;
+    const T *restrict grad = plan->grad;
+    const T rate = (T)-hyper[0], keep = (T)hyper[1], take = (T)(1.0 - hyper[2]), decay = (T)hyper[3];
+    const T sign = hyper[5] != 0 ? (T)-1 : (T)1;
+    if (!momentum) {
+        for (int64_t i = from; i < to; i++)
+            param[i] += rate * (sign * grad[i] + (decay != 0 ? decay * param[i] : (T)0));
+    } else if (plan->fresh) { /* the first buffer is the gradient itself, undamped */
+        const T ahead = hyper[4] != 0 ? keep : (T)0;
+        for (int64_t i = from; i < to; i++) {
+            T g = sign * grad[i] + (decay != 0 ? decay * param[i] : (T)0);
+            momentum[i] = g;
+            param[i] += rate * (g + ahead * g);
+        }
+    } else if (hyper[4] != 0) {
+        for (int64_t i = from; i < to; i++) {
+            T g = sign * grad[i] + (decay != 0 ? decay * param[i] : (T)0), m = keep * momentum[i] + take * g;
+            momentum[i] = m;
+            param[i] += rate * (g + keep * m);
+        }
+    } else {
+        for (int64_t i = from; i < to; i++) {
+            T m = keep * momentum[i] + take * (sign * grad[i] + (decay != 0 ? decay * param[i] : (T)0));
+            momentum[i] = m;
+            param[i] += rate * m;
+        }
+    }
+}
+
+/* hyper: lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step (1 for the first). */
+static void NR_JOIN2(adam, NAME)(const nr_optim_plan *plan, int64_t from, int64_t to) {
+    const double *hyper = plan->hyper;
+    T *restrict param = plan->param, *restrict mean = plan->first, *restrict square = plan->second;
+    const T *restrict grad = plan->grad;
+    const bool decoupled = hyper[5] != 0;
+    const T rate = (T)(-hyper[0] / (1.0 - pow(hyper[1], hyper[7])));
+    const T root = (T)sqrt(1.0 - pow(hyper[2], hyper[7]));
+    const T take1 = (T)(1.0 - hyper[1]), keep2 = (T)hyper[2], take2 = (T)(1.0 - hyper[2]), eps = (T)hyper[3];
+    const T decay = decoupled ? (T)0 : (T)hyper[4];
+    const T shrink = decoupled ? (T)(1.0 - hyper[0] * hyper[4]) : (T)1;
+    const T sign = hyper[6] != 0 ? (T)-1 : (T)1;
+    for (int64_t i = from; i < to; i++) {
+        T p = param[i] * shrink, g = sign * grad[i] + (decay != 0 ? decay * p : (T)0); /* no 0 * infinity */
+        T m = mean[i] + take1 * (g - mean[i]);
+        T v = keep2 * square[i] + take2 * (g * g);
+        mean[i] = m;
+        square[i] = v;
+        param[i] = p + rate * (m / (SQRT(v) / root + eps));
+    }
+}
+#undef T
+#undef NAME
+#undef SQRT

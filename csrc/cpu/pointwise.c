@@ -1,0 +1,76 @@
+/* pointwise: walks a loop nest and hands its innermost runs to the kernel of the operation.
+ *
+ * A long run is cut into pieces, and pieces are dealt to the threads in chunks of about CHUNK elements,
+ * so that what a chunk holds follows from the shape alone. */
+#include "pointwise.h"
+
+#include <string.h>
+
+#define CHUNK 16384
+#define WORTH_THREADS (4 * CHUNK)
+
+typedef struct walk {
+    const nr_plan *plan;
+    nr_pointwise_run kernel;
+    int64_t piece, pieces; /* elements of a piece; pieces of a run */
+    int64_t units;         /* pieces in all */
+    int64_t units_a_chunk;
+} walk;
+
+static void run_units(const walk *w, int64_t unit, int64_t end) {
+    const nr_plan *plan = w->plan;
+    int64_t stride[NR_MAX_OPERANDS], position[NORCH_MAX_DIMS];
+    char *row[NR_MAX_OPERANDS], *data[NR_MAX_OPERANDS];
+    int64_t piece = unit % w->pieces, rest = unit / w->pieces;
+    for (int o = 0; o < plan->operands; o++) {
+        stride[o] = plan->stride[o][0];
+        row[o] = plan->data[o];
+    }
+    for (int32_t d = 1; d < plan->ndim; d++) {
+        position[d] = rest % plan->size[d];
+        rest /= plan->size[d];
+        for (int o = 0; o < plan->operands; o++) row[o] += position[d] * plan->stride[o][d];
+    }
+    for (; unit < end; unit++) {
+        int64_t from = piece * w->piece;
+        int64_t n = plan->size[0] - from < w->piece ? plan->size[0] - from : w->piece;
+        for (int o = 0; o < plan->operands; o++) data[o] = row[o] + from * stride[o];
+        w->kernel(n, data, stride);
+        if (++piece < w->pieces) continue;
+        piece = 0;
+        for (int32_t d = 1; d < plan->ndim; d++) { /* the next run: an odometer over the outer loops */
+            for (int o = 0; o < plan->operands; o++) row[o] += plan->stride[o][d];
+            if (++position[d] < plan->size[d]) break;
+            for (int o = 0; o < plan->operands; o++) row[o] -= plan->size[d] * plan->stride[o][d];
+            position[d] = 0;
+        }
+    }
+}
+
+static void run_chunk(void *context, int64_t chunk) {
+    const walk *w = context;
+    int64_t from = chunk * w->units_a_chunk;
+    run_units(w, from, from + w->units_a_chunk < w->units ? from + w->units_a_chunk : w->units);
+}
+
+int32_t nr_run_pointwise(const nr_call *call) {
+    const nr_plan *plan = call->plan;
+    if (plan->numel == 0) return NORCH_OK;
+    nr_pointwise_run kernel = (nr_pointwise_run)call->kernel;
+    if (plan->ndim == 1 && plan->numel < WORTH_THREADS) {
+        int64_t stride[NR_MAX_OPERANDS];
+        for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];
+        kernel(plan->numel, plan->data, stride);
+        return NORCH_OK;
+    }
+    walk w = {.plan = plan, .kernel = kernel};
+    w.piece = plan->size[0] < CHUNK ? plan->size[0] : CHUNK;
+    w.pieces = (plan->size[0] + w.piece - 1) / w.piece;
+    w.units = plan->numel / plan->size[0] * w.pieces;
+    w.units_a_chunk = CHUNK / w.piece > 1 ? CHUNK / w.piece : 1;
+    if (plan->numel < WORTH_THREADS)
+        run_units(&w, 0, w.units);
+    else
+        nr_parallel((w.units + w.units_a_chunk - 1) / w.units_a_chunk, run_chunk, &w);
+    return NORCH_OK;
+}

@@ -1,0 +1,75 @@
+/* pointwise_isa: the elementwise kernels, compiled once an instruction set. The formulas are ops.def's,
+ * the functions that they call math.h's; here each dtype is only given its types. */
+#include "math.h"
+#include "pointwise.h"
+
+#define C(number) ((T)(number))
+
+#if defined(__clang__)
+#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#pragma clang diagnostic ignored "-Wpass-failed" /* not every formula becomes vectors, and need not */
+#else
+#define IVDEP _Pragma("GCC ivdep")
+#endif
+/* A formula for all dtypes compares unsigned numbers with 0, and integers with themselves. */
+#pragma GCC diagnostic ignored "-Wtautological-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wbool-compare"
+#pragma GCC diagnostic ignored "-Wint-in-bool-context"
+#endif
+
+#define T float
+#define S float
+#define LABEL float32
+#define DTYPE NORCH_FLOAT32
+#define KIND_F
+#include "pointwise_rows.h"
+
+#define T double
+#define S double
+#define LABEL float64
+#define DTYPE NORCH_FLOAT64
+#define KIND_F
+#include "pointwise_rows.h"
+
+#ifdef NR_ISA_BASELINE
+#define T bool
+#define S uint8_t
+#define LABEL truth
+#define DTYPE NORCH_BOOL
+#define KIND_B
+#include "pointwise_rows.h"
+
+#define T uint8_t
+#define S uint8_t
+#define LABEL uint8
+#define DTYPE NORCH_UINT8
+#define KIND_I
+#include "pointwise_rows.h"
+
+#define T int32_t
+#define S int32_t
+#define LABEL int32
+#define DTYPE NORCH_INT32
+#define KIND_I
+#include "pointwise_rows.h"
+
+#define T int64_t
+#define S int64_t
+#define LABEL int64
+#define DTYPE NORCH_INT64
+#define KIND_I
+#include "pointwise_rows.h"
+#endif
+
+void NR_ISA(nr_fill_pointwise)(nr_kernel_rows kernels) {
+    fill_kernels_float32(kernels);
+    fill_kernels_float64(kernels);
+#ifdef NR_ISA_BASELINE
+    fill_kernels_truth(kernels);
+    fill_kernels_uint8(kernels);
+    fill_kernels_int32(kernels);
+    fill_kernels_int64(kernels);
+#endif
+}

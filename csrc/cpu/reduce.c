@@ -1,0 +1,247 @@
+/* reduce: cuts a reduction into tiles of outputs and parts of the reduced range, and hands runs of
+ * elements to the kernels of reduce_isa.c. Shapes alone decide the cuts, so the result does not depend
+ * on the number of threads. Sums stay near pairwise summation (Higham, SIAM J. Sci. Comput. 14, 1993):
+ * lanes take few steps, and what they hold is merged level by level. */
+#include "reduce.h"
+
+#include "cpu.h"
+
+#define ALONE 65536   /* elements up to which one thread does it all */
+#define CHUNK 32768   /* elements that are worth a thread's while */
+#define MOST_CHUNKS 64 /* into which few outputs are cut */
+
+typedef union tile_memory {
+    char bytes[NR_REDUCE_BYTES];
+    int64_t aligned;
+} tile_memory;
+
+/* A tile is `width` outputs along the innermost kept dimension. */
+typedef struct job {
+    const nr_reduce_plan *plan;
+    const nr_reduce_ops *ops;
+    bool across; /* neighbours in memory belong to different outputs */
+    int64_t width, row, tiles; /* row: tiles along the innermost kept dimension */
+    int64_t parts, part_size;  /* of the reduced range */
+    int64_t tiles_in_chunk;
+    char *partials; /* states, part by part of a tile */
+} job;
+
+/* ---- walking the reduced elements --------------------------------------------------------------- */
+
+typedef struct walk {
+    const nr_reduce_plan *plan;
+    const char *x;
+    int64_t at[NORCH_MAX_DIMS];
+} walk;
+
+static void walk_begin(walk *w, const nr_reduce_plan *plan, const char *x, int64_t index) {
+    w->plan = plan;
+    for (int32_t d = 0; d < plan->ndim; d++) {
+        w->at[d] = d + 1 < plan->ndim ? index % plan->size[d] : index;
+        if (d + 1 < plan->ndim) index /= plan->size[d];
+        x += w->at[d] * plan->stride[d];
+    }
+    w->x = x;
+}
+
+/* The length of the run that begins here, at most `limit`. */
+static int64_t walk_run(const walk *w, int64_t limit) {
+    int64_t rest = w->plan->size[0] - w->at[0];
+    return rest < limit ? rest : limit;
+}
+
+static void walk_on(walk *w, int64_t n) {
+    const nr_reduce_plan *p = w->plan;
+    w->at[0] += n;
+    w->x += n * p->stride[0];
+    for (int32_t d = 0; d + 1 < p->ndim && w->at[d] == p->size[d]; d++) {
+        w->at[d] = 0;
+        w->at[d + 1]++;
+        w->x += p->stride[d + 1] - p->size[d] * p->stride[d];
+    }
+}
+
+/* ---- elements begin to end of the reduced range, into states ------------------------------------- */
+
+static void run_leaf(const job *j, const char *x, int64_t begin, int64_t end, void *state) {
+    const nr_reduce_plan *p = j->plan;
+    if (p->ndim == 1) {
+        if (end > begin) j->ops->run(state, x + begin * p->stride[0], end - begin, p->stride[0], begin);
+        return;
+    }
+    walk w;
+    walk_begin(&w, p, x, begin);
+    while (begin < end) {
+        int64_t n = walk_run(&w, end - begin);
+        j->ops->run(state, w.x, n, p->stride[0], begin);
+        walk_on(&w, n);
+        begin += n;
+    }
+}
+
+/* Halves the range until it is a leaf, which is smaller where it may consist of many short runs. */
+static void run_range(const job *j, const char *x, int64_t begin, int64_t end, void *state) {
+    const int64_t leaf = j->plan->ndim == 1 ? NR_REDUCE_LEAF : NR_REDUCE_LEAF / 4;
+    if (end - begin <= leaf) {
+        run_leaf(j, x, begin, end, state);
+        return;
+    }
+    int64_t leaves = (end - begin + leaf - 1) / leaf;
+    int64_t middle = begin + leaves / 2 * leaf;
+    int64_t right[4]; /* room for any state */
+    run_range(j, x, begin, middle, state);
+    j->ops->clear(right, 1);
+    run_range(j, x, middle, end, right);
+    j->ops->merge(state, right, 1);
+}
+
+/* Rows of `width` elements: lanes take STEPS rows, `middle` takes STEPS lanes, the states take those. */
+static void across_range(const job *j, const char *x, int64_t width, int64_t begin, int64_t end, void *states) {
+    const nr_reduce_plan *p = j->plan;
+    const nr_reduce_ops *ops = j->ops;
+    const int64_t span = (int64_t)NR_REDUCE_STEPS * NR_REDUCE_STEPS;
+    bool deep = end - begin > span;
+    tile_memory lanes, middle;
+    void *target = deep ? middle.bytes : states;
+    walk w;
+    walk_begin(&w, p, x, begin);
+    for (int64_t first = begin; first < end;) {
+        if (deep && (first - begin) % span == 0) ops->clear(target, width);
+        int64_t last = first + NR_REDUCE_STEPS < end ? first + NR_REDUCE_STEPS : end;
+        ops->clear_lanes(lanes.bytes, width);
+        for (int64_t i = first; i < last;) {
+            int64_t n = walk_run(&w, last - i);
+            ops->across(lanes.bytes, w.x, width, p->kept.stride[1][0], n, p->stride[0], i - first, 1, 0);
+            walk_on(&w, n);
+            i += n;
+        }
+        ops->fold(target, lanes.bytes, width, first);
+        first = last;
+        if (deep && (first == end || (first - begin) % span == 0)) ops->merge(states, target, width);
+    }
+}
+
+static void reduce_tile(const job *j, const char *x, int64_t width, int64_t begin, int64_t end, char *states) {
+    j->ops->clear(states, width);
+    if (j->across) {
+        across_range(j, x, width, begin, end, states);
+        return;
+    }
+    for (int64_t k = 0; k < width; k++)
+        run_range(j, x + k * j->plan->kept.stride[1][0], begin, end, states + k * j->ops->state_size);
+}
+
+/* ---- tiles --------------------------------------------------------------------------------------- */
+
+/* Where tile t begins in the input and in the output; gives its width. */
+static int64_t find_tile(const job *j, int64_t t, const char **x, char **out) {
+    const nr_plan *kept = &j->plan->kept;
+    int64_t first = t % j->row * j->width, rest = t / j->row;
+    *out = kept->data[0] + first * kept->stride[0][0];
+    *x = kept->data[1] + first * kept->stride[1][0];
+    for (int32_t d = 1; d < kept->ndim; d++) {
+        int64_t at = d + 1 < kept->ndim ? rest % kept->size[d] : rest;
+        if (d + 1 < kept->ndim) rest /= kept->size[d];
+        *out += at * kept->stride[0][d];
+        *x += at * kept->stride[1][d];
+    }
+    return kept->size[0] - first < j->width ? kept->size[0] - first : j->width;
+}
+
+static void finish_tile(const job *j, char *out, const char *states, int64_t width) {
+    j->ops->finish(out, j->plan->kept.stride[0][0], states, width, j->plan->count, j->plan->param);
+}
+
+static void reduce_tiles(void *context, int64_t chunk) {
+    const job *j = context;
+    tile_memory states;
+    int64_t end = (chunk + 1) * j->tiles_in_chunk < j->tiles ? (chunk + 1) * j->tiles_in_chunk : j->tiles;
+    for (int64_t t = chunk * j->tiles_in_chunk; t < end; t++) {
+        const char *x;
+        char *out;
+        int64_t width = find_tile(j, t, &x, &out);
+        reduce_tile(j, x, width, 0, j->plan->count, states.bytes);
+        finish_tile(j, out, states.bytes, width);
+    }
+}
+
+static char *partial(const job *j, int64_t tile, int64_t part) {
+    return j->partials + (tile * j->parts + part) * j->width * j->ops->state_size;
+}
+
+static void reduce_part(void *context, int64_t chunk) {
+    const job *j = context;
+    int64_t tile = chunk / j->parts, part = chunk % j->parts;
+    const char *x;
+    char *out;
+    int64_t width = find_tile(j, tile, &x, &out);
+    int64_t begin = part * j->part_size, end = begin + j->part_size;
+    reduce_tile(j, x, width, begin, end < j->plan->count ? end : j->plan->count, partial(j, tile, part));
+}
+
+static void merge_parts(const job *j) {
+    for (int64_t tile = 0; tile < j->tiles; tile++) {
+        const char *x;
+        char *out;
+        int64_t width = find_tile(j, tile, &x, &out);
+        for (int64_t part = 1; part < j->parts; part++)
+            j->ops->merge(partial(j, tile, 0), partial(j, tile, part), width);
+        finish_tile(j, out, partial(j, tile, 0), width);
+    }
+}
+
+/* ---- the cuts ------------------------------------------------------------------------------------ */
+
+static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+/* True when a row of outputs should be reduced at once: its elements lie closer than those of one
+ * output, or one output has too few neighbouring elements to be worth a call. */
+static bool choose_across(const nr_reduce_plan *p) {
+    int64_t columns = p->kept.size[0];
+    if (columns < 8) return false;
+    bool closer = distance(p->kept.stride[1][0]) < distance(p->stride[0]);
+    return closer || (p->size[0] < 32 && columns >= 32);
+}
+
+static void cut(job *j) {
+    const nr_reduce_plan *p = j->plan;
+    j->across = choose_across(p);
+    j->width = j->across ? j->ops->width : 64;
+    if (j->width > p->kept.size[0]) j->width = p->kept.size[0];
+    j->row = (p->kept.size[0] + j->width - 1) / j->width;
+    j->tiles = p->kept.numel / p->kept.size[0] * j->row;
+    j->parts = 1;
+    j->tiles_in_chunk = j->tiles;
+    if (p->kept.numel * (p->count + 1) <= ALONE) return;
+
+    int64_t work = j->width * (p->count + 1); /* of a tile; an empty range costs an output, too */
+    j->tiles_in_chunk = work < CHUNK ? CHUNK / work : 1;
+    int64_t parts = j->tiles < MOST_CHUNKS ? MOST_CHUNKS / j->tiles : 1;
+    if (parts > work / CHUNK) parts = work / CHUNK;
+    if (parts <= 1) return;
+    int64_t grain = j->across ? NR_REDUCE_STEPS : NR_REDUCE_LEAF;
+    j->part_size = ((p->count + parts - 1) / parts + grain - 1) / grain * grain;
+    j->parts = (p->count + j->part_size - 1) / j->part_size;
+}
+
+int32_t nr_run_reduce(const nr_call *call) {
+    job j = {.plan = call->plan};
+    j.ops = ((nr_reduce_kernel)call->kernel)();
+    cut(&j);
+    if (j.parts == 1) {
+        int64_t chunks = (j.tiles + j.tiles_in_chunk - 1) / j.tiles_in_chunk;
+        if (chunks == 1)
+            reduce_tiles(&j, 0);
+        else
+            nr_parallel(chunks, reduce_tiles, &j);
+        return NORCH_OK;
+    }
+    size_t bytes = (size_t)(j.tiles * j.parts * j.width * j.ops->state_size);
+    j.partials = nr_scratch(bytes);
+    if (!j.partials)
+        return nr_fail(NORCH_ERROR_MEMORY, "%s: out of memory for %zu bytes of scratch", nr_ops[call->op].name, bytes);
+    nr_parallel(j.tiles * j.parts, reduce_part, &j);
+    merge_parts(&j);
+    nr_scratch_free(j.partials, bytes);
+    return NORCH_OK;
+}

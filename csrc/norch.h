@@ -1,0 +1,242 @@
+/* norch.h: the border between the C library and its callers.
+ *
+ * Everything that a caller may know is here. Python reads this very text (the library carries a
+ * copy of it) and builds its bindings from it, so the header keeps to a plain style: one
+ * prototype a declaration, no macros but integer constants.
+ *
+ * A call that makes a tensor returns it, or NULL; other calls return a status, 0 when good. After
+ * a failure norch_last_error() gives the message of this thread, and every argument is unchanged.
+ * The caller owns each tensor that a call returns, and gives it back with norch_release(). */
+#ifndef NORCH_H
+#define NORCH_H
+
+#include <stdint.h>
+
+#define NORCH_MAX_DIMS 16
+
+/* Status of a call, and the kind of error that the message tells about. */
+#define NORCH_OK 0
+#define NORCH_ERROR_SHAPE 1
+#define NORCH_ERROR_DTYPE 2
+#define NORCH_ERROR_DEVICE 3
+#define NORCH_ERROR_INDEX 4
+#define NORCH_ERROR_MEMORY 5
+#define NORCH_ERROR_VALUE 6
+#define NORCH_ERROR_ZERO_DIVISION 7
+
+/* Element types; core/dtype.h holds the table behind the numbers. */
+#define NORCH_BOOL 0
+#define NORCH_UINT8 1
+#define NORCH_INT32 2
+#define NORCH_INT64 3
+#define NORCH_FLOAT32 4
+#define NORCH_FLOAT64 5
+
+/* Device types. */
+#define NORCH_CPU 0
+#define NORCH_CUDA 1
+
+/* What is declared from here on is seen from outside the library. */
+#pragma GCC visibility push(default)
+
+typedef struct norch_storage norch_storage;
+
+/* An N-d array seen through strides. Immutable once made; views share the storage.
+ * data points at the first element; strides and offset count elements. `weak` marks a Python
+ * scalar, which takes part in dtype promotion by its kind only. */
+typedef struct norch_tensor {
+    void *data;
+    norch_storage *storage;
+    int64_t numel;
+    int64_t offset;
+    int32_t dtype;
+    int32_t ndim;
+    int32_t device_type;
+    int32_t device_index;
+    int32_t contiguous;
+    int32_t weak;
+    int64_t references;
+    int64_t shape[NORCH_MAX_DIMS];
+    int64_t strides[NORCH_MAX_DIMS];
+} norch_tensor;
+
+/* ---- the library ---------------------------------------------------------------------------- */
+
+/* The text of this header, and the number that changes whenever the header, backend.h or the table of
+ * operations does. */
+const char *norch_header(void);
+uint64_t norch_abi(void);
+int64_t norch_sizeof_tensor(void);
+
+/* The message and the kind (NORCH_ERROR_...) of the last failure in this thread. */
+const char *norch_last_error(void);
+int32_t norch_last_error_kind(void);
+
+/* Hands over PyEval_SaveThread and PyEval_RestoreThread, so that long work may let go of the GIL. */
+void norch_set_gil(void *save_thread, void *restore_thread);
+
+/* Worker threads: 1 to 256, the caller's included. The instruction set chosen at load ("avx2"). */
+int32_t norch_set_num_threads(int64_t count);
+int64_t norch_num_threads(void);
+const char *norch_isa(void);
+const char *norch_isa_builds(void);
+
+/* Storages alive now, and the bytes they hold; memory that the allocator keeps for reuse. */
+int64_t norch_live_storages(void);
+int64_t norch_live_bytes(void);
+int64_t norch_cached_bytes(void);
+void norch_empty_cache(void);
+
+/* For tests: the n-th allocation from now (0 the next) fails; a negative n turns that off.
+ * Returns the allocations counted since the last call. */
+int64_t norch_fail_allocation(int64_t n);
+
+/* ---- the table of operations ---------------------------------------------------------------- */
+
+/* The operation of row `op` (NULL past the end): a row's index is its opcode. Its form is one of unary,
+ * binary, choice, ternary, reduce. */
+const char *norch_op_name(int64_t op);
+const char *norch_op_form(int64_t op);
+/* 1 when the operation takes this dtype without a conversion. */
+int32_t norch_op_takes(int64_t op, int64_t dtype);
+
+/* ---- dtypes --------------------------------------------------------------------------------- */
+
+/* Name (NULL past the end), bytes, and kind as a character: b bool, u unsigned, i signed, f float. */
+const char *norch_dtype_name(int64_t dtype);
+int32_t norch_dtype_size(int64_t dtype);
+int32_t norch_dtype_kind(int64_t dtype);
+/* The dtype that a and b promote to, and the one of an operation on these two tensors. */
+int32_t norch_promote_types(int64_t a, int64_t b);
+int32_t norch_result_type(const norch_tensor *a, const norch_tensor *b);
+int32_t norch_set_default_dtype(int64_t dtype);
+int32_t norch_default_dtype(void);
+
+/* ---- making tensors ------------------------------------------------------------------------- */
+
+norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type, int64_t device_index);
+/* Every element set to value; for integers and bool the exact number is given in `integer`. */
+norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer);
+/* The same shape and device as x. */
+norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer);
+/* 0-d tensors that stand for Python scalars in promotion. */
+norch_tensor *norch_scalar_float(double value);
+norch_tensor *norch_scalar_int(int64_t value, int64_t dtype);
+/* start, start + step, ...: n elements, 1-d. */
+norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep);
+/* Wraps memory of the caller (strides in elements). release(context) runs when the storage dies. */
+norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype, void *release, void *context);
+/* Copies n bytes of C-ordered elements into a new tensor. */
+norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const int64_t *shape, int64_t dtype);
+
+norch_tensor *norch_retain(norch_tensor *x);
+void norch_release(norch_tensor *x);
+
+/* The shape and dtype of x over no memory: remembers what a gradient must look like. */
+norch_tensor *norch_like(const norch_tensor *x);
+
+/* The element of a one-element tensor, as double and as int64. */
+int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer);
+/* C-ordered elements of x into `bytes`, n of them checked against the size of x. */
+int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n);
+
+/* 1 when both see the same elements in the same order; 1 when they share a storage; 1 when their memory overlaps. */
+int32_t norch_is_same(const norch_tensor *a, const norch_tensor *b);
+int32_t norch_shares_storage(const norch_tensor *a, const norch_tensor *b);
+int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b);
+
+/* ---- views: no byte moves ------------------------------------------------------------------- */
+
+/* One size may be -1. norch_view fails where the strides do not allow it; norch_reshape copies there. */
+norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *shape);
+norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *shape);
+norch_tensor *norch_permute(const norch_tensor *x, int64_t ndim, const int64_t *axes);
+norch_tensor *norch_transpose(const norch_tensor *x, int64_t dim0, int64_t dim1);
+/* A size of -1 keeps that of x. */
+norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *shape);
+norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t *dims);
+norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim);
+norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index);
+/* start and stop already clipped to [0, size]; step at least 1. */
+norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step);
+norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0, int64_t dim1);
+norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int64_t step);
+norch_tensor *norch_alias(const norch_tensor *x);
+/* x in the shape of like: seen so if the count fits (else copied), or broadcast to it. */
+norch_tensor *norch_reshape_as(const norch_tensor *x, const norch_tensor *like);
+norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like);
+/* The reverse of a reduction's change of shape: x, reduced from the shape of like over the `count` axes in dims (-1: all),
+ * seen in the shape of like. */
+norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims, int64_t keepdim);
+
+/* ---- pointwise ------------------------------------------------------------------------------ */
+
+/* The result of a row of the table over broadcast inputs (unused ones NULL). When inputs differ in
+ * shape or dtype from each other the result comes as the NEGATIVE of its address (0 stays failure): a
+ * caller that records gradients then knows to keep norch_like() of each. */
+int64_t norch_unary(int64_t op, const norch_tensor *x);
+int64_t norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b);
+int64_t norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c);
+/* The same, written into out, whose shape and dtype stay. */
+int32_t norch_unary_into(norch_tensor *out, int64_t op, const norch_tensor *x);
+int32_t norch_binary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b);
+int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c);
+
+/* ---- reductions ----------------------------------------------------------------------------- */
+
+/* Reduces the `count` axes in dims (count -1: all). param is the correction of var and std.
+ * dtype -1 leaves the choice to the table. */
+norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, int64_t keepdim, int64_t dtype, double param);
+/* x summed over the axes that broadcasting added and cast, to the shape and dtype of like; x itself,
+ * retained, when nothing differs. */
+norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
+
+/* ---- products ------------------------------------------------------------------------------- */
+
+/* NumPy's matmul for every rank. linear: x (..., K) @ weight (N, K)^T + bias (N), bias may be NULL. */
+norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b);
+norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias);
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+/* A contiguous copy; x itself, retained, when it is contiguous already. */
+norch_tensor *norch_clone(const norch_tensor *x);
+norch_tensor *norch_contiguous(norch_tensor *x);
+/* A cast copy, even to the dtype x has. */
+norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype);
+/* src broadcast and cast into dst. */
+int32_t norch_copy(norch_tensor *dst, const norch_tensor *src);
+norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index);
+/* xs: n tensor pointers. */
+norch_tensor *norch_cat(int64_t n, const void *xs, int64_t dim);
+norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
+
+/* ---- indexing: every index is checked before anything is read or written -------------------- */
+
+/* gather: out[i][j] = x[index[i][j]][j] along dim. scatter_add: out = x, then out[index[i][j]][j] += src[i][j]. */
+norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tensor *index);
+norch_tensor *norch_scatter_add(const norch_tensor *x, int64_t dim, const norch_tensor *index, const norch_tensor *src);
+/* index_select: rows of x along dim, index 1-d. index_add: out = x, then out[index[i]] += src[i] along dim. */
+norch_tensor *norch_index_select(const norch_tensor *x, int64_t dim, const norch_tensor *index);
+norch_tensor *norch_index_add(const norch_tensor *x, int64_t dim, const norch_tensor *index, const norch_tensor *src);
+
+/* ---- random: one counter-based stream (Philox 4x32-10) -------------------------------------- */
+
+/* state points at {seed, counter}, which the caller keeps; the call advances the counter. */
+norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype);
+norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype);
+norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t low, int64_t high, int64_t dtype);
+norch_tensor *norch_randperm(uint64_t *state, int64_t n);
+norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
+
+/* ---- optimizer steps over many tensors at once ---------------------------------------------- */
+
+/* params, grads, momenta (NULL without momentum): n tensor pointers each. hyper points at {lr, momentum,
+ * dampening, weight_decay, nesterov, maximize}, read when the step runs. first: the momenta are not yet set. */
+int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper, int64_t first);
+/* hyper points at {lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step}. */
+int32_t norch_adam_step(int64_t n, const void *params, const void *grads, const void *means, const void *squares, const double *hyper);
+
+#pragma GCC visibility pop
+
+#endif

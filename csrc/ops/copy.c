@@ -1,0 +1,263 @@
+/* copy: clone, cast, copy_, cat, stack and moves between devices. The loops are a backend's (NR_COPY);
+ * here is what may be copied into what. */
+#include <string.h>
+
+#include "../core/convert.h"
+#include "ops.h"
+
+/* ---- one element --------------------------------------------------------------------------------- */
+
+void nr_convert_scalar(const norch_tensor *x, int32_t dtype, void *eight_bytes) {
+    double value = 0;    /* holds every float, */
+    int64_t integer = 0; /* and this one every integer */
+#define READ(number, name, S, T, A, kind) \
+    case number: READ_##kind(T, S) break;
+#define READ_F(T, S) value = (double)*(const S *)x->data;
+#define READ_B(T, S) integer = (T) * (const S *)x->data;
+#define READ_U       READ_B
+#define READ_I       READ_B
+    switch (x->dtype) { NR_DTYPES(READ) }
+#define WRITE(number, name, S, T, A, kind)                                               \
+    case number: {                                                                       \
+        S y = nr_is_float(x->dtype) ? (S)NR_TO_##name(value) : (S)NR_TO_##name(integer); \
+        memcpy(eight_bytes, &y, sizeof y);                                               \
+        return;                                                                          \
+    }
+    switch (dtype) { NR_DTYPES(WRITE) }
+#undef READ
+#undef READ_F
+#undef READ_B
+#undef READ_U
+#undef READ_I
+#undef WRITE
+}
+
+/* ---- the copy that all others are made of -------------------------------------------------------- */
+
+int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
+    if (dst->numel == 0) return NORCH_OK;
+    nr_plan plan;
+    int32_t from_dtype = src->dtype;
+    nr_plan_make(&plan, dst->ndim, dst->shape, 2, (const norch_tensor *[]){dst, src});
+    if (src->device_type != dst->device_type && src->device_type == NORCH_CPU) { /* 0-d, carried in the plan */
+        nr_convert_scalar(src, dst->dtype, &plan.value[1]);
+        plan.data[1] = (char *)&plan.value[1];
+        from_dtype = dst->dtype;
+        for (int32_t d = 0; d < plan.ndim; d++) plan.stride[1][d] = 0;
+    }
+    bool dense = plan.ndim == 1 && from_dtype == dst->dtype && plan.stride[1][0] == nr_size_of(from_dtype);
+    nr_call call = {.family = NR_COPY, .dtype = dst->dtype, .from_dtype = from_dtype, .plan = &plan};
+    call.work = (double)plan.numel * (dense ? 0.2 * (double)nr_size_of(from_dtype) : 2.0);
+    return nr_gate(&call, dst);
+}
+
+/* A dense copy of x in another dtype; x has passed its checks. */
+static norch_tensor *copied(const norch_tensor *x, int32_t dtype) {
+    norch_tensor *y = nr_make(x->ndim, x->shape, dtype, x);
+    if (y && nr_copy_into(y, x) != NORCH_OK) {
+        nr_release(y);
+        return NULL;
+    }
+    return y;
+}
+
+norch_tensor *norch_clone(const norch_tensor *x) {
+    if (nr_check_tensor("clone", x)) return NULL;
+    return copied(x, x->dtype);
+}
+
+norch_tensor *norch_contiguous(norch_tensor *x) {
+    if (nr_check_tensor("contiguous", x)) return NULL;
+    return x->contiguous ? norch_retain(x) : copied(x, x->dtype);
+}
+
+norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype) {
+    if (nr_check_tensor("to", x) || nr_check_dtype("to", dtype)) return NULL;
+    return copied(x, (int32_t)dtype);
+}
+
+static int32_t check_broadcast(const char *op, const norch_tensor *dst, const norch_tensor *src) {
+    int32_t lead = dst->ndim - src->ndim;
+    bool fits = true;
+    for (int32_t d = 0; d < src->ndim && fits; d++)
+        fits = src->shape[d] == 1 || (d + lead >= 0 && src->shape[d] == dst->shape[d + lead]);
+    if (fits && lead >= 0) return NORCH_OK;
+    for (int32_t d = 0; d < -lead && fits; d++) fits = src->shape[d] == 1; /* leading ones may go */
+    if (fits) return NORCH_OK;
+    char from[NR_SHAPE_TEXT], to[NR_SHAPE_TEXT];
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s does not broadcast to %s", op, nr_shape_of(from, src),
+                   nr_shape_of(to, dst));
+}
+
+int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
+    NR_TRY(nr_check_tensor("copy_", dst));
+    NR_TRY(nr_check_tensor("copy_", src));
+    NR_TRY(check_broadcast("copy_", dst, src));
+    if (dst->numel == 0) return NORCH_OK;
+    NR_TRY(nr_check_writable("copy_", dst));
+    if (norch_is_same(dst, src)) return NORCH_OK;
+
+    norch_tensor *owned = NULL; /* a copy of src where src itself will not do */
+    bool across = dst->device_type != src->device_type || dst->device_index != src->device_index;
+    if (across && !(src->ndim == 0 && src->device_type == NORCH_CPU)) {
+        norch_tensor borrowed = *src;
+        borrowed.references = 1; /* a header of our own, so that its count is not touched elsewhere */
+        owned = norch_to_device(&borrowed, dst->device_type, dst->device_index);
+    } else if (norch_overlaps(dst, src)) {
+        owned = copied(src, src->dtype);
+    } else {
+        return nr_copy_into(dst, src);
+    }
+    if (!owned) return norch_last_error_kind();
+    int32_t status = nr_copy_into(dst, owned);
+    nr_release(owned);
+    return status;
+}
+
+/* ---- devices ------------------------------------------------------------------------------------- */
+
+norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index) {
+    if (nr_check_tensor("to", x)) return NULL;
+    if (x->device_type == device_type && x->device_index == device_index) return norch_retain(x);
+    norch_tensor *dense = norch_contiguous(x);
+    norch_tensor *y = dense ? norch_empty(x->ndim, x->shape, x->dtype, device_type, device_index) : NULL;
+    if (!y) {
+        nr_release(dense);
+        return NULL;
+    }
+    const size_t bytes = (size_t)(x->numel * nr_size_of(x->dtype));
+    const nr_backend *from = x->storage->backend, *to = y->storage->backend;
+    void *host = NULL; /* between two devices the bytes go through the host */
+    int32_t status = NORCH_OK;
+    if (from->device_type == NORCH_CPU) {
+        status = to->from_host(y->data, dense->data, bytes);
+    } else if (to->device_type == NORCH_CPU) {
+        status = from->to_host(y->data, dense->data, bytes);
+    } else if (!(host = nr_malloc(bytes))) {
+        status = nr_fail(NORCH_ERROR_MEMORY, "to: out of memory for %zu bytes", bytes);
+    } else {
+        status = from->to_host(host, dense->data, bytes);
+        if (status == NORCH_OK) status = to->from_host(y->data, host, bytes);
+    }
+    nr_free(host);
+    nr_release(dense);
+    if (status == NORCH_OK) return y;
+    nr_release(y);
+    return NULL;
+}
+
+/* ---- cat and stack ------------------------------------------------------------------------------- */
+
+/* PyTorch lets an empty 1-d tensor stand among tensors of any shape. */
+static bool skipped(const norch_tensor *x) { return x->ndim == 1 && x->shape[0] == 0; }
+
+/* The dtype that n tensors are joined in, and one of them on the device of the result. */
+static int32_t check_pieces(const char *op, int64_t n, const norch_tensor *const *xs, int32_t *dtype,
+                            const norch_tensor **where) {
+    if (n <= 0 || !xs) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensors given", op);
+    for (int64_t i = 0; i < n; i++) {
+        NR_TRY(nr_check_tensor(op, xs[i]));
+        if (i == 0 || xs[i]->device_type != NORCH_CPU) *where = xs[i];
+        NR_TRY(nr_check_devices(op, 2, (const norch_tensor *[]){*where, xs[i]}));
+        *dtype = i ? nr_promote(*dtype, xs[i]->dtype) : xs[i]->dtype;
+    }
+    return NORCH_OK;
+}
+
+/* A header on the stack over the part of y from position `at` along axis, `size` long. */
+static norch_tensor part_of(const norch_tensor *y, int32_t axis, int64_t at, int64_t size) {
+    norch_tensor part = *y;
+    part.data = (char *)y->data + at * y->strides[axis] * nr_size_of(y->dtype);
+    part.shape[axis] = size;
+    part.numel = 1;
+    for (int32_t d = 0; d < part.ndim; d++) part.numel *= part.shape[d];
+    part.contiguous = nr_is_contiguous(part.ndim, part.shape, part.strides);
+    return part;
+}
+
+norch_tensor *norch_cat(int64_t n, const void *list, int64_t dim) {
+    const norch_tensor *const *xs = list;
+    const norch_tensor *where;
+    int32_t dtype, axis;
+    if (check_pieces("cat", n, xs, &dtype, &where)) return NULL;
+    int64_t lead = 0; /* the operand that gives the shape */
+    while (lead < n - 1 && skipped(xs[lead])) lead++;
+    const norch_tensor *first = xs[lead];
+    if (nr_check_axis("cat", dim, first->ndim, &axis)) return NULL;
+    int64_t shape[NORCH_MAX_DIMS], total = 0;
+    for (int32_t d = 0; d < first->ndim; d++) shape[d] = first->shape[d];
+    for (int64_t i = 0; i < n; i++) {
+        const norch_tensor *x = xs[i];
+        if (x->ndim == 0) {
+            nr_fail(NORCH_ERROR_SHAPE, "cat: operand %lld is 0-d; stack() joins 0-d tensors", (long long)i);
+            return NULL;
+        }
+        if (skipped(x)) continue;
+        if (x->ndim != first->ndim) {
+            nr_fail(NORCH_ERROR_SHAPE, "cat: operand %lld has %d dimensions, operand %lld has %d", (long long)i,
+                    x->ndim, (long long)lead, first->ndim);
+            return NULL;
+        }
+        for (int32_t d = 0; d < x->ndim; d++) {
+            if (d == axis || x->shape[d] == first->shape[d]) continue;
+            nr_fail(NORCH_ERROR_SHAPE, "cat: operand %lld has size %lld at dimension %d, operand %lld has %lld",
+                    (long long)i, (long long)x->shape[d], d, (long long)lead, (long long)first->shape[d]);
+            return NULL;
+        }
+        if (__builtin_add_overflow(total, x->shape[axis], &total)) {
+            nr_fail(NORCH_ERROR_SHAPE, "cat: the sizes at dimension %d add up to more than 63 bits hold", axis);
+            return NULL;
+        }
+    }
+    shape[axis] = total;
+    if (nr_check_shape("cat", first->ndim, shape)) return NULL;
+    norch_tensor *y = nr_make(first->ndim, shape, dtype, where);
+    int64_t at = 0;
+    for (int64_t i = 0; y && i < n; i++) {
+        if (xs[i]->numel == 0 && (skipped(xs[i]) || y->numel == 0)) continue;
+        norch_tensor part = part_of(y, axis, at, xs[i]->shape[axis]);
+        at += xs[i]->shape[axis];
+        if (nr_copy_into(&part, xs[i]) == NORCH_OK) continue;
+        nr_release(y);
+        return NULL;
+    }
+    return y;
+}
+
+norch_tensor *norch_stack(int64_t n, const void *list, int64_t dim) {
+    const norch_tensor *const *xs = list;
+    const norch_tensor *where;
+    int32_t dtype, axis;
+    if (check_pieces("stack", n, xs, &dtype, &where)) return NULL;
+    const norch_tensor *first = xs[0];
+    if (first->ndim == NORCH_MAX_DIMS) {
+        nr_fail(NORCH_ERROR_SHAPE, "stack: %d dimensions and one more; at most %d are supported", first->ndim,
+                NORCH_MAX_DIMS);
+        return NULL;
+    }
+    if (nr_check_axis("stack", dim, first->ndim + 1, &axis)) return NULL;
+    for (int64_t i = 1; i < n; i++) {
+        if (nr_same_shape(first->ndim, first->shape, xs[i]->ndim, xs[i]->shape)) continue;
+        char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
+        nr_fail(NORCH_ERROR_SHAPE, "stack: operand %lld has shape %s, operand 0 has %s", (long long)i,
+                nr_shape_of(text, xs[i]), nr_shape_of(wanted, first));
+        return NULL;
+    }
+    int64_t shape[NORCH_MAX_DIMS];
+    for (int32_t d = 0; d <= first->ndim; d++)
+        shape[d] = d < axis ? first->shape[d] : d == axis ? n : first->shape[d - 1];
+    if (nr_check_shape("stack", first->ndim + 1, shape)) return NULL;
+    norch_tensor *y = nr_make(first->ndim + 1, shape, dtype, where);
+    for (int64_t i = 0; y && i < n; i++) {
+        norch_tensor part = part_of(y, axis, i, 1);
+        for (int32_t d = axis; d < first->ndim; d++) { /* drop the axis of size 1 */
+            part.shape[d] = part.shape[d + 1];
+            part.strides[d] = part.strides[d + 1];
+        }
+        part.ndim--;
+        if (nr_copy_into(&part, xs[i]) == NORCH_OK) continue;
+        nr_release(y);
+        return NULL;
+    }
+    return y;
+}

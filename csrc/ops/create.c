@@ -1,0 +1,141 @@
+/* create: tensors out of numbers and bytes, and back. Memory of others is wrapped in core/tensor.c. */
+#include <string.h>
+
+#include "../core/convert.h"
+#include "ops.h"
+
+/* Writes one value everywhere in x, which is dense. */
+static int32_t fill(norch_tensor *x, double value, int64_t integer) {
+    if (x->numel == 0) return NORCH_OK;
+    const int64_t size = nr_size_of(x->dtype);
+    nr_plan plan = {.ndim = 1, .operands = 2, .size = {x->numel}, .numel = x->numel};
+    plan.stride[0][0] = size;
+    plan.data[0] = x->data;
+    plan.data[1] = (char *)&plan.value[1]; /* the value lies in the plan itself */
+    switch (x->dtype) {
+    case NORCH_BOOL: *(uint8_t *)plan.data[1] = integer != 0; break;
+    case NORCH_UINT8: *(uint8_t *)plan.data[1] = (uint8_t)integer; break;
+    case NORCH_INT32: *(int32_t *)plan.data[1] = (int32_t)integer; break;
+    case NORCH_INT64: *(int64_t *)plan.data[1] = integer; break;
+    case NORCH_FLOAT32: *(float *)plan.data[1] = (float)value; break;
+    default: *(double *)plan.data[1] = value;
+    }
+    nr_call call = {.family = NR_COPY, .dtype = x->dtype, .from_dtype = x->dtype, .plan = &plan};
+    call.work = 0.1 * (double)(x->numel * size);
+    return nr_gate(&call, x);
+}
+
+static norch_tensor *full(int64_t ndim, const int64_t *shape, int64_t dtype, const norch_tensor *where, double value,
+                          int64_t integer) {
+    norch_tensor *x = nr_make((int32_t)ndim, shape, (int32_t)dtype, where);
+    if (x && fill(x, value, integer) != NORCH_OK) {
+        nr_release(x);
+        return NULL;
+    }
+    return x;
+}
+
+norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer) {
+    if (nr_check_shape("full", ndim, shape) || nr_check_dtype("full", dtype)) return NULL;
+    return full(ndim, shape, dtype, NULL, value, integer);
+}
+
+norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer) {
+    /* x may be a shape over no memory (norch_like) */
+    if (!x) {
+        nr_fail(NORCH_ERROR_VALUE, "full_like: no tensor given");
+        return NULL;
+    }
+    if (nr_check_dtype("full_like", dtype)) return NULL;
+    return full(x->ndim, x->shape, dtype, x, value, integer);
+}
+
+norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep) {
+    if (nr_check_shape("arange", 1, &n) || nr_check_dtype("arange", dtype)) return NULL;
+    if (dtype == NORCH_BOOL) {
+        nr_fail(NORCH_ERROR_DTYPE, "arange: bool is not a dtype to count in");
+        return NULL;
+    }
+    norch_tensor *x = nr_make(1, &n, (int32_t)dtype, NULL);
+    if (!x) return NULL;
+    switch (dtype) { /* multiplied, not summed up: the error stays that of one rounding */
+    case NORCH_UINT8:
+        for (int64_t i = 0; i < n; i++) ((uint8_t *)x->data)[i] = (uint8_t)(istart + i * istep);
+        break;
+    case NORCH_INT32:
+        for (int64_t i = 0; i < n; i++) ((int32_t *)x->data)[i] = (int32_t)(istart + i * istep);
+        break;
+    case NORCH_INT64:
+        for (int64_t i = 0; i < n; i++) ((int64_t *)x->data)[i] = istart + i * istep;
+        break;
+    case NORCH_FLOAT32:
+        for (int64_t i = 0; i < n; i++) ((float *)x->data)[i] = (float)(start + (double)i * step);
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) ((double *)x->data)[i] = start + (double)i * step;
+    }
+    return x;
+}
+
+/* Elements of a shape as bytes; the caller's buffer must have just as many. */
+static int32_t check_bytes(const char *op, int64_t n, int32_t ndim, const int64_t *shape, int64_t numel,
+                           int32_t dtype) {
+    if (n == numel * nr_size_of(dtype)) return NORCH_OK;
+    char text[NR_SHAPE_TEXT];
+    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld bytes given, %s of shape %s has %lld", op, (long long)n,
+                   nr_dtypes[dtype].name, nr_shape_text(text, ndim, shape), (long long)(numel * nr_size_of(dtype)));
+}
+
+norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const int64_t *shape, int64_t dtype) {
+    int64_t numel;
+    if (nr_check_shape("from_bytes", ndim, shape) || nr_check_dtype("from_bytes", dtype)) return NULL;
+    nr_count((int32_t)ndim, shape, &numel);
+    if (check_bytes("from_bytes", n, (int32_t)ndim, shape, numel, (int32_t)dtype)) return NULL;
+    norch_tensor *x = nr_make((int32_t)ndim, shape, (int32_t)dtype, NULL);
+    if (!x || n == 0) return x;
+    memcpy(x->data, bytes, (size_t)n);
+    if (dtype == NORCH_BOOL) /* a bool is 0 or 1, whatever the caller's byte */
+        for (int64_t i = 0; i < n; i++) ((uint8_t *)x->data)[i] = ((uint8_t *)x->data)[i] != 0;
+    return x;
+}
+
+int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n) {
+    NR_TRY(nr_check_tensor("to_bytes", x));
+    NR_TRY(check_bytes("to_bytes", n, x->ndim, x->shape, x->numel, x->dtype));
+    if (n == 0) return NORCH_OK;
+    norch_tensor *dense = x->contiguous ? NULL : norch_clone(x);
+    if (!x->contiguous && !dense) return norch_last_error_kind();
+    int32_t status = x->storage->backend->to_host(bytes, dense ? dense->data : x->data, (size_t)n);
+    nr_release(dense);
+    return status;
+}
+
+/* One element, whose memory may be on a device, into eight bytes of the host. */
+static int32_t read_element(const norch_tensor *x, void *eight_bytes) {
+    return x->storage->backend->to_host(eight_bytes, x->data, (size_t)nr_size_of(x->dtype));
+}
+
+int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {
+    NR_TRY(nr_check_tensor("item", x));
+    if (x->numel != 1) {
+        char text[NR_SHAPE_TEXT];
+        return nr_fail(NORCH_ERROR_VALUE, "item: a tensor of shape %s has %lld elements, not one", nr_shape_of(text, x),
+                       (long long)x->numel);
+    }
+    uint64_t bits;
+    NR_TRY(read_element(x, &bits));
+    const void *at = &bits;
+    switch (x->dtype) {
+    case NORCH_BOOL: *integer = *(const uint8_t *)at != 0; break;
+    case NORCH_UINT8: *integer = *(const uint8_t *)at; break;
+    case NORCH_INT32: *integer = *(const int32_t *)at; break;
+    case NORCH_INT64: *integer = *(const int64_t *)at; break;
+    case NORCH_FLOAT32: *value = (double)*(const float *)at; break;
+    default: *value = *(const double *)at;
+    }
+    if (nr_is_float(x->dtype))
+        *integer = nr_int64_of_double(*value);
+    else
+        *value = (double)*integer;
+    return NORCH_OK;
+}

@@ -1,0 +1,168 @@
+/* matmul: what a product means: which sizes must agree, how batches broadcast, what shape comes out.
+ *
+ * Operands are handed on with their strides, so no transpose, slice or expansion is ever copied. Batches that
+ * share one B and lie evenly become more rows of A: (B, T, C) @ (C, N) is one product of B * T rows. */
+#include "../core/call.h"
+
+/* Rough speed of one core, for the gate. */
+#define OPERATIONS_PER_NS 10.0
+
+/* Batch dimensions of an operand, and its stride along dimension d of the batch, the innermost being 0. */
+static int32_t batch_dims(const norch_tensor *x) { return x->ndim > 2 ? x->ndim - 2 : 0; }
+
+static int64_t batch_stride(const norch_tensor *x, int32_t d) {
+    int32_t own = batch_dims(x) - 1 - d;
+    return own < 0 || x->shape[own] == 1 ? 0 : x->strides[own];
+}
+
+/* Two dtypes that differ, or that have no product. */
+static int32_t check_dtypes(const char *op, const norch_tensor *a, const norch_tensor *b) {
+    if (a->dtype != b->dtype)
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: expected both to have the same dtype, but got %s and %s", op,
+                       nr_dtypes[a->dtype].name, nr_dtypes[b->dtype].name);
+    if (a->dtype == NORCH_BOOL) return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype bool", op);
+    return NORCH_OK;
+}
+
+static int32_t check_operands(const char *op, const norch_tensor *a, const norch_tensor *b) {
+    NR_TRY(nr_check_tensor(op, a));
+    NR_TRY(nr_check_tensor(op, b));
+    if (a->ndim == 0 || b->ndim == 0) {
+        char x[NR_SHAPE_TEXT], y[NR_SHAPE_TEXT];
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: both operands need at least 1 dimension: %s and %s", op,
+                       nr_shape_of(x, a), nr_shape_of(y, b));
+    }
+    const norch_tensor *both[] = {a, b};
+    NR_TRY(nr_check_devices(op, 2, both));
+    return check_dtypes(op, a, b);
+}
+
+static int32_t inner_mismatch(const char *op, int64_t a_size, int64_t b_size, const norch_tensor *a,
+                              const norch_tensor *b) {
+    char x[NR_SHAPE_TEXT], y[NR_SHAPE_TEXT];
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: sizes %lld and %lld of the inner dimension do not match: %s and %s", op,
+                   (long long)a_size, (long long)b_size, nr_shape_of(x, a), nr_shape_of(y, b));
+}
+
+/* Batch sizes of the result, outermost first. */
+static int32_t broadcast_batches(const char *op, const norch_tensor *a, const norch_tensor *b, int32_t *ndim,
+                                 int64_t *shape) {
+    *ndim = batch_dims(a);
+    for (int32_t i = 0; i < *ndim; i++) shape[i] = a->shape[i];
+    int32_t at = 0;
+    if (nr_broadcast(ndim, shape, batch_dims(b), b->shape, &at)) return NORCH_OK;
+    char x[NR_SHAPE_TEXT], y[NR_SHAPE_TEXT];
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: batch sizes %lld and %lld at dimension %d do not broadcast: %s and %s", op,
+                   (long long)a->shape[at - *ndim + batch_dims(a)], (long long)b->shape[at - *ndim + batch_dims(b)], at,
+                   nr_shape_of(x, a), nr_shape_of(y, b));
+}
+
+/* The batch nest, C-ordered in the output, folded into M where that is one product, else collapsed. */
+static void plan_batches(nr_matmul_plan *plan, const norch_tensor *a, const norch_tensor *b, int32_t ndim,
+                         const int64_t *shape) {
+    int64_t c_stride = plan->m * plan->n;
+    plan->batch_ndim = 0;
+    for (int32_t d = 0; d < ndim; d++) {
+        int64_t size = shape[ndim - 1 - d], a_stride = batch_stride(a, d), b_stride = batch_stride(b, d);
+        if (size == 1) continue;
+        if (plan->batch_ndim == 0 && b_stride == 0 && (plan->m == 1 || a_stride == plan->m * plan->a_row)) {
+            if (plan->m == 1) plan->a_row = a_stride;
+            plan->m *= size;
+        } else {
+            int32_t to = plan->batch_ndim++;
+            plan->batch[to] = size;
+            plan->batch_stride[0][to] = c_stride;
+            plan->batch_stride[1][to] = a_stride;
+            plan->batch_stride[2][to] = b_stride;
+        }
+        c_stride *= size;
+    }
+    if (plan->batch_ndim > 1)
+        plan->batch_ndim = nr_nest_collapse(plan->batch_ndim, plan->batch, 3, plan->batch_stride, 1);
+}
+
+/* Makes the output, m x n over `ndim` batch dimensions, and runs the plan, whose m, n, k and strides are set.
+ * keep_m, keep_n: whether those dimensions show in the result. */
+static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const norch_tensor *b, int32_t ndim,
+                              int64_t *shape, bool keep_m, bool keep_n) {
+    int32_t batches = ndim;
+    if (keep_m) shape[ndim++] = plan->m;
+    if (keep_n) shape[ndim++] = plan->n;
+    norch_tensor *out = nr_make(ndim, shape, a->dtype, a);
+    if (!out || out->numel == 0) return out;
+    plan_batches(plan, a, b, batches, shape);
+    plan->a = a->data;
+    plan->b = b->data;
+    plan->c = out->data;
+    plan->c_row = plan->n;
+    nr_call call = {.family = NR_MATMUL, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
+    call.work = (double)out->numel * (2.0 * (double)plan->k + 1.0) / OPERATIONS_PER_NS;
+    if (nr_gate(&call, out) == NORCH_OK) return out;
+    nr_release(out);
+    return NULL;
+}
+
+norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b) {
+    if (check_operands("matmul", a, b)) return NULL;
+    /* a 1-d operand is a row on the left and a column on the right; that dimension is gone from the result */
+    bool row = a->ndim == 1, column = b->ndim == 1;
+    const int64_t *a_strides = a->strides + a->ndim, *b_strides = b->strides + b->ndim;
+    nr_matmul_plan plan;
+    plan.m = row ? 1 : a->shape[a->ndim - 2];
+    plan.k = a->shape[a->ndim - 1];
+    plan.n = column ? 1 : b->shape[b->ndim - 1];
+    plan.a_row = row ? 0 : a_strides[-2];
+    plan.a_col = a_strides[-1];
+    plan.b_row = column ? b_strides[-1] : b_strides[-2];
+    plan.b_col = column ? 0 : b_strides[-1];
+    plan.bias = NULL;
+    int64_t b_inner = b->shape[column ? 0 : b->ndim - 2];
+    if (b_inner != plan.k) return inner_mismatch("matmul", plan.k, b_inner, a, b), NULL;
+    int64_t shape[NORCH_MAX_DIMS];
+    int32_t ndim = 0;
+    if ((a->ndim > 2 || b->ndim > 2) && broadcast_batches("matmul", a, b, &ndim, shape)) return NULL;
+    return multiply(&plan, a, b, ndim, shape, !row, !column);
+}
+
+/* What a layer's weight and bias must look like. */
+static int32_t check_layer(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias) {
+    char text[NR_SHAPE_TEXT];
+    NR_TRY(check_operands("linear", x, weight));
+    if (weight->ndim != 2)
+        return nr_fail(NORCH_ERROR_SHAPE, "linear: the weight needs 2 dimensions (out, in), not %s",
+                       nr_shape_of(text, weight));
+    if (x->shape[x->ndim - 1] != weight->shape[1])
+        return inner_mismatch("linear", x->shape[x->ndim - 1], weight->shape[1], x, weight);
+    if (!bias) return NORCH_OK;
+    NR_TRY(nr_check_tensor("linear", bias));
+    if (bias->ndim != 1 || bias->shape[0] != weight->shape[0])
+        return nr_fail(NORCH_ERROR_SHAPE, "linear: the bias needs shape (%lld,), not %s", (long long)weight->shape[0],
+                       nr_shape_of(text, bias));
+    const norch_tensor *both[] = {x, bias};
+    NR_TRY(nr_check_devices("linear", 2, both));
+    return check_dtypes("linear", x, bias);
+}
+
+norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias) {
+    if (check_layer(x, weight, bias)) return NULL;
+    norch_tensor *dense = NULL;
+    if (bias && !bias->contiguous) { /* kernels read a bias as one run */
+        dense = norch_clone(bias);
+        if (!dense) return NULL;
+    }
+    nr_matmul_plan plan;
+    plan.m = x->ndim == 1 ? 1 : x->shape[x->ndim - 2];
+    plan.k = weight->shape[1];
+    plan.n = weight->shape[0];
+    plan.a_row = x->ndim == 1 ? 0 : x->strides[x->ndim - 2];
+    plan.a_col = x->strides[x->ndim - 1];
+    plan.b_row = weight->strides[1];
+    plan.b_col = weight->strides[0];
+    plan.bias = dense ? dense->data : bias ? bias->data : NULL;
+    int64_t shape[NORCH_MAX_DIMS];
+    int32_t ndim = batch_dims(x);
+    for (int32_t i = 0; i < ndim; i++) shape[i] = x->shape[i];
+    norch_tensor *out = multiply(&plan, x, weight, ndim, shape, x->ndim > 1, true);
+    nr_release(dense);
+    return out;
+}

@@ -1,0 +1,103 @@
+/* optim: one step of an optimizer over many tensors. All of them are checked, and what is not dense is
+ * copied, before the first is written. The formulas are those of torch.optim, in cpu/optim_loops.h. */
+#include "ops.h"
+
+/* The lists of a step: parameters, gradients and the buffers that the kind needs (NULL: none). */
+enum { PARAM, GRAD, FIRST, SECOND, LISTS };
+static const char *const list_names[LISTS] = {"parameter", "gradient", "buffer", "second buffer"};
+
+static int32_t check_step(const char *op, int64_t n, norch_tensor *const *const lists[LISTS], bool *dense) {
+    *dense = true;
+    for (int64_t i = 0; i < n; i++) {
+        NR_TRY(nr_check_tensor(op, lists[PARAM][i]));
+        const norch_tensor *param = lists[PARAM][i];
+        if (!nr_is_float(param->dtype))
+            return nr_fail(NORCH_ERROR_DTYPE, "%s: parameter %lld is %s; only floats can be optimized", op,
+                           (long long)i, nr_dtypes[param->dtype].name);
+        for (int l = 0; l < LISTS; l++) {
+            if (!lists[l]) continue;
+            const norch_tensor *x = lists[l][i];
+            NR_TRY(nr_check_tensor(op, x));
+            if (l != GRAD) NR_TRY(nr_check_writable(op, x));
+            if (x->dtype != param->dtype)
+                return nr_fail(NORCH_ERROR_DTYPE, "%s: %s %lld is %s, the parameter %s", op, list_names[l],
+                               (long long)i, nr_dtypes[x->dtype].name, nr_dtypes[param->dtype].name);
+            if (!nr_same_shape(x->ndim, x->shape, param->ndim, param->shape)) {
+                char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
+                return nr_fail(NORCH_ERROR_SHAPE, "%s: %s %lld has shape %s, the parameter %s", op, list_names[l],
+                               (long long)i, nr_shape_of(text, x), nr_shape_of(wanted, param));
+            }
+            if (x->device_type != param->device_type || x->device_index != param->device_index)
+                return nr_fail(NORCH_ERROR_DEVICE, "%s: %s %lld is on another device than the parameter", op,
+                               list_names[l], (long long)i);
+            *dense = *dense && x->contiguous && (l == PARAM || x->storage != param->storage);
+        }
+    }
+    return NORCH_OK;
+}
+
+static int32_t run_one(nr_optim_kind kind, norch_tensor *const xs[LISTS], const double *hyper, bool fresh) {
+    norch_tensor *param = xs[PARAM];
+    if (param->numel == 0) return NORCH_OK;
+    nr_optim_plan plan = {
+        .param = param->data, .grad = xs[GRAD]->data, .n = param->numel, .hyper = hyper, .fresh = fresh};
+    plan.first = xs[FIRST] ? xs[FIRST]->data : NULL;
+    plan.second = xs[SECOND] ? xs[SECOND]->data : NULL;
+    nr_call call = {
+        .family = NR_OPTIM, .op = (int32_t)kind, .dtype = param->dtype, .from_dtype = param->dtype, .plan = &plan};
+    call.work = (kind == NR_ADAM ? 2.0 : 0.5) * (double)param->numel;
+    return nr_gate(&call, param);
+}
+
+/* With dense copies for what is not dense (or lies in the parameter's own storage), copied back afterwards. */
+static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
+                                  const double *hyper, bool fresh) {
+    norch_tensor *(*dense)[LISTS] = nr_malloc((size_t)n * sizeof *dense);
+    if (!dense) return nr_fail(NORCH_ERROR_MEMORY, "out of memory for the copies of %lld tensors", (long long)n);
+    int32_t status = NORCH_OK;
+    for (int64_t i = 0; i < n; i++)
+        for (int l = 0; l < LISTS; l++) {
+            norch_tensor *x = lists[l] ? lists[l][i] : NULL;
+            dense[i][l] = NULL;
+            if (!x || status != NORCH_OK) continue;
+            bool shared = l != PARAM && x->storage == lists[PARAM][i]->storage;
+            dense[i][l] = shared ? norch_clone(x) : norch_contiguous(x);
+            if (!dense[i][l]) status = norch_last_error_kind();
+        }
+    for (int64_t i = 0; i < n && status == NORCH_OK; i++) {
+        status = run_one(kind, dense[i], hyper, fresh);
+        for (int l = 0; l < LISTS && status == NORCH_OK; l++)
+            if (l != GRAD && dense[i][l] && dense[i][l] != lists[l][i]) status = nr_copy_into(lists[l][i], dense[i][l]);
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int l = 0; l < LISTS; l++) nr_release(dense[i][l]);
+    nr_free(dense);
+    return status;
+}
+
+static int32_t step(const char *op, nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
+                    const double *hyper, bool fresh) {
+    bool dense;
+    NR_TRY(check_step(op, n, lists, &dense));
+    if (!dense) return run_through_copies(kind, n, lists, hyper, fresh);
+    for (int64_t i = 0; i < n; i++) {
+        norch_tensor *xs[LISTS];
+        for (int l = 0; l < LISTS; l++) xs[l] = lists[l] ? lists[l][i] : NULL;
+        NR_TRY(run_one(kind, xs, hyper, fresh));
+    }
+    return NORCH_OK;
+}
+
+int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper,
+                       int64_t first) {
+    if (!momenta && hyper[1] != 0)
+        return nr_fail(NORCH_ERROR_VALUE, "sgd: momentum %g without momentum buffers", hyper[1]);
+    norch_tensor *const *const lists[LISTS] = {params, grads, momenta, NULL};
+    return step("sgd", NR_SGD, n, lists, hyper, first != 0);
+}
+
+int32_t norch_adam_step(int64_t n, const void *params, const void *grads, const void *means, const void *squares,
+                        const double *hyper) {
+    norch_tensor *const *const lists[LISTS] = {params, grads, means, squares};
+    return step("adam", NR_ADAM, n, lists, hyper, false);
+}

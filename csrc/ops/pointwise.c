@@ -1,0 +1,213 @@
+/* pointwise: what the elementwise rows of the table mean: promotion, broadcasting, conversion of inputs,
+ * writing in place. The loops are the backend's, the formulas the table's. */
+#include <string.h>
+
+#include "ops.h"
+
+#define MAX_INPUTS 3
+
+/* One operation on its way: inputs become `ready` ones of the dtype that the kernel computes on. */
+typedef struct job {
+    const nr_op_row *row;
+    int32_t op;
+    int inputs;
+    const norch_tensor *input[MAX_INPUTS];
+    int32_t compute;                        /* dtype of the kernel */
+    int32_t result;                         /* dtype of what it writes */
+    int32_t ndim;
+    int64_t shape[NORCH_MAX_DIMS];          /* all inputs, broadcast */
+    bool mixed;                             /* some input differs from the result in shape or dtype */
+    const norch_tensor *ready[MAX_INPUTS];
+    norch_tensor *made[MAX_INPUTS];         /* those of the ready ones that are ours to release */
+    bool converted[MAX_INPUTS];             /* a single element, converted into the plan itself */
+} job;
+
+static int32_t check_form(job *j, int64_t op) {
+    static const nr_form plain_form[] = {NR_UNARY, NR_BINARY, NR_TERNARY};
+    bool choice = j->inputs == 3 && op == NR_OP_where;
+    j->row = nr_op_find(op, choice ? NR_CHOICE : plain_form[j->inputs - 1]);
+    if (!j->row) return NORCH_ERROR_VALUE;
+    j->op = (int32_t)op;
+    for (int i = 0; i < j->inputs; i++) NR_TRY(nr_check_tensor(j->row->name, j->input[i]));
+    return nr_check_devices(j->row->name, j->inputs, j->input);
+}
+
+static int32_t infer_dtype(job *j) {
+    int first = j->row->form == NR_CHOICE;
+    if (first && j->input[0]->dtype != NORCH_BOOL)
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: the condition must be bool, not %s", j->row->name,
+                       nr_dtypes[j->input[0]->dtype].name);
+    int32_t dtype = j->inputs == 1 && !j->input[0]->weak ? j->input[0]->dtype
+                                                         : nr_result_dtype(j->inputs - first, j->input + first);
+    if (j->row->result == NR_FLOAT && !nr_is_float(dtype)) dtype = nr_default_dtype;
+    if (!nr_in_domain(j->op, dtype))
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s", j->row->name, nr_dtypes[dtype].name);
+    j->compute = dtype;
+    j->result = j->row->result == NR_TRUTH ? NORCH_BOOL : dtype;
+    return NORCH_OK;
+}
+
+static int32_t infer_shape(job *j) {
+    j->ndim = j->input[0]->ndim;
+    for (int32_t d = 0; d < j->ndim; d++) j->shape[d] = j->input[0]->shape[d];
+    for (int i = 1; i < j->inputs; i++) {
+        const norch_tensor *x = j->input[i];
+        if (x->ndim == 0 || nr_same_shape(x->ndim, x->shape, j->ndim, j->shape)) continue;
+        int32_t at, before = j->ndim;
+        int64_t whole[NORCH_MAX_DIMS];
+        memcpy(whole, j->shape, sizeof whole);
+        if (!nr_broadcast(&j->ndim, j->shape, x->ndim, x->shape, &at)) {
+            char left[NR_SHAPE_TEXT], right[NR_SHAPE_TEXT];
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: sizes %lld and %lld at dimension %d do not broadcast: shapes %s and %s",
+                           j->row->name, (long long)j->shape[at], (long long)x->shape[at - (j->ndim - x->ndim)], at,
+                           nr_shape_text(left, before, whole), nr_shape_of(right, x));
+        }
+    }
+    for (int i = 0; i < j->inputs; i++) {
+        const norch_tensor *x = j->input[i];
+        bool condition = i == 0 && j->row->form == NR_CHOICE;
+        if (x->weak || condition) continue;
+        j->mixed |= x->dtype != j->compute || !nr_same_shape(x->ndim, x->shape, j->ndim, j->shape);
+    }
+    return NORCH_OK;
+}
+
+static int32_t check_divisor(const job *j) {
+    bool divides = j->op == NR_OP_floor_divide || j->op == NR_OP_remainder;
+    if (!divides || nr_is_float(j->compute)) return NORCH_OK;
+    bool good = false;
+    NR_TRY(nr_all_nonzero(j->input[1], &good));
+    return good ? NORCH_OK : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s: integer division by zero", j->row->name);
+}
+
+/* Inputs of other dtypes are cast; an input that shares memory with the output in another order is copied. */
+static int32_t ready_inputs(job *j, const norch_tensor *out) {
+    for (int i = 0; i < j->inputs; i++) {
+        const norch_tensor *x = j->input[i];
+        bool condition = i == 0 && j->row->form == NR_CHOICE;
+        j->ready[i] = x;
+        if (!condition && x->dtype != j->compute) {
+            if (x->numel == 1 && x->device_type == NORCH_CPU)
+                j->converted[i] = true;
+            else
+                j->made[i] = norch_cast(x, j->compute);
+        } else if (out && norch_overlaps(out, x) && !norch_is_same(out, x)) {
+            j->made[i] = norch_clone(x);
+        } else {
+            continue;
+        }
+        if (j->converted[i]) continue;
+        if (!j->made[i]) return NORCH_ERROR_MEMORY;
+        j->ready[i] = j->made[i];
+    }
+    return NORCH_OK;
+}
+
+static int32_t run(job *j, norch_tensor *out) {
+    const norch_tensor *operands[NR_MAX_OPERANDS] = {out};
+    for (int i = 0; i < j->inputs; i++) operands[i + 1] = j->ready[i];
+    nr_plan plan;
+    nr_plan_make(&plan, j->ndim, j->shape, j->inputs + 1, operands);
+    for (int i = 0; i < j->inputs; i++)
+        if (j->converted[i]) {
+            nr_convert_scalar(j->input[i], j->compute, &plan.value[i + 1]);
+            plan.data[i + 1] = (char *)&plan.value[i + 1];
+        }
+    nr_call call = {.family = NR_POINTWISE, .op = j->op, .dtype = j->compute, .work = (double)plan.numel, .plan = &plan};
+    return nr_gate(&call, out);
+}
+
+static void finish(job *j) {
+    for (int i = 0; i < j->inputs; i++)
+        if (j->made[i]) nr_release(j->made[i]);
+}
+
+static const norch_tensor *where_to(const job *j) {
+    for (int i = 0; i < j->inputs; i++)
+        if (j->input[i]->ndim) return j->input[i];
+    return j->input[0];
+}
+
+/* ---- into a new tensor ------------------------------------------------------------------------- */
+
+static int64_t compute(int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c) {
+    job j = {.inputs = inputs, .input = {a, b, c}};
+    if (check_form(&j, op) || infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return 0;
+    norch_tensor *out = NULL;
+    if (ready_inputs(&j, NULL) == NORCH_OK) out = nr_make(j.ndim, j.shape, j.result, where_to(&j));
+    if (out && run(&j, out) != NORCH_OK) {
+        nr_release(out);
+        out = NULL;
+    }
+    finish(&j);
+    return j.mixed ? -(int64_t)(intptr_t)out : (int64_t)(intptr_t)out;
+}
+
+int64_t norch_unary(int64_t op, const norch_tensor *x) { return compute(op, 1, x, NULL, NULL); }
+
+int64_t norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b) { return compute(op, 2, a, b, NULL); }
+
+int64_t norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c) {
+    return compute(op, 3, a, b, c);
+}
+
+/* ---- in place ---------------------------------------------------------------------------------- */
+
+static int32_t check_out(const job *j, const norch_tensor *out) {
+    char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
+    NR_TRY(nr_check_tensor(j->row->name, out));
+    NR_TRY(nr_check_writable(j->row->name, out));
+    if (!nr_same_shape(out->ndim, out->shape, j->ndim, j->shape))
+        return nr_fail(NORCH_ERROR_SHAPE, "%s_: the result has shape %s and cannot be written into shape %s", j->row->name,
+                       nr_shape_text(text, j->ndim, j->shape), nr_shape_of(own, out));
+    if (nr_promote(j->result, out->dtype) != out->dtype && (nr_is_float(j->result) || out->dtype == NORCH_BOOL))
+        return nr_fail(NORCH_ERROR_DTYPE, "%s_: a result of dtype %s cannot be written into a tensor of dtype %s",
+                       j->row->name, nr_dtypes[j->result].name, nr_dtypes[out->dtype].name);
+    return NORCH_OK;
+}
+
+static int32_t compute_into(norch_tensor *out, int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b,
+                            const norch_tensor *c) {
+    job j = {.inputs = inputs, .input = {a, b, c}};
+    NR_TRY(check_form(&j, op));
+    NR_TRY(infer_dtype(&j));
+    NR_TRY(infer_shape(&j));
+    NR_TRY(check_out(&j, out));
+    NR_TRY(check_divisor(&j));
+    bool direct = out->dtype == j.result;
+    int32_t status = ready_inputs(&j, direct ? out : NULL);
+    if (status == NORCH_OK && direct) {
+        status = run(&j, out);
+    } else if (status == NORCH_OK) { /* computed in the promoted dtype, then cast into out */
+        norch_tensor *result = nr_make(j.ndim, j.shape, j.result, out);
+        status = result ? run(&j, result) : NORCH_ERROR_MEMORY;
+        if (status == NORCH_OK) status = nr_copy_into(out, result);
+        if (result) nr_release(result);
+    }
+    finish(&j);
+    return status;
+}
+
+int32_t norch_unary_into(norch_tensor *out, int64_t op, const norch_tensor *x) {
+    return compute_into(out, op, 1, x, NULL, NULL);
+}
+
+int32_t norch_binary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b) {
+    return compute_into(out, op, 2, a, b, NULL);
+}
+
+int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b,
+                           const norch_tensor *c) {
+    return compute_into(out, op, 3, a, b, c);
+}
+
+int32_t nr_all_nonzero(const norch_tensor *x, bool *result) {
+    norch_tensor *all = norch_reduce(NR_OP_all, x, -1, NULL, 0, -1, 0);
+    if (!all) return norch_last_error_kind();
+    double value;
+    int64_t integer = 0;
+    int32_t status = norch_item(all, &value, &integer);
+    nr_release(all);
+    *result = integer != 0;
+    return status;
+}

@@ -1,0 +1,94 @@
+/* random: what may be drawn, and how far a draw moves the stream. The stream is counted in blocks of four
+ * 32-bit words; an element takes one word for float32 and two for everything else, so that any part of
+ * a draw can be made by itself (threads, devices) and comes out the same. */
+#include "ops.h"
+
+/* Draws into y, which is dense, and moves the counter on; gives y back, or NULL with y released. */
+static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind, const void *probability, int64_t low,
+                          uint64_t span) {
+    if (!y || y->numel == 0) return y;
+    nr_random_plan plan = {.out = y->data, .probability = probability, .n = y->numel};
+    plan.seed = state[0];
+    plan.counter = state[1];
+    plan.low = low;
+    plan.span = (int64_t)span;
+    nr_call call = {.family = NR_RANDOM, .op = (int32_t)kind, .dtype = y->dtype, .from_dtype = y->dtype, .plan = &plan};
+    call.work = (kind == NR_NORMAL ? 6.0 : 2.0) * (double)y->numel;
+    if (nr_gate(&call, y) != NORCH_OK) {
+        nr_release(y);
+        return NULL;
+    }
+    int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements a block of words gives */
+    state[1] += (uint64_t)((y->numel + block - 1) / block);
+    return y;
+}
+
+static norch_tensor *draw_floats(const char *op, uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype,
+                                 nr_random_kind kind) {
+    if (nr_check_shape(op, ndim, shape) || nr_check_dtype(op, dtype)) return NULL;
+    if (!nr_is_float((int32_t)dtype)) {
+        nr_fail(NORCH_ERROR_DTYPE, "%s: the dtype must be a float, not %s", op, nr_dtypes[dtype].name);
+        return NULL;
+    }
+    return draw(state, nr_make((int32_t)ndim, shape, (int32_t)dtype, NULL), kind, NULL, 0, 0);
+}
+
+norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype) {
+    return draw_floats("rand", state, ndim, shape, dtype, NR_UNIFORM);
+}
+
+norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype) {
+    return draw_floats("randn", state, ndim, shape, dtype, NR_NORMAL);
+}
+
+norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t low, int64_t high,
+                            int64_t dtype) {
+    if (nr_check_shape("randint", ndim, shape) || nr_check_dtype("randint", dtype)) return NULL;
+    if (dtype == NORCH_BOOL) {
+        nr_fail(NORCH_ERROR_DTYPE, "randint: the dtype must be a number, not bool");
+        return NULL;
+    }
+    if (low >= high) {
+        nr_fail(NORCH_ERROR_VALUE, "randint: low %lld is not below high %lld", (long long)low, (long long)high);
+        return NULL;
+    }
+    int64_t least = dtype == NORCH_UINT8 ? 0 : dtype == NORCH_INT32 ? INT32_MIN : INT64_MIN;
+    int64_t most = dtype == NORCH_UINT8 ? UINT8_MAX : dtype == NORCH_INT32 ? INT32_MAX : INT64_MAX;
+    if (low < least || high - 1 > most) {
+        nr_fail(NORCH_ERROR_VALUE, "randint: [%lld, %lld) is more than %s holds", (long long)low, (long long)high,
+                nr_dtypes[dtype].name);
+        return NULL;
+    }
+    norch_tensor *y = nr_make((int32_t)ndim, shape, (int32_t)dtype, NULL);
+    return draw(state, y, NR_INTEGERS, NULL, low, (uint64_t)high - (uint64_t)low);
+}
+
+norch_tensor *norch_randperm(uint64_t *state, int64_t n) {
+    if (nr_check_shape("randperm", 1, &n)) return NULL;
+    return draw(state, nr_make(1, &n, NORCH_INT64, NULL), NR_PERMUTATION, NULL, 0, 0);
+}
+
+static int32_t check_probabilities(const norch_tensor *p) {
+    if (p->device_type != NORCH_CPU) return NORCH_OK;
+    for (int64_t i = 0; i < p->numel; i++) {
+        double value = p->dtype == NORCH_FLOAT32 ? (double)((const float *)p->data)[i] : ((const double *)p->data)[i];
+        if (!(value >= 0 && value <= 1))
+            return nr_fail(NORCH_ERROR_VALUE, "bernoulli: probability %g is not in [0, 1]", value);
+    }
+    return NORCH_OK;
+}
+
+norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
+    if (nr_check_tensor("bernoulli", p)) return NULL;
+    if (!nr_is_float(p->dtype)) {
+        nr_fail(NORCH_ERROR_DTYPE, "bernoulli: probabilities must be floats, not %s", nr_dtypes[p->dtype].name);
+        return NULL;
+    }
+    norch_tensor *owned = p->contiguous ? NULL : norch_clone(p);
+    const norch_tensor *dense = owned ? owned : p;
+    norch_tensor *y = NULL;
+    if (dense->contiguous && check_probabilities(dense) == NORCH_OK)
+        y = draw(state, nr_make(p->ndim, p->shape, p->dtype, p), NR_BERNOULLI, dense->data, 0, 0);
+    nr_release(owned);
+    return y;
+}

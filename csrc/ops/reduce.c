@@ -1,0 +1,184 @@
+/* reduce: what the REDUCE rows of the table mean: which axes, which dtypes, what an empty axis gives,
+ * and the plan of two loop nests. Formulas are the table's, loops the backend's. */
+#include <string.h>
+
+#include "ops.h"
+
+/* A bit for each axis of x. */
+typedef uint32_t axis_set;
+
+static bool has(axis_set axes, int32_t axis) { return (axes >> axis & 1) != 0; }
+
+static int32_t find_axes(const char *op, const norch_tensor *x, int64_t count, const int64_t *dims, axis_set *axes) {
+    *axes = 0;
+    if (count <= 0) { /* an empty tuple means all, as in PyTorch */
+        *axes = (1u << x->ndim) - 1;
+        return NORCH_OK;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int32_t axis;
+        if (!nr_axis(dims[i], x->ndim, &axis))
+            return nr_fail(NORCH_ERROR_INDEX, "%s: axis %lld is out of range for %d dimensions", op, (long long)dims[i], x->ndim);
+        if (has(*axes, axis)) return nr_fail(NORCH_ERROR_VALUE, "%s: axis %d appears twice", op, axis);
+        *axes |= 1u << axis;
+    }
+    if (x->ndim == 0) *axes = 0;
+    return NORCH_OK;
+}
+
+/* Two nests over x: the axes that stay, beside those of out, and the axes that are reduced. */
+static void make_plan(nr_reduce_plan *plan, const norch_tensor *x, axis_set axes, norch_tensor *out, bool keep_order) {
+    int64_t size_in = nr_size_of(x->dtype), step_out = nr_size_of(out->dtype);
+    int64_t stride[2][NORCH_MAX_DIMS]; /* of x, then of out: the input, which is larger, orders the loops */
+    nr_plan *kept = &plan->kept;
+    kept->ndim = plan->ndim = 0;
+    kept->operands = 2;
+    kept->data[0] = out->data;
+    kept->data[1] = x->data;
+    kept->numel = plan->count = 1;
+    for (int32_t axis = x->ndim - 1; axis >= 0; axis--) {
+        int64_t size = x->shape[axis];
+        if (has(axes, axis)) {
+            plan->count *= size;
+            plan->size[plan->ndim] = size;
+            plan->stride[plan->ndim++] = x->strides[axis] * size_in;
+        } else {
+            kept->numel *= size;
+            kept->size[kept->ndim] = size;
+            stride[0][kept->ndim] = x->strides[axis] * size_in;
+            stride[1][kept->ndim++] = step_out;
+            step_out *= size;
+        }
+    }
+    kept->ndim = nr_nest_collapse(kept->ndim, kept->size, 2, stride, 0);
+    for (int32_t d = 0; d < kept->ndim; d++) {
+        kept->stride[0][d] = stride[1][d];
+        kept->stride[1][d] = stride[0][d];
+    }
+    plan->ndim = nr_nest_collapse(plan->ndim, plan->size, 1, &plan->stride, keep_order);
+    if (kept->ndim == 0) {
+        kept->ndim = 1;
+        kept->size[0] = 1;
+        kept->stride[0][0] = kept->stride[1][0] = 0;
+    }
+    if (plan->ndim == 0 || plan->count == 0) { /* one element, or none */
+        plan->ndim = 1;
+        plan->size[0] = plan->count;
+        plan->stride[0] = 0;
+    }
+}
+
+/* Nanoseconds an element, roughly. */
+static double cost(int32_t op) {
+    switch (op) {
+    case NR_OP_var:
+    case NR_OP_std:
+    case NR_OP_argmax:
+    case NR_OP_argmin: return 0.5;
+    case NR_OP_logsumexp: return 1.5;
+    default: return 0.2;
+    }
+}
+
+/* x, of a dtype that the row is compiled for, reduced over axes into a tensor of the given shape, which
+ * may keep reduced axes as 1. */
+static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, int32_t ndim, const int64_t *shape, double param) {
+    const nr_op_row *row = &nr_ops[op];
+    int32_t dtype = x->dtype;
+    if (row->result == NR_TRUTH) dtype = NORCH_BOOL;
+    if (row->result == NR_INDEX || (row->result == NR_SUM && !nr_is_float(dtype))) dtype = NORCH_INT64;
+    norch_tensor *out = nr_make(ndim, shape, dtype, x);
+    if (!out || out->numel == 0) return out;
+    nr_reduce_plan plan;
+    make_plan(&plan, x, axes, out, row->result == NR_INDEX);
+    plan.param = param;
+    nr_call call = {.family = NR_REDUCTION, .op = op, .dtype = x->dtype, .plan = &plan};
+    call.work = cost(op) * (double)x->numel + 2.0 * (double)out->numel;
+    if (nr_gate(&call, x) == NORCH_OK) return out;
+    nr_release(out);
+    return NULL;
+}
+
+/* Reductions without an identity refuse an empty axis. */
+static int32_t check_not_empty(int32_t op, const norch_tensor *x, axis_set axes) {
+    bool has_identity = nr_ops[op].result != NR_INDEX && op != NR_OP_amax && op != NR_OP_amin;
+    if (has_identity || x->numel > 0) return NORCH_OK;
+    for (int32_t axis = 0; axis < x->ndim; axis++)
+        if (has(axes, axis) && x->shape[axis] == 0) {
+            char text[NR_SHAPE_TEXT];
+            return nr_fail(NORCH_ERROR_INDEX, "%s: expected a non-empty axis, but axis %d of shape %s has size 0", nr_ops[op].name,
+                           axis, nr_shape_of(text, x));
+        }
+    return NORCH_OK;
+}
+
+/* The dtype that the kernel computes on. */
+static int32_t find_dtype(const nr_op_row *row, int32_t op, int32_t dtype, int32_t *compute) {
+    *compute = row->result == NR_FLOAT && !nr_is_float(dtype) ? nr_default_dtype : dtype;
+    if (nr_in_domain(op, *compute)) return NORCH_OK;
+    const char *advice = row->domain == NR_DOMAIN_F ? "; convert it to a floating dtype first" : " is not supported";
+    return nr_fail(NORCH_ERROR_DTYPE, "%s: %s input%s", row->name, nr_dtypes[dtype].name, advice);
+}
+
+norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, int64_t keepdim,
+                           int64_t dtype, double param) {
+    const nr_op_row *row = nr_op_find(op, NR_REDUCE);
+    if (!row || nr_check_tensor(row->name, x)) return NULL;
+    if (dtype >= 0 && nr_check_dtype(row->name, dtype)) return NULL;
+    if (row->result == NR_INDEX && count > 1) {
+        nr_fail(NORCH_ERROR_VALUE, "%s: takes one axis or all, not %lld", row->name, (long long)count);
+        return NULL;
+    }
+    axis_set axes;
+    int32_t code = (int32_t)op, compute;
+    if (find_axes(row->name, x, count, dims, &axes) || check_not_empty(code, x, axes)) return NULL;
+    if (find_dtype(row, code, dtype >= 0 ? (int32_t)dtype : x->dtype, &compute)) return NULL;
+
+    int32_t ndim = 0;
+    int64_t shape[NORCH_MAX_DIMS];
+    for (int32_t axis = 0; axis < x->ndim; axis++) {
+        if (!has(axes, axis))
+            shape[ndim++] = x->shape[axis];
+        else if (keepdim)
+            shape[ndim++] = 1;
+    }
+    norch_tensor *cast = x->dtype == compute ? NULL : norch_cast(x, compute);
+    if (x->dtype != compute && !cast) return NULL;
+    norch_tensor *out = reduce(code, cast ? cast : x, axes, ndim, shape, param);
+    nr_release(cast);
+    if (!out || dtype < 0 || row->result != NR_SUM || out->dtype == dtype) return out;
+    norch_tensor *wished = norch_cast(out, dtype); /* small integers are summed in int64 */
+    nr_release(out);
+    return wished;
+}
+
+norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
+    if (nr_check_tensor("sum_to", x)) return NULL;
+    if (!like) {
+        nr_fail(NORCH_ERROR_VALUE, "sum_to: no tensor given");
+        return NULL;
+    }
+    bool same = nr_same_shape(x->ndim, x->shape, like->ndim, like->shape);
+    if (same && x->dtype == like->dtype) return norch_retain(x);
+    if (same) return norch_cast(x, like->dtype);
+
+    int32_t extra = x->ndim - like->ndim;
+    axis_set axes = 0;
+    bool fits = extra >= 0;
+    for (int32_t axis = 0; axis < x->ndim && fits; axis++) {
+        if (axis < extra || (like->shape[axis - extra] == 1 && x->shape[axis] != 1))
+            axes |= 1u << axis;
+        else
+            fits = x->shape[axis] == like->shape[axis - extra];
+    }
+    if (!fits) {
+        char from[NR_SHAPE_TEXT], to[NR_SHAPE_TEXT];
+        nr_fail(NORCH_ERROR_SHAPE, "sum_to: shape %s is no broadcast of %s", nr_shape_of(from, x), nr_shape_of(to, like));
+        return NULL;
+    }
+    norch_tensor *sum = reduce(NR_OP_sum, x, axes, like->ndim, like->shape, 0);
+    if (!sum || sum->dtype == like->dtype) return sum;
+    norch_tensor *cast = norch_cast(sum, like->dtype);
+    nr_release(sum);
+    return cast;
+}

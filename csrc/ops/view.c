@@ -1,0 +1,293 @@
+/* view: new headers over the same elements. No byte moves here, save where reshape must copy. */
+#include "ops.h"
+
+/* Fills in the one size that is -1 and checks the count against x. */
+static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndim, const int64_t *given, int64_t *shape) {
+    if (ndim < 0 || ndim > NORCH_MAX_DIMS)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim, NORCH_MAX_DIMS);
+    char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
+    int64_t open = -1;
+    for (int64_t i = 0; i < ndim; i++) {
+        shape[i] = given[i];
+        if (given[i] == -1 && open < 0) {
+            open = i;
+            shape[i] = 1;
+        } else if (given[i] < 0) {
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s; sizes must not be negative, and only one may be -1", op,
+                           nr_shape_text(text, (int32_t)ndim, given));
+        }
+    }
+    int64_t count = 0;
+    bool fits = nr_count((int32_t)ndim, shape, &count);
+    if (fits && open >= 0 && count > 0 && x->numel % count == 0) {
+        shape[open] = x->numel / count;
+        return NORCH_OK;
+    }
+    if (open >= 0 && count == 0)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: the -1 in shape %s could be any size, as the others hold no element", op,
+                       nr_shape_text(text, (int32_t)ndim, given));
+    if (fits && open < 0 && count == x->numel) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s does not fit %lld elements of shape %s", op,
+                   nr_shape_text(text, (int32_t)ndim, given), (long long)x->numel, nr_shape_of(own, x));
+}
+
+norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *given) {
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    if (nr_check_tensor("view", x) || complete_shape("view", x, ndim, given, shape)) return NULL;
+    if (nr_reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
+        return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
+    char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
+    nr_fail(NORCH_ERROR_SHAPE, "view: the strides of shape %s do not allow shape %s without a copy; use reshape()",
+            nr_shape_of(own, x), nr_shape_text(text, (int32_t)ndim, shape));
+    return NULL;
+}
+
+norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *given) {
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    if (nr_check_tensor("reshape", x) || complete_shape("reshape", x, ndim, given, shape)) return NULL;
+    if (nr_reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
+        return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
+    norch_tensor *copy = norch_clone(x);
+    if (!copy) return NULL;
+    nr_fill_strides((int32_t)ndim, shape, strides);
+    norch_tensor *result = nr_make_view(copy, (int32_t)ndim, shape, strides, 0);
+    nr_release(copy);
+    return result;
+}
+
+norch_tensor *norch_permute(const norch_tensor *x, int64_t ndim, const int64_t *axes) {
+    if (nr_check_tensor("permute", x)) return NULL;
+    if (ndim != x->ndim) {
+        nr_fail(NORCH_ERROR_SHAPE, "permute: %lld axes for a tensor of %d dimensions", (long long)ndim, x->ndim);
+        return NULL;
+    }
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    bool seen[NORCH_MAX_DIMS] = {false};
+    for (int32_t i = 0; i < x->ndim; i++) {
+        int32_t axis;
+        if (nr_check_axis("permute", axes[i], x->ndim, &axis)) return NULL;
+        if (seen[axis]) {
+            nr_fail(NORCH_ERROR_SHAPE, "permute: axis %d appears twice", axis);
+            return NULL;
+        }
+        seen[axis] = true;
+        shape[i] = x->shape[axis];
+        strides[i] = x->strides[axis];
+    }
+    return nr_make_view(x, x->ndim, shape, strides, 0);
+}
+
+norch_tensor *norch_alias(const norch_tensor *x) {
+    if (nr_check_tensor("alias", x)) return NULL;
+    return nr_make_view(x, x->ndim, x->shape, x->strides, 0);
+}
+
+norch_tensor *norch_transpose(const norch_tensor *x, int64_t dim0, int64_t dim1) {
+    int32_t a, b;
+    if (nr_check_tensor("transpose", x) || nr_check_axis("transpose", dim0, x->ndim, &a) ||
+        nr_check_axis("transpose", dim1, x->ndim, &b))
+        return NULL;
+    norch_tensor *view = norch_alias(x);
+    if (!view || x->ndim == 0) return view;
+    view->shape[a] = x->shape[b];
+    view->shape[b] = x->shape[a];
+    view->strides[a] = x->strides[b];
+    view->strides[b] = x->strides[a];
+    view->contiguous = nr_is_contiguous(view->ndim, view->shape, view->strides);
+    return view;
+}
+
+norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *given) {
+    if (nr_check_tensor("expand", x)) return NULL;
+    char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
+    int64_t lead = ndim - x->ndim;
+    if (ndim > NORCH_MAX_DIMS || lead < 0) {
+        nr_fail(NORCH_ERROR_SHAPE, "expand: %lld sizes for a tensor of shape %s", (long long)ndim, nr_shape_of(own, x));
+        return NULL;
+    }
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    for (int64_t i = 0; i < ndim; i++) {
+        int64_t size = i < lead ? 1 : x->shape[i - lead];
+        bool keep = i >= lead && (given[i] == -1 || given[i] == size);
+        if (!keep && (given[i] < 0 || size != 1)) {
+            nr_fail(NORCH_ERROR_SHAPE, "expand: size %lld at dimension %lld cannot become %lld: shape %s to %s", (long long)size,
+                    (long long)i, (long long)given[i], nr_shape_of(own, x), nr_shape_text(text, (int32_t)ndim, given));
+            return NULL;
+        }
+        shape[i] = keep ? size : given[i];
+        strides[i] = keep ? x->strides[i - lead] : 0;
+    }
+    if (nr_check_shape("expand", ndim, shape)) return NULL;
+    return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
+}
+
+norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t *dims) {
+    if (nr_check_tensor("squeeze", x)) return NULL;
+    bool chosen[NORCH_MAX_DIMS + 1] = {false};
+    for (int32_t i = 0; i < x->ndim; i++) chosen[i] = count < 0;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t axis;
+        if (nr_check_axis("squeeze", dims[i], x->ndim, &axis)) return NULL;
+        chosen[axis] = true;
+    }
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    int32_t kept = 0;
+    for (int32_t i = 0; i < x->ndim; i++) {
+        if (chosen[i] && x->shape[i] == 1) continue;
+        shape[kept] = x->shape[i];
+        strides[kept++] = x->strides[i];
+    }
+    return nr_make_view(x, kept, shape, strides, 0);
+}
+
+norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim) {
+    int32_t axis;
+    if (nr_check_tensor("unsqueeze", x) || nr_check_axis("unsqueeze", dim, x->ndim + 1, &axis)) return NULL;
+    if (x->ndim == NORCH_MAX_DIMS) {
+        nr_fail(NORCH_ERROR_SHAPE, "unsqueeze: at most %d dimensions are supported", NORCH_MAX_DIMS);
+        return NULL;
+    }
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    for (int32_t i = 0; i < x->ndim; i++) {
+        shape[i + (i >= axis)] = x->shape[i];
+        strides[i + (i >= axis)] = x->strides[i];
+    }
+    shape[axis] = 1;
+    strides[axis] = axis < x->ndim ? x->shape[axis] * x->strides[axis] : 1;
+    return nr_make_view(x, x->ndim + 1, shape, strides, 0);
+}
+
+norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index) {
+    int32_t axis;
+    if (nr_check_tensor("select", x)) return NULL;
+    if (x->ndim == 0) {
+        nr_fail(NORCH_ERROR_INDEX, "select: a 0-d tensor has no dimension to index");
+        return NULL;
+    }
+    if (nr_check_axis("select", dim, x->ndim, &axis)) return NULL;
+    int64_t size = x->shape[axis];
+    if (index < -size || index >= size) {
+        nr_fail(NORCH_ERROR_INDEX, "index %lld is out of range for dimension %d of size %lld", (long long)index, axis,
+                (long long)size);
+        return NULL;
+    }
+    if (index < 0) index += size;
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    for (int32_t i = 0, to = 0; i < x->ndim; i++) {
+        if (i == axis) continue;
+        shape[to] = x->shape[i];
+        strides[to++] = x->strides[i];
+    }
+    return nr_make_view(x, x->ndim - 1, shape, strides, index * x->strides[axis]);
+}
+
+norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step) {
+    int32_t axis;
+    if (nr_check_tensor("slice", x) || nr_check_axis("slice", dim, x->ndim, &axis)) return NULL;
+    if (x->ndim == 0 || step < 1 || start < 0 || stop > x->shape[axis]) {
+        nr_fail(NORCH_ERROR_VALUE, "slice: %lld:%lld:%lld does not lie in dimension %d", (long long)start, (long long)stop,
+                (long long)step, axis);
+        return NULL;
+    }
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    for (int32_t i = 0; i < x->ndim; i++) {
+        shape[i] = x->shape[i];
+        strides[i] = x->strides[i];
+    }
+    shape[axis] = stop > start ? (stop - start - 1) / step + 1 : 0;
+    int64_t shift = start * strides[axis];
+    if (shape[axis] > 1) strides[axis] *= step; /* with fewer elements the step is never taken, and may be huge */
+    return nr_make_view(x, x->ndim, shape, strides, shift);
+}
+
+norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0, int64_t dim1) {
+    int32_t a, b;
+    if (nr_check_tensor("diagonal", x) || nr_check_axis("diagonal", dim0, x->ndim, &a) ||
+        nr_check_axis("diagonal", dim1, x->ndim, &b))
+        return NULL;
+    if (a == b || x->ndim < 2) {
+        nr_fail(NORCH_ERROR_SHAPE, "diagonal: needs two different dimensions, not %lld and %lld of %d", (long long)dim0,
+                (long long)dim1, x->ndim);
+        return NULL;
+    }
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    int32_t kept = 0;
+    for (int32_t i = 0; i < x->ndim; i++) {
+        if (i == a || i == b) continue;
+        shape[kept] = x->shape[i];
+        strides[kept++] = x->strides[i];
+    }
+    int64_t rows = x->shape[a], columns = x->shape[b], length = 0, shift = 0;
+    if (offset >= 0 && offset < columns) {
+        length = columns - offset < rows ? columns - offset : rows;
+        shift = offset * x->strides[b];
+    } else if (offset < 0 && offset > -rows) {
+        length = rows + offset < columns ? rows + offset : columns;
+        shift = -offset * x->strides[a];
+    }
+    shape[kept] = length;
+    strides[kept] = x->strides[a] + x->strides[b];
+    return nr_make_view(x, kept + 1, shape, strides, length ? shift : 0);
+}
+
+norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int64_t step) {
+    int32_t axis;
+    if (nr_check_tensor("unfold", x) || nr_check_axis("unfold", dim, x->ndim, &axis)) return NULL;
+    int64_t length = x->ndim ? x->shape[axis] : 1;
+    if (size < 0 || size > length || step < 1 || x->ndim == NORCH_MAX_DIMS) {
+        nr_fail(NORCH_ERROR_VALUE, "unfold: windows of %lld elements, %lld apart, do not fit dimension %d of size %lld",
+                (long long)size, (long long)step, axis, (long long)length);
+        return NULL;
+    }
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    for (int32_t i = 0; i < x->ndim; i++) {
+        shape[i] = x->shape[i];
+        strides[i] = x->strides[i];
+    }
+    int64_t own = x->ndim ? x->strides[axis] : 1;
+    if (x->ndim) {
+        shape[axis] = (length - size) / step + 1;
+        if (shape[axis] > 1) strides[axis] = own * step;
+    }
+    shape[x->ndim] = size;
+    strides[x->ndim] = own;
+    return nr_make_view(x, x->ndim + 1, shape, strides, 0);
+}
+
+norch_tensor *norch_reshape_as(const norch_tensor *x, const norch_tensor *like) {
+    return norch_reshape(x, like->ndim, like->shape);
+}
+
+norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like) {
+    return norch_expand(x, like->ndim, like->shape);
+}
+
+norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims, int64_t keepdim) {
+    if (nr_check_tensor("spread", x)) return NULL;
+    bool reduced[NORCH_MAX_DIMS] = {false};
+    bool all = count <= 0; /* no axes named means all of them, as in a reduction */
+    for (int64_t i = 0; i < count; i++) {
+        int32_t axis;
+        if (nr_check_axis("spread", dims[i], like->ndim, &axis)) return NULL;
+        if (like->ndim) reduced[axis] = true;
+    }
+    int64_t strides[NORCH_MAX_DIMS];
+    int32_t from = 0;
+    for (int32_t i = 0; i < like->ndim; i++) {
+        bool gone = all || reduced[i];
+        if (gone && !keepdim) {
+            strides[i] = 0;
+            continue;
+        }
+        int64_t wanted = gone ? 1 : like->shape[i];
+        if (from >= x->ndim || x->shape[from] != wanted) break;
+        strides[i] = gone ? 0 : x->strides[from];
+        from++;
+    }
+    if (from != x->ndim) {
+        char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
+        nr_fail(NORCH_ERROR_SHAPE, "spread: shape %s is no reduction of shape %s", nr_shape_of(own, x), nr_shape_of(text, like));
+        return NULL;
+    }
+    return nr_make_view(x, like->ndim, like->shape, strides, 0);
+}

@@ -1,0 +1,208 @@
+"""The border to the C library, and the only module that knows ctypes.
+
+The library carries its own header (csrc/norch.h). This module reads that text and builds from it the struct,
+the constants and the signatures, so that there is no second copy of them to drift. Every function of the header
+is an attribute of ``lib``, under the name it has in C.
+
+All pointers and integers travel as ``c_void_p``: a Python int then converts in 30 ns, against 115 for
+``c_int64``. ctypes keeps only the low 64 bits, so whoever passes a number from a user checks it with ``ints`` or
+``int64`` first. Calls go through ``PyDLL``, which keeps the GIL; the library releases it around long work.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+import types
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from . import errors
+
+_PATH = os.environ.get("NORCH_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libnorch.so")
+
+
+def _load() -> ctypes.PyDLL:
+    try:
+        return ctypes.PyDLL(_PATH)
+    except OSError as error:
+        if not os.path.exists(_PATH):
+            message = f"norch: its C library {_PATH} is missing; run `make` in the folder of the sources"
+        else:
+            message = f"norch: its C library {_PATH} cannot be loaded: {error}"
+        raise ImportError(message) from None
+
+
+# ---- reading the header -----------------------------------------------------------------------------------------
+
+_SCALARS: dict[str, Any] = {
+    "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64,
+    "double": ctypes.c_double,
+}
+
+
+def _result_type(text: str) -> Any:
+    if text == "const char *":
+        return ctypes.c_char_p
+    if "*" in text:
+        return ctypes.c_void_p
+    return None if text == "void" else _SCALARS[text]
+
+
+def _argument_type(text: str) -> Any:
+    return ctypes.c_double if text.startswith("double ") else ctypes.c_void_p
+
+
+def _read_struct(text: str, constants: dict[str, int]) -> type[ctypes.Structure]:
+    body = re.search(r"typedef struct norch_tensor \{(.*?)\} norch_tensor;", text, re.S)
+    if body is None:
+        raise ImportError("norch: the library's header holds no struct norch_tensor")
+    fields: list[tuple[str, Any]] = []
+    for kind, name, size in re.findall(r"([\w ]+?\*?)\s*(\w+)(?:\[(\w+)\])?;", body[1]):
+        base = ctypes.c_void_p if "*" in kind else _SCALARS[kind.strip()]
+        fields.append((name, base * constants[size] if size else base))
+    return type("TensorStruct", (ctypes.Structure,), {"_fields_": fields})
+
+
+def _read_header(library: ctypes.PyDLL) -> tuple[dict[str, int], type[ctypes.Structure], dict[str, Any]]:
+    library.norch_header.restype = ctypes.c_char_p
+    text = re.sub(r"/\*.*?\*/", "", library.norch_header().decode(), flags=re.S)
+    constants = {name: int(value) for name, value in re.findall(r"#define NORCH_(\w+) (\d+)", text)}
+    tensor_struct = _read_struct(text, {"NORCH_" + name: value for name, value in constants.items()})
+    functions = {}
+    for result, name, arguments in re.findall(r"^([\w ]+?\**)\s*\bnorch_(\w+)\(([^)]*)\);", text, re.M):
+        try:
+            function = getattr(library, "norch_" + name)
+        except AttributeError:
+            raise ImportError(f"norch: {_PATH} lacks norch_{name}, which its own header declares") from None
+        function.restype = _result_type(result.strip() if "*" not in result else " ".join(result.split()))
+        listed = [] if arguments.strip() == "void" else arguments.split(",")
+        function.argtypes = [_argument_type(argument.strip()) for argument in listed]
+        functions["norch_" + name] = function
+    return constants, tensor_struct, functions
+
+
+_library = _load()
+constants, TensorStruct, _functions = _read_header(_library)
+lib: Any = types.SimpleNamespace(**_functions)
+if lib.norch_sizeof_tensor() != ctypes.sizeof(TensorStruct):
+    raise ImportError("norch: the library's struct norch_tensor is not laid out as its header says")
+lib.norch_set_gil(
+    ctypes.cast(ctypes.pythonapi.PyEval_SaveThread, ctypes.c_void_p),
+    ctypes.cast(ctypes.pythonapi.PyEval_RestoreThread, ctypes.c_void_p),
+)
+
+
+def _check_isa() -> None:
+    wanted = os.environ.get("NORCH_ISA")
+    builds = lib.norch_isa_builds().decode().split()
+    if wanted and wanted not in builds:
+        raise ImportError(f"norch: NORCH_ISA={wanted} is no build that this machine can run; it has {', '.join(builds)}")
+
+
+_check_isa()
+
+
+# ---- errors -----------------------------------------------------------------------------------------------------
+
+_ERROR_OF_KIND: dict[int, type[Exception]] = {
+    constants["ERROR_SHAPE"]: errors.ShapeError,
+    constants["ERROR_DTYPE"]: errors.DTypeError,
+    constants["ERROR_DEVICE"]: errors.DeviceError,
+    constants["ERROR_INDEX"]: IndexError,
+    constants["ERROR_MEMORY"]: MemoryError,
+    constants["ERROR_VALUE"]: errors.ArgumentError,
+    constants["ERROR_ZERO_DIVISION"]: ZeroDivisionError,
+}
+
+
+def raise_error() -> NoReturn:
+    """Raises what the last failed call of this thread reported."""
+    message = lib.norch_last_error().decode("utf-8", "replace")
+    raise _ERROR_OF_KIND.get(lib.norch_last_error_kind(), errors.Error)(message)
+
+
+def check(status: int) -> None:
+    """Raises when a call that returns a status failed."""
+    if status:
+        raise_error()
+
+
+# ---- numbers on their way to C -----------------------------------------------------------------------------------
+
+_PACK = [struct.Struct(f"{n}q").pack for n in range(constants["MAX_DIMS"] + 1)]
+
+
+def ints(values: Sequence[int], what: str = "size") -> bytes:
+    """Packs up to 16 integers as an int64 array for C; checks their type and range."""
+    try:
+        return _PACK[len(values)](*values)
+    except IndexError:
+        limit = constants["MAX_DIMS"]
+        raise errors.ShapeError(f"{len(values)} dimensions; at most {limit} are supported") from None
+    except struct.error:
+        for value in values:
+            int64(value, what)
+        raise
+
+
+def int64(value: Any, what: str = "number") -> int:
+    """value as an int that fits 64 bits; TypeError or OverflowError otherwise."""
+    try:
+        value = value.__index__()
+    except AttributeError:
+        raise TypeError(f"{what} must be an integer, not {type(value).__name__}") from None
+    if not -(1 << 63) <= value < 1 << 63:
+        raise OverflowError(f"{what} {value} does not fit 64 bits")
+    return value
+
+
+def pointers(handles: Iterable[int]) -> bytes:
+    """Packs tensor handles as an array of pointers."""
+    listed = list(handles)
+    return struct.pack(f"{len(listed)}q", *listed)
+
+
+# ---- memory shared with others ------------------------------------------------------------------------------------
+
+
+def keep_alive(owner: object) -> tuple[int, int]:
+    """(release, context) for from_memory: owner lives until C calls release(context)."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+    release = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value
+    assert release is not None
+    return release, id(owner)
+
+
+def forget(owner: object) -> None:
+    """Takes keep_alive back when from_memory failed."""
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(owner))
+
+
+def read_bytes(address: int, count: int) -> bytes:
+    """count bytes of memory as a copy."""
+    return ctypes.string_at(address, count)
+
+
+def buffer(count: int) -> Any:
+    """A writable buffer of count bytes."""
+    return ctypes.create_string_buffer(count)
+
+
+def doubles(*values: float) -> Any:
+    """A C array of doubles that keeps its address: C reads its slots when a call runs."""
+    return (ctypes.c_double * len(values))(*values)
+
+
+def int64s(*values: int) -> Any:
+    """A C array of int64, to be filled or read by C."""
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+def uint64s(*values: int) -> Any:
+    """A C array of uint64, to be filled or read by C."""
+    return (ctypes.c_uint64 * len(values))(*values)

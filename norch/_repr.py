@@ -1,0 +1,130 @@
+"""How tensors print: as PyTorch's do, aligned, with four digits, the middle of large ones left out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+THRESHOLD = 1000  # more elements than this are summarised
+EDGE = 3  # to so many at each end of an axis
+WIDTH = 80
+DIGITS = 4
+
+
+def text(x: Any) -> str:
+    """The repr of a tensor."""
+    from .nn.parameter import Parameter
+
+    prefix = "tensor("
+    notes = _notes(x)
+    plain = x.detach()
+    body = _empty(x) if x.numel() == 0 else _body(plain, len(prefix))
+    shown = _joined(prefix + body, notes)
+    return f"Parameter containing:\n{shown}" if isinstance(x, Parameter) else shown
+
+
+def _notes(x: Any) -> list[str]:
+    from .dtype import bool_, get_default_dtype, int64
+
+    notes = []
+    if x.numel() == 0 and x.ndim != 1:
+        notes.append(f"size={tuple(x.shape)}")
+    if x.device.type != "cpu":
+        notes.append(f"device='{x.device}'")
+    if x.dtype not in (get_default_dtype(), int64, bool_) or (x.numel() == 0 and x.dtype is not get_default_dtype()):
+        notes.append(f"dtype={x.dtype!r}")
+    if x.grad_fn is not None:
+        notes.append(f"grad_fn={x.grad_fn!r}")
+    elif x.requires_grad:
+        notes.append("requires_grad=True")
+    return notes
+
+
+def _joined(shown: str, notes: list[str]) -> str:
+    """Adds the notes, on lines of their own where they do not fit."""
+    width = len(shown) - shown.rfind("\n") - 1
+    for note in notes:
+        if width + len(note) + 2 > WIDTH:
+            shown += ",\n       " + note
+            width = 7 + len(note)
+        else:
+            shown += ", " + note
+            width += len(note) + 2
+    return shown + ")"
+
+
+def _empty(x: Any) -> str:
+    return "[]"
+
+
+def empty_lists(shape: Any) -> Any:
+    """Nested lists of a shape that holds no element."""
+    if not shape or shape[0] == 0:
+        return []
+    return [empty_lists(shape[1:]) for _ in range(shape[0])]
+
+
+# ---- numbers ----------------------------------------------------------------------------------------------------
+
+
+def _formatter(values: list[Any], kind: str) -> Any:
+    """A function from a number to text, of one width for all of values."""
+    if kind == "b":
+        shown: Any = str
+    elif kind != "f":
+        shown = str
+    else:
+        finite = [abs(v) for v in values if math.isfinite(v) and v != 0]
+        whole = all(v == math.floor(v) for v in finite)
+        largest, smallest = max(finite, default=0.0), min(finite, default=0.0)
+        scientific = bool(finite) and (
+            largest / smallest > 1000 or largest > 1e8 or (not whole and smallest < 1e-4)
+        )
+        if whole and not (largest > 1e8 or (finite and largest / smallest > 1000 and largest > 1e5 and not whole)):
+            shown = _whole
+        elif scientific:
+            shown = lambda v: f"{v:.{DIGITS}e}"  # noqa: E731
+        else:
+            shown = lambda v: f"{v:.{DIGITS}f}"  # noqa: E731
+    width = max((len(shown(v)) for v in values), default=0)
+    return lambda v: shown(v).rjust(width)
+
+
+def _whole(v: float) -> str:
+    return f"{v:.0f}." if math.isfinite(v) else str(v)
+
+
+# ---- layout -----------------------------------------------------------------------------------------------------
+
+
+def _body(x: Any, indent: int) -> str:
+    summarise = x.numel() > THRESHOLD
+    lists = _shown_lists(x, summarise)
+    values = [lists] if x.ndim == 0 else _leaves(lists)
+    formatted = _formatter(values, x.dtype.kind)
+    return formatted(lists) if x.ndim == 0 else _lines(lists, formatted, indent, x.ndim)
+
+
+def _shown_lists(x: Any, summarise: bool) -> Any:
+    """x as nested lists, with None where a middle was left out."""
+    if x.ndim == 0 or not summarise:
+        return x.tolist()
+    size = x.shape[0]
+    rows = range(size) if size <= 2 * EDGE else [*range(EDGE), None, *range(size - EDGE, size)]
+    return [None if i is None else _shown_lists(x[i], True) for i in rows]
+
+
+def _leaves(lists: Any) -> list[Any]:
+    if not isinstance(lists, list):
+        return [] if lists is None else [lists]
+    return [leaf for part in lists for leaf in _leaves(part)]
+
+
+def _lines(lists: Any, formatted: Any, indent: int, ndim: int) -> str:
+    if ndim == 1:
+        shown = [" ..." if v is None else formatted(v) for v in lists]
+        room = max(1, (WIDTH - indent) // (max(map(len, shown), default=0) + 2))
+        rows = [", ".join(shown[i : i + room]) for i in range(0, len(shown), room)]
+        return "[" + (",\n" + " " * (indent + 1)).join(rows) + "]"
+    parts = ["..." if part is None else _lines(part, formatted, indent + 1, ndim - 1) for part in lists]
+    return "[" + ("," + "\n" * (ndim - 1) + " " * (indent + 1)).join(parts) + "]"

@@ -1,0 +1,519 @@
+"""The page that answers "what happens in backward": one short entry an operation.
+
+g is the gradient of the result. Each method gives the gradient of one input; the tensors that it mentions (self.x,
+self.a, self.b, self.c, self.out) are what the node saves. Gradients are summed back over broadcast dimensions, and cast,
+by the form (forms.py). They are written in recorded operations, so derivatives of derivatives come by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._handle import Handle
+from .forms import Binary, Operation, Reduction, Ternary, Unary, ViewOf
+from .function import Node
+from .inplace import zeros_of
+
+# ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
+# fmt: off
+
+# ---- pointwise, one input --------------------------------------------------------------------------------------
+
+
+class _Flat(Unary):
+    """Steps: the derivative is 0 wherever there is one."""
+    def grad_x(self, g: Any) -> Any: return g.new_zeros(g.shape)
+
+
+class Neg(Unary):
+    def grad_x(self, g: Any) -> Any: return -g
+
+
+class Abs(Unary):
+    def grad_x(self, g: Any) -> Any: return g * self.x.sign()
+
+
+class Sign(_Flat): pass
+class Floor(_Flat): pass
+class Ceil(_Flat): pass
+class Round(_Flat): pass
+class Trunc(_Flat): pass
+
+
+class Square(Unary):
+    def grad_x(self, g: Any) -> Any: return g * (self.x * 2)
+
+
+class Reciprocal(Unary):
+    def grad_x(self, g: Any) -> Any: return -g * (self.out * self.out)
+
+
+class Sqrt(Unary):
+    def grad_x(self, g: Any) -> Any: return g / (self.out * 2)
+
+
+class Rsqrt(Unary):
+    def grad_x(self, g: Any) -> Any: return g * (self.out * self.out * self.out * -0.5)
+
+
+class Exp(Unary):
+    def grad_x(self, g: Any) -> Any: return g * self.out
+
+
+class Exp2(Unary):
+    def grad_x(self, g: Any) -> Any: return g * self.out * math.log(2)
+
+
+class Expm1(Unary):
+    def grad_x(self, g: Any) -> Any: return g * (self.out + 1)
+
+
+class Log(Unary):
+    def grad_x(self, g: Any) -> Any: return g / self.x
+
+
+class Log2(Unary):
+    def grad_x(self, g: Any) -> Any: return g / (self.x * math.log(2))
+
+
+class Log10(Unary):
+    def grad_x(self, g: Any) -> Any: return g / (self.x * math.log(10))
+
+
+class Log1p(Unary):
+    def grad_x(self, g: Any) -> Any: return g / (self.x + 1)
+
+
+class Sin(Unary):
+    def grad_x(self, g: Any) -> Any: return g * self.x.cos()
+
+
+class Cos(Unary):
+    def grad_x(self, g: Any) -> Any: return -g * self.x.sin()
+
+
+class Tan(Unary):
+    def grad_x(self, g: Any) -> Any: return g * (self.out * self.out + 1)
+
+
+class Asin(Unary):
+    def grad_x(self, g: Any) -> Any: return g * (1 - self.x * self.x).rsqrt()
+
+
+class Acos(Unary):
+    def grad_x(self, g: Any) -> Any: return -g * (1 - self.x * self.x).rsqrt()
+
+
+class Atan(Unary):
+    def grad_x(self, g: Any) -> Any: return g / (self.x * self.x + 1)
+
+
+class Sinh(Unary):
+    def grad_x(self, g: Any) -> Any: return g * self.x.cosh()
+
+
+class Cosh(Unary):
+    def grad_x(self, g: Any) -> Any: return g * self.x.sinh()
+
+
+class Tanh(Unary):
+    def grad_x(self, g: Any) -> Any: return g._tanh_backward(self.out)
+
+
+class Asinh(Unary):
+    def grad_x(self, g: Any) -> Any: return g * (self.x * self.x + 1).rsqrt()
+
+
+class Acosh(Unary):
+    def grad_x(self, g: Any) -> Any: return g * (self.x * self.x - 1).rsqrt()
+
+
+class Atanh(Unary):
+    def grad_x(self, g: Any) -> Any: return g / (1 - self.x * self.x)
+
+
+class Erf(Unary):
+    def grad_x(self, g: Any) -> Any: return g * ((self.x * -self.x).exp() * (2 / math.sqrt(math.pi)))
+
+
+class Erfc(Unary):
+    def grad_x(self, g: Any) -> Any: return g * ((self.x * -self.x).exp() * (-2 / math.sqrt(math.pi)))
+
+
+class Sigmoid(Unary):
+    def grad_x(self, g: Any) -> Any: return g._sigmoid_backward(self.out)
+
+
+class Silu(Unary):
+    def grad_x(self, g: Any) -> Any: return g._silu_backward(self.x)
+
+
+class Gelu(Unary):
+    def grad_x(self, g: Any) -> Any: return g._gelu_backward(self.x)
+
+
+class Relu(Unary):
+    def grad_x(self, g: Any) -> Any: return g._relu_backward(self.out)
+
+
+# ---- pointwise, two inputs -------------------------------------------------------------------------------------
+
+
+class Add(Binary):
+    passes = True
+    def grad_a(self, g: Any) -> Any: return g
+    def grad_b(self, g: Any) -> Any: return g
+
+
+class Sub(Binary):
+    passes = True
+    def grad_a(self, g: Any) -> Any: return g
+    def grad_b(self, g: Any) -> Any: return -g
+
+
+class Mul(Binary):
+    def grad_a(self, g: Any) -> Any: return g * self.b
+    def grad_b(self, g: Any) -> Any: return g * self.a
+
+
+class Div(Binary):
+    def grad_a(self, g: Any) -> Any: return g / self.b
+    def grad_b(self, g: Any) -> Any: return -g * ((self.a / self.b) / self.b)
+
+
+class Remainder(Binary):  # a - b floor(a / b)
+    passes = True
+    def grad_a(self, g: Any) -> Any: return g
+    def grad_b(self, g: Any) -> Any: return -g * (self.a / self.b).floor()
+
+
+class Pow(Binary):
+    def grad_a(self, g: Any) -> Any:  # b = 0 is a constant, also at a = 0 where a ** -1 is infinite
+        return (g * (self.b * self.a.pow(self.b - 1))).where(self.b != 0, 0)
+
+    def grad_b(self, g: Any) -> Any:  # 0 ** b is constant for b >= 0, though log(0) is infinite
+        return (g * (self.a.pow(self.b) * self.a.log())).where((self.a != 0) | (self.b < 0), 0)
+
+
+class Atan2(Binary):
+    def grad_a(self, g: Any) -> Any: return g * (self.b / (self.a * self.a + self.b * self.b))
+    def grad_b(self, g: Any) -> Any: return -g * (self.a / (self.a * self.a + self.b * self.b))
+
+
+class Maximum(Binary):  # equal inputs share the gradient
+    def grad_a(self, g: Any) -> Any: return g.where(self.a > self.b, 0) + (g / 2).where(self.a == self.b, 0)
+    def grad_b(self, g: Any) -> Any: return g.where(self.b > self.a, 0) + (g / 2).where(self.a == self.b, 0)
+
+
+class Minimum(Binary):
+    def grad_a(self, g: Any) -> Any: return g.where(self.a < self.b, 0) + (g / 2).where(self.a == self.b, 0)
+    def grad_b(self, g: Any) -> Any: return g.where(self.b < self.a, 0) + (g / 2).where(self.a == self.b, 0)
+
+
+class ClampMin(Binary):  # a value at the bound counts as inside
+    def grad_a(self, g: Any) -> Any: return g.where(self.a >= self.b, 0)
+    def grad_b(self, g: Any) -> Any: return g.where(self.a < self.b, 0)
+
+
+class ClampMax(Binary):
+    def grad_a(self, g: Any) -> Any: return g.where(self.a <= self.b, 0)
+    def grad_b(self, g: Any) -> Any: return g.where(self.a > self.b, 0)
+
+
+class ReluBackward(Binary):  # a is the gradient, b the result of relu
+    def grad_a(self, g: Any) -> Any: return g._relu_backward(self.b)
+    def grad_b(self, g: Any) -> Any: return None
+
+
+class SigmoidBackward(Binary):  # a * b * (1 - b)
+    def grad_a(self, g: Any) -> Any: return g._sigmoid_backward(self.b)
+    def grad_b(self, g: Any) -> Any: return g * self.a * (1 - self.b * 2)
+
+
+class TanhBackward(Binary):  # a * (1 - b * b)
+    def grad_a(self, g: Any) -> Any: return g._tanh_backward(self.b)
+    def grad_b(self, g: Any) -> Any: return g * self.a * (self.b * -2)
+
+
+class SiluBackward(Binary):  # a * s * (1 + b * (1 - s)), s = sigmoid(b)
+    def grad_a(self, g: Any) -> Any: return g._silu_backward(self.b)
+
+    def grad_b(self, g: Any) -> Any:
+        s = self.b.sigmoid()
+        return g * self.a * (s * (1 - s) * (2 + self.b * (1 - s * 2)))
+
+
+class GeluBackward(Binary):  # a * (Phi(b) + b * phi(b)), Phi and phi of the normal distribution
+    def grad_a(self, g: Any) -> Any: return g._gelu_backward(self.b)
+
+    def grad_b(self, g: Any) -> Any:
+        square = self.b * self.b
+        return g * self.a * ((2 - square) * (square * -0.5).exp() * (1 / math.sqrt(2 * math.pi)))
+
+
+# ---- pointwise, three inputs -----------------------------------------------------------------------------------
+
+
+class Where(Ternary):  # a chooses b or c
+    def grad_a(self, g: Any) -> Any: return None
+    def grad_b(self, g: Any) -> Any: return g.where(self.a, 0)
+    def grad_c(self, g: Any) -> Any: return g.where(self.a.logical_not(), 0)
+
+
+class Clamp(Ternary):  # a between b and c
+    def grad_a(self, g: Any) -> Any: return g.where((self.a >= self.b) & (self.a <= self.c), 0)
+    def grad_b(self, g: Any) -> Any: return g.where((self.a < self.b) & (self.b < self.c), 0)
+    def grad_c(self, g: Any) -> Any: return g.where((self.a > self.c) | (self.c < self.b), 0)
+
+
+# ---- reductions ------------------------------------------------------------------------------------------------
+
+
+class Sum(Reduction):
+    passes = True
+    def grad_x(self, g: Any) -> Any: return self.spread(g)
+
+
+class Mean(Reduction):  # param: how many elements went into one
+    passes = True
+    def grad_x(self, g: Any) -> Any: return self.spread(g / self.param)
+
+
+class Prod(Reduction):
+    def grad_x(self, g: Any) -> Any:
+        """The product of all others: out / x, but where a zero is among them."""
+        zero = self.x == 0
+        others = self.x.where(zero.logical_not(), 1)
+        zeros = self.spread(zero._reduced("sum", self.count, self.axes, self.keepdim))
+        product = self.spread(others._reduced("prod", self.count, self.axes, self.keepdim))
+        return self.spread(g) * (product / others).where((zeros == 0) | ((zeros == 1) & zero), 0)
+
+
+class Amax(Reduction):  # equal maxima share the gradient
+    def grad_x(self, g: Any) -> Any:
+        chosen = self.x == self.spread(self.out)
+        share = g / chosen._reduced("sum", self.count, self.axes, self.keepdim)
+        return self.spread(share).where(chosen, 0)
+
+
+class Amin(Amax):
+    grad_x = Amax.grad_x
+
+
+class Var(Reduction):  # param: the number of elements less the correction
+    def grad_x(self, g: Any) -> Any:
+        centred = self.x - self.spread(self.x._reduced("mean", self.count, self.axes, self.keepdim))
+        return self.spread(g) * centred * (2 / self.param if self.param > 0 else math.nan)
+
+
+class Std(Reduction):
+    def grad_x(self, g: Any) -> Any:
+        centred = self.x - self.spread(self.x._reduced("mean", self.count, self.axes, self.keepdim))
+        slope = (g / (self.out * (self.param if self.param > 0 else math.nan))).where(self.out != 0, 0)
+        return self.spread(slope) * centred
+
+
+class Logsumexp(Reduction):
+    def grad_x(self, g: Any) -> Any: return self.spread(g) * (self.x - self.spread(self.out)).exp()
+
+
+class SumTo(Operation):
+    """Summed over broadcast dimensions, and cast; goes back by broadcasting."""
+    __slots__ = ("like",)
+    passes = True
+    like: Handle
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (g._expand_to(self.like),)
+
+
+class Spread(ViewOf):
+    """A reduced shape seen in the full one: the reverse of a reduction."""
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        count, axes, keepdim = self.step[1][1:]
+        return (g._reduced("sum", count, axes, keepdim),)
+
+
+# ---- products --------------------------------------------------------------------------------------------------
+
+
+class Matmul(Binary):
+    """a @ b; likes are always set, as batches may broadcast. A vector counts as a matrix of one row or column."""
+    def grad_a(self, g: Any) -> Any:
+        a_vector, b_vector = self.vectors
+        if b_vector:
+            return (g.unsqueeze(-1) * self.b) if not a_vector else g * self.b
+        if a_vector:
+            return (g.unsqueeze(-2) @ self.b.mT).squeeze(-2)
+        return g @ self.b.mT
+
+    def grad_b(self, g: Any) -> Any:
+        a_vector, b_vector = self.vectors
+        if a_vector:
+            return g * self.a if b_vector else self.a.unsqueeze(-1) * g.unsqueeze(-2)
+        if b_vector:
+            return (self.a.mT @ g.unsqueeze(-1)).squeeze(-1)
+        return self.a.mT @ g
+
+    __slots__ = ("vectors",)
+
+
+class Linear(Ternary):
+    """x @ weight^T + bias, with x (..., K), weight (N, K), bias (N)."""
+    def grad_a(self, g: Any) -> Any: return g @ self.b
+
+    def grad_b(self, g: Any) -> Any:
+        if g.ndim == 1:
+            return g.unsqueeze(-1) * self.a
+        if g.ndim == 2:
+            return g.mT @ self.a
+        return g.flatten(0, -2).mT @ self.a.flatten(0, -2)
+
+    def grad_c(self, g: Any) -> Any:
+        if g.ndim == 1:
+            return g.clone()
+        return g.sum(tuple(range(g.ndim - 1)))
+
+
+# ---- views: the gradient goes back the way the elements came ----------------------------------------------------
+
+
+class Alias(ViewOf):
+    def grad_x(self, g: Any) -> Any: return g
+
+
+class Reshape(ViewOf):
+    def grad_x(self, g: Any) -> Any: return g._reshape_to(self.like)
+
+
+class Permute(ViewOf):
+    def grad_x(self, g: Any) -> Any:
+        axes = self.step[1][0]
+        back = [0] * len(axes)
+        for i, axis in enumerate(axes):
+            back[axis % len(axes)] = i
+        return g.permute(back)
+
+
+class Transpose(ViewOf):
+    def grad_x(self, g: Any) -> Any: return g.transpose(*self.step[1])
+
+
+class Expand(ViewOf):
+    def grad_x(self, g: Any) -> Any: return g._sum_to(self.like)
+
+
+class Region(ViewOf):
+    """Some elements of x, each once (select, slice, diagonal): the others get 0."""
+    def grad_x(self, g: Any) -> Any:
+        whole = zeros_of(self.like)
+        function, arguments = self.step
+        function(whole, *arguments).copy_(g)
+        return whole
+
+
+class Unfold(ViewOf):
+    """Windows may share elements, so they are added one position at a time."""
+    def grad_x(self, g: Any) -> Any:
+        whole = zeros_of(self.like)
+        dim, size, step = self.step[1]
+        if whole.ndim == 0:
+            return g.sum()
+        windows = g.shape[dim]
+        for i in range(size if windows else 0):
+            part = whole._slice(dim, i, i + (windows - 1) * step + 1, step)
+            part.add_(g.select(-1, i))
+        return whole
+
+
+# ---- copies and indexing ---------------------------------------------------------------------------------------
+
+
+class Clone(Operation):
+    passes = True
+    def propagate(self, g: Any) -> tuple[Any, ...]: return (g,)
+
+
+class Cast(Operation):
+    """To another dtype or device, and back."""
+    __slots__ = ("like",)
+    passes = True
+    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._sum_to(self.like),)
+
+
+class CopyInto(Operation):
+    """src broadcast and cast into a tensor."""
+    __slots__ = ("like",)
+    passes = True
+    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._sum_to(self.like),)
+
+
+class Cat(Operation):
+    __slots__ = ("dim", "dtypes", "sizes")
+    passes = True
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        parts, start = [], 0
+        for edge, size, dtype in zip(self.edges, self.sizes, self.dtypes, strict=True):
+            if size is None:  # an empty tensor of one dimension, skipped by cat
+                parts.append(None if edge is None else g.new_zeros(0))
+                continue
+            parts.append(None if edge is None else g._slice(self.dim, start, start + size, 1).to(dtype))
+            start += size
+        return tuple(parts)
+
+
+class Stack(Operation):
+    __slots__ = ("dim", "dtypes")
+    passes = True
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return tuple(
+            None if edge is None else g.select(self.dim, i).to(dtype)
+            for i, (edge, dtype) in enumerate(zip(self.edges, self.dtypes, strict=True))
+        )
+
+
+class Gather(Operation):
+    __slots__ = ("dim", "index", "like")
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (zeros_of(self.like).scatter_add(self.dim, self.index, g),)
+
+
+class ScatterAdd(Operation):
+    """edges: x and src. The gradient of src is cut to the index, whose shape src may exceed."""
+    __slots__ = ("dim", "index", "like")
+    passes = True
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        if self.edges[1] is None:
+            return g, None
+        part = g.gather(self.dim, self.index)
+        if part.shape != self.like.shape:
+            whole = zeros_of(self.like)
+            corner = whole
+            for dim, size in enumerate(part.shape):
+                corner = corner._slice(dim, 0, size, 1)
+            corner.copy_(part)
+            part = whole
+        return g, part
+
+
+class IndexSelect(Operation):
+    __slots__ = ("dim", "index", "like")
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (zeros_of(self.like).index_add(self.dim, self.index, g),)
+
+
+class IndexAdd(Operation):
+    __slots__ = ("dim", "index")
+    passes = True
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return g, None if self.edges[1] is None else g.index_select(self.dim, self.index)
+
+
+__all__ = [name for name, thing in list(globals().items()) if isinstance(thing, type) and issubclass(thing, Node)]

@@ -1,0 +1,210 @@
+"""The reverse walk: what happens inside ``loss.backward()``.
+
+Nodes wait in a heap, youngest first. A node's inputs are older than itself, so when it is taken out, every user
+of its output has been there already and its gradient is complete. It turns that gradient into one for each input
+and hands them along its edges, where they add up. Nothing recurses, and the walk knows no operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from ..errors import Error, ShapeError
+from . import inplace
+from .function import Leaf, Node, mode, set_grad_enabled
+
+
+def run(
+    roots: Sequence[tuple[Node, Any]],
+    retain_graph: bool,
+    create_graph: bool,
+    wanted: dict[Node, int] | None = None,
+    accumulate: bool = True,
+) -> list[Any]:
+    """Walks back from roots, (node, gradient) pairs. Adds to the .grad of the leaves it meets; with wanted
+    ({node: position}) only those nodes count, and their gradients are returned by position."""
+    caught: list[Any] = [None] * (len(wanted) if wanted else 0)
+    useful = None if wanted is None else _leading_to(wanted, [node for node, _ in roots])
+    waiting: list[tuple[int, Node]] = []
+    gradients: dict[Node, Any] = {}
+    fresh: set[Node] = set()  # nodes whose gradient nobody else holds
+    for node, g in roots:
+        if node in gradients:
+            gradients[node] = gradients[node] + g
+        else:
+            gradients[node] = g
+            heappush(waiting, (-node.seq, node))
+
+    before = mode.enabled
+    mode.enabled = create_graph
+    try:
+        while waiting:
+            node = heappop(waiting)[1]
+            g = gradients.pop(node)
+            if node.hooks is not None:
+                for hook in tuple(node.hooks):
+                    g = _hooked(hook, g)
+                fresh.discard(node)
+            if wanted is not None and node in wanted:
+                caught[wanted[node]] = g
+            if type(node) is Leaf:
+                if accumulate and (wanted is None or node in wanted):
+                    _accumulate(node, g, node in fresh, create_graph)
+                continue
+            inputs = node.propagate(g)
+            passes = node.passes
+            for edge, part in zip(node.edges, inputs):  # noqa: B905  (propagate gives one a edge)
+                if edge is None or part is None or (useful is not None and edge not in useful):
+                    continue
+                known = gradients.get(edge)
+                if known is not None:
+                    gradients[edge] = known + part
+                    fresh.add(edge)
+                else:
+                    gradients[edge] = part
+                    heappush(waiting, (-edge.seq, edge))
+                    if not passes:
+                        fresh.add(edge)
+            if not retain_graph:
+                node.release()
+    finally:
+        mode.enabled = before
+    return caught
+
+
+def _hooked(hook: Any, g: Any) -> Any:
+    result = hook(g)
+    return g if result is None else result
+
+
+def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
+    tensor: Any = leaf.tensor()
+    if tensor is None:
+        return
+    if tensor.grad is None:
+        tensor.grad = g if fresh else g.clone()
+    elif create_graph:
+        tensor.grad = tensor.grad + g
+    else:
+        tensor.grad.add_(g)
+
+
+def _leading_to(wanted: dict[Node, int], roots: list[Node]) -> set[Node]:
+    """The nodes from which a wanted one can be reached; each is older than its users, so age is the order."""
+    seen = set(roots)
+    todo = list(roots)
+    while todo:
+        for edge in todo.pop().edges:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                todo.append(edge)
+    useful: set[Node] = set()
+    for node in sorted(seen, key=lambda node: node.seq):
+        if node in wanted or any(edge in useful for edge in node.edges):
+            useful.add(node)
+    return useful
+
+
+# ---- what users call -------------------------------------------------------------------------------------------
+
+
+def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
+    node = inplace.edge(output)
+    if node is None:
+        raise Error("backward: this tensor does not require grad and has no history; was it made under no_grad()?")
+    if gradient is None:
+        if output.numel() != 1:
+            raise ShapeError(
+                f"backward: a gradient can be made up for a single number only, not for shape {tuple(output.shape)}; "
+                "reduce it (.sum(), .mean()) or pass gradient="
+            )
+        with set_grad_enabled(False):
+            return node, output.new_ones(output.shape)
+    if tuple(gradient.shape) != tuple(output.shape):
+        raise ShapeError(
+            f"backward: a gradient of shape {tuple(gradient.shape)} for a tensor of shape {tuple(output.shape)}"
+        )
+    return node, gradient if create_graph else gradient.detach()
+
+
+def _listed(x: Any) -> list[Any]:
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+def _roots(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
+    given = [None] * len(tensors) if gradients is None else _listed(gradients)
+    if len(given) != len(tensors):
+        raise ShapeError(f"backward: {len(given)} gradients for {len(tensors)} tensors")
+    return [_root(tensor, g, create_graph) for tensor, g in zip(tensors, given, strict=True)]
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Adds the derivative of tensors, weighted by grad_tensors (1 for single numbers), to .grad of the leaves.
+
+    retain_graph keeps what was saved, for another walk (default: as create_graph); create_graph records the walk itself,
+    for derivatives of derivatives; inputs limits the walk to these leaves. Raises Error where there is no graph, or it was
+    freed; ShapeError where a gradient has another shape than its tensor.
+
+    >>> x = norch.tensor([1.0, 2.0], requires_grad=True)
+    >>> norch.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    wanted = None
+    if inputs is not None:
+        wanted = _wanted(_listed(inputs))
+    roots = _roots(_listed(tensors), grad_tensors, create_graph)
+    run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
+
+
+def _wanted(inputs: list[Any]) -> dict[Node, int]:
+    wanted: dict[Node, int] = {}
+    for x in inputs:
+        node = inplace.edge(x)
+        if node is None:
+            raise Error("grad: one of the inputs does not require grad")
+        wanted.setdefault(node, len(wanted))
+    return wanted
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The derivatives of outputs (weighted by grad_outputs) by inputs, as a tuple; touches no .grad.
+
+    An input that outputs do not depend on raises Error, or gives None with allow_unused, zeros with materialize_grads.
+
+    >>> x = norch.tensor(3.0, requires_grad=True)
+    >>> (dx,) = norch.autograd.grad(x ** 3, x, create_graph=True)
+    >>> norch.autograd.grad(dx, x)
+    (tensor(18.),)
+    """
+    listed = _listed(inputs)
+    wanted = _wanted(listed)
+    roots = _roots(_listed(outputs), grad_outputs, create_graph)
+    caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False)
+    result = []
+    for x in listed:
+        node = inplace.edge(x)
+        assert node is not None
+        g = caught[wanted[node]]
+        if g is None and materialize_grads:
+            g = x.new_zeros(x.shape)
+        elif g is None and not allow_unused:
+            raise Error("grad: an input was not used in the graph of the outputs; pass allow_unused=True to get None for it")
+        result.append(g)
+    return tuple(result)

@@ -1,0 +1,152 @@
+"""Forms of built-in nodes: what one saves, and when its gradients are asked for.
+
+An entry of derivatives.py writes one method for each input: ``grad_x(self, g)`` for the input x, and so on. What
+such a method mentions is what the node saves: ``self.x``, ``self.a``, ``self.b``, ``self.c`` are inputs,
+``self.out`` is the result. Nothing else is kept alive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._handle import alias
+from .function import Node, freed, mode, saved_intact
+
+
+class _Saved:
+    """A saved tensor as an attribute: checked whenever it is read."""
+
+    def __init__(self, slot: str):
+        self.slot = slot
+
+    def __get__(self, node: Any, owner: type) -> Any:
+        saved = getattr(node, self.slot)
+        if saved is None:
+            raise freed(node)
+        if saved._cell is not None:
+            saved_intact(node, saved)
+        return saved
+
+
+class _SavedResult(_Saved):
+    """The saved result. The node keeps only its elements: with its place in the graph it would be a cycle."""
+
+    def __get__(self, node: Any, owner: type) -> Any:
+        saved = super().__get__(node, owner)
+        if mode.enabled:
+            saved = alias(saved)
+            saved._node = node
+        return saved
+
+
+class Operation(Node):
+    """A built-in operation. Classes name their inputs; ``saves[i]`` are the inputs that the gradient of input i needs."""
+
+    __slots__ = ("_out", "likes")
+
+    passes = False
+    inputs: tuple[str, ...] = ()
+    saves: tuple[frozenset[str], ...] = ()
+    saves_out = False
+
+    # Shape and dtype of each input, where broadcasting or promotion made the result differ; else None.
+    likes: tuple[Any, ...] | None
+    out: Any = _SavedResult("_out")
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        mentioned = [
+            frozenset(code.co_names) if (code := getattr(getattr(cls, f"grad_{name}", None), "__code__", None)) else frozenset()
+            for name in cls.inputs
+        ]
+        cls.saves = tuple(names & frozenset(cls.inputs) for names in mentioned)
+        cls.saves_out = any("out" in names for names in mentioned)
+
+    def release(self) -> None:
+        self._out = None
+
+
+class Unary(Operation):
+    """out = f(x)."""
+
+    __slots__ = ("_x",)
+    inputs = ("x",)
+    x: Any = _Saved("_x")
+    grad_x: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (self.grad_x(g),)
+
+    def release(self) -> None:
+        self._x = self._out = None
+
+
+class Binary(Operation):
+    """out = f(a, b)."""
+
+    __slots__ = ("_a", "_b")
+    inputs = ("a", "b")
+    a: Any = _Saved("_a")
+    b: Any = _Saved("_b")
+    grad_a: Any
+    grad_b: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        to_a, to_b = self.edges
+        grad_a = None if to_a is None else self.grad_a(g)
+        grad_b = None if to_b is None else self.grad_b(g)
+        likes = self.likes
+        if likes is not None:
+            if grad_a is not None:
+                grad_a = grad_a._sum_to(likes[0])
+            if grad_b is not None:
+                grad_b = grad_b._sum_to(likes[1])
+        return grad_a, grad_b
+
+    def release(self) -> None:
+        self._a = self._b = self._out = None
+
+
+class Ternary(Operation):
+    """out = f(a, b, c)."""
+
+    __slots__ = ("_a", "_b", "_c")
+    inputs = ("a", "b", "c")
+    a: Any = _Saved("_a")
+    b: Any = _Saved("_b")
+    c: Any = _Saved("_c")
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        grads = []
+        for position, (edge, name) in enumerate(zip(self.edges, self.inputs, strict=True)):
+            part = None if edge is None else getattr(self, "grad_" + name)(g)
+            if part is not None and self.likes is not None:
+                part = part._sum_to(self.likes[position])
+            grads.append(part)
+        return tuple(grads)
+
+    def release(self) -> None:
+        self._a = self._b = self._c = self._out = None
+
+
+class Reduction(Unary):
+    """out = x reduced over axes. like: the shape of x; axes: packed for C, None for all."""
+
+    __slots__ = ("axes", "count", "keepdim", "like", "param")
+
+    def spread(self, g: Any) -> Any:
+        """g, of the shape of the result, seen in the shape of x."""
+        return g._spread(self.like, self.count, self.axes, self.keepdim)
+
+
+class ViewOf(Operation):
+    """out = a view of x. like: the shape of x; step: how it was taken, (function, arguments)."""
+
+    __slots__ = ("like", "step")
+    inputs = ("x",)
+    passes = True
+
+    grad_x: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (self.grad_x(g),)

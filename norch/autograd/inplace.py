@@ -1,0 +1,122 @@
+"""Views and in-place writes: who shares whose history.
+
+A view keeps its base and the steps by which it was taken. A write through a view changes the base, so the
+base's history becomes "the old base, with this region replaced" (a ViewWrite node). Every other view of that
+base now has an outdated history; it notices so when it is next asked for its edge, and takes itself anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._handle import Handle, cell_of, wrap
+from .._lib import TensorStruct, lib
+from ..errors import Error
+from . import function
+
+
+Steps = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
+
+
+class View:
+    """The base of a view and the steps that lead to it."""
+
+    __slots__ = ("base", "node", "steps")
+
+    def __init__(self, base: Any, steps: Steps):
+        self.base = base
+        self.steps = steps
+        self.node = base._node  # the base's history that the view's own one builds on
+
+
+def take(x: Any, steps: Steps) -> Any:
+    """Goes the steps of a view, (function, arguments) each, from its base or from a gradient of it."""
+    for step, arguments in steps:
+        x = step(x, *arguments)
+    return x
+
+
+def mark_view(out: Any, x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Notes that out = step(x, *arguments) is a view of x."""
+    out._cell = cell_of(x)
+    if function.mode.enabled:
+        through = x._view
+        if through is None:
+            out._view = View(x, ((step, arguments),))
+        else:
+            out._view = View(through.base, (*through.steps, (step, arguments)))
+
+
+def edge(x: Any) -> function.Node | None:
+    """Where the gradient of x goes; the one place that reads x._node for recording."""
+    view = x._view
+    if view is None or view.base._node is view.node:
+        return x._node
+    base_node = view.base._node
+    if base_node is not None and type(base_node) is not function.Leaf:
+        with function.enable_grad():
+            x._node = take(view.base, view.steps)._node
+    view.node = base_node
+    return x._node
+
+
+def check_writable(x: Any, name: str) -> None:
+    """Raises when autograd forbids writing into x: gradients of leaves must belong to the values they were given."""
+    if not function.mode.enabled:
+        return
+    if type(x._node) is function.Leaf:
+        raise Error(f"{name}: a leaf that requires grad cannot be written to; do it under no_grad(), or to a clone()")
+    if x._view is not None and type(x._view.base._node) is function.Leaf:
+        raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
+
+
+def written(x: Any, node: function.Node | None) -> None:
+    """Notes that x was written to, and that (when recording) its new value comes from node."""
+    x._bump()
+    if function.mode.enabled and (node is not None or edge(x) is not None):
+        rebase(x, node if node is not None else Constant())
+
+
+def rebase(x: Any, node: function.Node) -> None:
+    """Makes node the history of x, after the write."""
+    view = x._view
+    if view is None:
+        x._node = node
+    else:
+        view.base._node = ViewWrite(view, node)
+
+
+class Constant(function.Node):
+    """A value that depends on nothing."""
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return ()
+
+
+class ViewWrite(function.Node):
+    """A base in which the region of a view was replaced."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, view: View, node: function.Node):
+        super().__init__(view.base._node, node)
+        self.steps = view.steps
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        g = g.contiguous()
+        kept = None
+        if self.edges[0] is not None:
+            kept = g.clone()
+            take(kept, self.steps).zero_()
+        return kept, take(g, self.steps)
+
+
+def like_of(x: Handle) -> Handle:
+    """The shape and dtype of x over no memory, for nodes that must not keep x itself."""
+    return wrap(lib.norch_like(x._h))
+
+
+def zeros_of(like: Handle) -> Any:
+    """Zeros of the shape and dtype of like."""
+    return wrap(lib.norch_full_like(like._h, TensorStruct.from_address(like._h).dtype, 0.0, 0))

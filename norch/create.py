@@ -1,0 +1,311 @@
+"""Making tensors: from values, from memory, from a rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._handle import wrap
+from ._lib import forget, int64, ints, keep_alive, lib
+from .device import device as Device  # noqa: N812
+from .dtype import dtype as DType  # noqa: N812
+from .dtype import dtype_named, float32, float64, get_default_dtype
+from .dtype import bool_ as norch_bool
+from .dtype import int64 as norch_int64
+from .errors import DTypeError, ShapeError
+from .ops.view import sizes
+from .tensor import Tensor
+
+
+def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """A tensor of the C-ordered elements in data."""
+    return wrap(lib.norch_from_bytes(data, len(data), len(shape), ints(shape), dtype.code))
+
+
+def _placed(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
+    if device is not None and device != "cpu":
+        x = x.to(Device(device))
+    return x.requires_grad_() if requires_grad else x
+
+
+# ---- from values ------------------------------------------------------------------------------------------------
+
+
+def _flatten(data: Any, flat: list[Any]) -> tuple[int, ...]:
+    """Appends the numbers in nested lists to flat, in order; gives their shape."""
+    if not isinstance(data, (list, tuple)):
+        if isinstance(data, (str, bytes)) or not hasattr(data, "__float__"):
+            raise TypeError(f"tensor: a {type(data).__name__} is no number: {data!r}")
+        flat.append(data.item() if hasattr(data, "item") else data)
+        return ()
+    inner: tuple[int, ...] | None = None
+    for position, part in enumerate(data):
+        if isinstance(part, Tensor) and part.ndim or (hasattr(part, "__array__") and getattr(part, "ndim", 0)):
+            part = part.tolist()
+        shape = _flatten(part, flat)
+        if inner is not None and shape != inner:
+            raise ShapeError(f"tensor: ragged lists: item {position} has shape {shape} where item 0 has shape {inner}")
+        inner = shape
+    return (len(data), *(inner or ()))
+
+
+def _infer(flat: list[Any]) -> DType:
+    kinds = set(map(type, flat))
+    if not flat or any(issubclass(kind, float) for kind in kinds):
+        return get_default_dtype()
+    if kinds == {bool}:
+        return norch_bool
+    return norch_int64
+
+
+def _from_numbers(flat: list[Any], shape: tuple[int, ...], dtype: DType | None) -> Tensor:
+    from array import array
+
+    known = _infer(flat)
+    wanted = dtype or known
+    if known is norch_int64:
+        try:
+            data, source = array("q", [int(x) for x in flat]).tobytes(), norch_int64
+        except OverflowError:
+            if not wanted.is_floating_point:
+                raise OverflowError("tensor: an integer does not fit 64 bits") from None
+            data, source = array("d", map(float, flat)).tobytes(), float64
+    elif known is norch_bool:
+        data, source = bytes(flat), norch_bool
+    elif wanted is float32:
+        data, source = _as_float32(flat), float32
+    else:
+        data, source = array("d", map(float, flat)).tobytes(), float64
+    made = from_bytes(data, shape, source)
+    return made if source is wanted else made.to(wanted)
+
+
+def _as_float32(flat: list[Any]) -> bytes:
+    from array import array
+
+    return array("f", map(float, flat)).tobytes()  # too large becomes infinite
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor of the values in data: a number, nested lists, an array, a buffer or a tensor; always a copy.
+
+    Its dtype is that of the values: int64 for integers, bool for bools, the default dtype for floats, the array's own for
+    arrays. ShapeError for ragged lists, TypeError for what is no number.
+
+    >>> norch.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    wanted = None if dtype is None else dtype_named(dtype)
+    if isinstance(data, Tensor):
+        made = data.detach().clone()
+        made = made if wanted is None else made.to(wanted)
+    elif not isinstance(data, (list, tuple, bool, int, float)) and (hasattr(data, "__array_interface__") or _is_buffer(data)):
+        made = _from_buffer(data) if not hasattr(data, "__array_interface__") else _copied_array(data)
+        made = made if wanted is None else made.to(wanted)
+    elif hasattr(data, "__array__"):
+        return tensor(data.__array__(), dtype=dtype, device=device, requires_grad=requires_grad)
+    else:
+        flat: list[Any] = []
+        shape = _flatten(data, flat)
+        made = _from_numbers(flat, shape, wanted)
+    return _placed(made, device, requires_grad)
+
+
+def _is_buffer(data: Any) -> bool:
+    if isinstance(data, (bytes, str)):
+        return False
+    try:
+        memoryview(data)
+    except TypeError:
+        return False
+    return True
+
+
+def _from_buffer(data: Any) -> Tensor:
+    """A copy of an object with the buffer protocol, such as array.array."""
+    view = memoryview(data)
+    kind = {"?": "b", "B": "u", "f": "f", "d": "f"}.get(view.format, "i" if view.format in "bhilq" else None)
+    found = _dtype_of(kind, view.itemsize, view.format)
+    return from_bytes(view.tobytes(), tuple(view.shape or (view.nbytes // view.itemsize,)), found)
+
+
+def _dtype_of(kind: str | None, itemsize: int, shown: Any) -> DType:
+    from .dtype import DTYPES
+
+    for one in DTYPES:
+        if one.kind == kind and one.itemsize == itemsize:
+            return one
+    raise DTypeError(f"tensor: elements of type {shown} have no dtype in norch; convert them first")
+
+
+def _copied_array(array: Any) -> Tensor:
+    interface = array.__array_interface__
+    found = _array_dtype(interface["typestr"])
+    return from_bytes(array.tobytes(), tuple(interface["shape"]), found)
+
+
+def _array_dtype(typestr: str) -> DType:
+    if typestr[0] == ">":
+        raise DTypeError(f"tensor: big-endian elements ({typestr}); convert them to native order first")
+    return _dtype_of(typestr[1], int(typestr[2:]), typestr)
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor over the memory of a NumPy array: writes go both ways, and each keeps the memory alive.
+
+    ValueError for arrays that cannot be written to, or have negative or odd strides; DTypeError for dtypes norch lacks.
+    """
+    if not hasattr(array, "__array_interface__"):
+        raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
+    interface = array.__array_interface__
+    found = _array_dtype(interface["typestr"])
+    address, read_only = interface["data"]
+    if read_only:
+        raise ValueError("from_numpy: this array cannot be written to; copy it, or use norch.tensor()")
+    shape = tuple(interface["shape"])
+    steps = array.strides
+    if any(step % found.itemsize for step in steps):
+        raise ValueError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
+    strides = ints([step // found.itemsize for step in steps], "stride")
+    release, context = keep_alive(array)
+    h = lib.norch_from_memory(address, len(shape), ints(shape), strides, found.code, release, context)
+    if not h:
+        forget(array)
+    return wrap(h)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """data as a tensor, sharing memory where it can."""
+    if isinstance(data, Tensor):
+        return data.to(dtype=dtype, device=device)
+    if hasattr(data, "__array_interface__") and not data.__array_interface__["data"][1] and min((0, *data.strides)) >= 0:
+        return from_numpy(data).to(dtype=dtype, device=device)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def legacy_tensor(data: tuple[Any, ...]) -> Tensor:
+    """What Tensor(...) holds: sizes when given integers, values when given one list, array or tensor."""
+    if not data:
+        return empty(0)
+    if len(data) == 1 and not hasattr(data[0], "__index__"):
+        return tensor(data[0], dtype=get_default_dtype())
+    if len(data) == 1 and (isinstance(data[0], Tensor) or hasattr(data[0], "__array__")):
+        return tensor(data[0], dtype=get_default_dtype())
+    return empty(*data)
+
+
+# ---- from a rule ------------------------------------------------------------------------------------------------
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor whose elements are whatever the memory held."""
+    shape = sizes(size)
+    code = (get_default_dtype() if dtype is None else dtype_named(dtype)).code
+    place = Device("cpu" if device is None else device)
+    out = wrap(lib.norch_empty(len(shape), ints(shape), code, place.code, place.index or 0))
+    return out.requires_grad_() if requires_grad else out
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """fill_value everywhere; its dtype follows the value unless given.
+
+    >>> norch.full((2, 2), 7)
+    tensor([[7, 7],
+            [7, 7]])
+    """
+    shape = sizes((size,))
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    wanted = _infer([fill_value]) if dtype is None else dtype_named(dtype)
+    value, integer = _both(fill_value)
+    return _placed(wrap(lib.norch_full(len(shape), ints(shape), wanted.code, value, integer)), device, requires_grad)
+
+
+def _both(value: Any) -> tuple[float, int]:
+    """A number as C takes it: as a double, and exactly where it is an integer."""
+    if isinstance(value, (bool, int)):
+        return float(value), int64(value)
+    number = float(value)
+    return number, int(number) if abs(number) < 2.0**63 else 0
+
+
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros, of the default dtype unless given.
+
+    >>> norch.zeros(2, 3).shape
+    norch.Size([2, 3])
+    """
+    return full(sizes(size), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones, of the default dtype unless given."""
+    return full(sizes(size), 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def full_like(x: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """fill_value in the shape and dtype of x."""
+    wanted = x.dtype if dtype is None else dtype_named(dtype)
+    out = wrap(lib.norch_full_like(x._h, wanted.code, *_both(fill_value)))
+    return out.requires_grad_() if requires_grad else out
+
+
+def zeros_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape and dtype of x."""
+    return full_like(x, 0, dtype=dtype, requires_grad=requires_grad)
+
+
+def ones_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape and dtype of x."""
+    return full_like(x, 1, dtype=dtype, requires_grad=requires_grad)
+
+
+def empty_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Undefined elements in the shape and dtype of x."""
+    return empty(x.shape, dtype=dtype or x.dtype, device=x.device, requires_grad=requires_grad)
+
+
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """start, start + step ... as far as it stays before end; int64 for integers, else the default dtype.
+
+    >>> norch.arange(1, 7, 2)
+    tensor([1, 3, 5])
+    """
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise ValueError("arange: step must not be 0")
+    whole = all(isinstance(x, int) for x in (start, end, step))
+    if whole:
+        count = -((start - end) // step)
+    else:
+        from math import ceil
+
+        count = ceil((end - start) / step)
+    if count < 0 or (end - start) * step < 0:
+        raise ValueError(f"arange: from {start} in steps of {step} never comes to {end}")
+    wanted = dtype_named(dtype) if dtype is not None else norch_int64 if whole else get_default_dtype()
+    first, second = _both(start), _both(step)
+    h = lib.norch_arange(int64(count), wanted.code, first[0], second[0], first[1], second[1])
+    return _placed(wrap(h), device, requires_grad)
+
+
+def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """steps numbers evenly from start to end, both included."""
+    if steps < 0:
+        raise ValueError(f"linspace: {steps} steps")
+    wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
+    gap = (end - start) / (steps - 1) if steps > 1 else 0.0
+    places = arange(steps, dtype=float64)
+    from_start, from_end = places * gap + start, (places - (steps - 1)) * gap + end
+    out = from_end.where(places * 2 >= steps, from_start).to(wanted)
+    return out.requires_grad_() if requires_grad else out
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """An (n, m) matrix with ones on its diagonal; m is n unless given."""
+    out = zeros(n, n if m is None else m, dtype=dtype)
+    out.diagonal().fill_(1)
+    return out.requires_grad_() if requires_grad else out

@@ -1,0 +1,51 @@
+"""Devices: where a tensor's elements live. This version computes on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._lib import constants
+from .errors import DeviceError
+
+_TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"]}
+
+
+class device:  # noqa: N801  (PyTorch's name)
+    """A device by name: ``device("cpu")``, ``device("cuda:1")``.
+
+    >>> norch.device("cuda", 1)
+    device(type='cuda', index=1)
+    """
+
+    __slots__ = ("code", "index", "type")
+
+    def __init__(self, type: str | device, index: int | None = None):  # noqa: A002
+        if isinstance(type, device):
+            type, index = type.type, type.index if index is None else index  # noqa: A001
+        name, colon, number = str(type).partition(":")
+        if colon:
+            if not number.isdecimal() or index is not None:
+                raise DeviceError(f"{type!r} names no device; write it like 'cpu' or 'cuda:0'")
+            index = int(number)
+        if name not in _TYPES:
+            raise DeviceError(f"{name!r} is no device that norch knows; there are 'cpu' and 'cuda'")
+        if name == "cpu" and index not in (None, 0):
+            raise DeviceError(f"cpu:{index} does not exist; there is one CPU device")
+        self.type: str = name
+        self.index: int | None = index
+        self.code: int = _TYPES[name]
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+
+CPU = device("cpu")

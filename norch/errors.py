@@ -1,0 +1,28 @@
+"""What norch raises.
+
+Each error is both a ``norch.Error`` and the built-in that Python programs expect, so that
+``except ValueError`` works as well as ``except norch.Error``. Out-of-range indices and exhausted memory are the
+plain ``IndexError`` and ``MemoryError``.
+"""
+
+from __future__ import annotations
+
+
+class Error(RuntimeError):
+    """Base class of norch's own errors; a RuntimeError, which is what PyTorch raises in most places."""
+
+
+class ShapeError(Error, ValueError):
+    """Shapes that do not fit each other or the operation."""
+
+
+class DTypeError(Error, TypeError):
+    """An operation that is not defined for a dtype."""
+
+
+class DeviceError(Error):
+    """A device that does not exist, or tensors on different ones."""
+
+
+class ArgumentError(Error, ValueError):
+    """An argument whose value the operation cannot take."""

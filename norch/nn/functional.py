@@ -1,0 +1,330 @@
+"""The functions behind the layers, with PyTorch's names and argument order.
+
+Everything is composed of recorded tensor operations, so gradients, and gradients of gradients, come by
+themselves; only log-sigmoid carries a derivative of its own. What PyTorch takes after its deprecated
+`size_average` and `reduce` is keyword-only here.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from ..autograd import Function
+from ..create import arange
+from ..dtype import bool_, int64
+from ..dtype import dtype as DType
+from ..errors import DTypeError, ShapeError
+from ..ops.matmul import linear as linear
+from ..ops.pointwise import gelu as _gelu
+from ..ops.pointwise import silu as silu
+from ..ops.pointwise import where
+from ..random import rand_like
+from ..tensor import Tensor
+
+# ---- activations ------------------------------------------------------------------------------------------
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(0, x); NaN stays."""
+    return input.relu_() if inplace else input.relu()
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return input.sigmoid()
+
+
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return input.tanh()
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x times the normal distribution function at x; approximate="tanh" replaces erf by a tanh.
+
+    >>> norch.nn.functional.gelu(norch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8413])
+    """
+    if approximate == "none":
+        return _gelu(input)
+    if approximate == "tanh":
+        inner = (input.square() * 0.044715 + 1.0) * input * math.sqrt(2 / math.pi)
+        return input * 0.5 * (inner.tanh() + 1.0)
+    raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
+
+
+class _LogSigmoid(Function):
+    """-log(1 + exp(-x)), by parts that never overflow, but whose own derivative at 0 would be wrong."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor) -> Tensor:
+        ctx.save_for_backward(input)
+        return -((-input).relu() + (-input.abs()).exp().log1p())
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (input,) = ctx.saved_tensors
+        return grad * (-input).sigmoid()
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """log(sigmoid(x)): finite wherever x is.
+
+    >>> norch.nn.functional.logsigmoid(norch.tensor([-1e4, 1e4]))
+    tensor([-10000.,     -0.])
+    """
+    return _LogSigmoid.apply(input)
+
+
+def _softmax_dim(name: str, input: Tensor, dim: int | None) -> int:
+    if dim is not None:
+        return dim
+    warnings.warn(f"{name}: implicit dimension choice is deprecated, pass dim=X", stacklevel=3)
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along dim, the largest entry taken off first so that nothing overflows.
+
+    >>> norch.nn.functional.softmax(norch.tensor([1e4, 1e4]), 0)
+    tensor([0.5000, 0.5000])
+    """
+    dim = _softmax_dim("softmax", input, dim)
+    if dtype is not None:
+        input = input.to(dtype)
+    # The shift changes no value, so it needs no gradient.
+    powers = (input - input.detach().amax(dim, keepdim=True)).exp()
+    return powers / powers.sum(dim, keepdim=True)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """log(softmax(x)) along dim: finite where x is, and exact to rounding at logits of any size."""
+    dim = _softmax_dim("log_softmax", input, dim)
+    if dtype is not None:
+        input = input.to(dtype)
+    shifted = input - input.detach().amax(dim, keepdim=True)
+    return shifted - shifted.logsumexp(dim, keepdim=True)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """While training, each element is zeroed with probability p, the rest scaled by 1 / (1 - p)."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return input
+    if p == 1:
+        result = input * 0.0
+    else:
+        result = input * (rand_like(input) >= p) * (1.0 / (1.0 - p))
+    return input.copy_(result) if inplace else result
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Integers (...) to int64 (..., num_classes): 1 at the class, 0 elsewhere; -1 counts the classes.
+
+    >>> norch.nn.functional.one_hot(norch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    if num_classes == -1:
+        num_classes = int(tensor.amax().item()) + 1 if tensor.numel() else 0
+    if tensor.numel() and (int(tensor.amin().item()) < 0 or int(tensor.amax().item()) >= num_classes):
+        raise ValueError(f"one_hot: class values must lie in 0 ... {num_classes - 1}")
+    return (tensor.unsqueeze(-1) == arange(num_classes)).to(int64)
+
+
+# ---- losses -----------------------------------------------------------------------------------------------
+
+
+def _reduced(loss: Tensor, reduction: str) -> Tensor:
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ValueError(f"{reduction!r} is not a valid value for reduction ('none', 'mean' or 'sum')")
+
+
+def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
+    if input.shape != target.shape:
+        warnings.warn(
+            f"{name}: using a target size {tuple(target.shape)} that is different to the input size "
+            f"{tuple(input.shape)}; this will likely lead to incorrect results due to broadcasting",
+            stacklevel=3,
+        )
+    return input - target
+
+
+def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """The mean of (input - target)^2; sizes that differ but broadcast give a warning.
+
+    >>> norch.nn.functional.mse_loss(norch.zeros(2), norch.tensor([1.0, 3.0]))
+    tensor(5.)
+    """
+    return _reduced(_difference("mse_loss", input, target).square(), reduction)
+
+
+def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """The mean of |input - target|."""
+    return _reduced(_difference("l1_loss", input, target).abs(), reduction)
+
+
+def _class_dim(name: str, input: Tensor, target: Tensor) -> int:
+    """The axis of the classes, once the shapes are found to fit: (C) and (), or (N, C, ...) and (N, ...)."""
+    if input.ndim == 0:
+        raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
+    dim = 0 if input.ndim == 1 else 1
+    shape = tuple(input.shape)
+    if tuple(target.shape) != shape[:dim] + shape[dim + 1 :]:
+        raise ShapeError(f"{name}: target of shape {tuple(target.shape)} does not fit input of shape {shape}")
+    if target.is_floating_point() or target.dtype == bool_:
+        raise DTypeError(f"{name}: expected integer class indices as target, got {target.dtype}")
+    return dim
+
+
+class _Picked:
+    """The entries of a (N, C, ...) tensor at the target classes, and how much each sample weighs."""
+
+    __slots__ = ("dim", "index", "valid", "weight")
+
+    def __init__(self, target: Tensor, dim: int, weight: Tensor | None, ignore_index: int) -> None:
+        if target.dtype != int64:
+            target = target.to(int64)
+        self.dim = dim
+        self.valid = target != ignore_index
+        # Ignored samples look up class 0, whatever ignore_index is.
+        safe = where(self.valid, target, 0)
+        self.index = safe.unsqueeze(dim)
+        self.weight = None if weight is None else weight.index_select(0, safe.flatten()).reshape(*safe.shape)
+
+    def of(self, input: Tensor) -> Tensor:
+        return input.gather(self.dim, self.index).squeeze(self.dim)
+
+    def total(self, loss: Tensor, reduction: str, weighted: bool = False) -> Tensor:
+        """The loss per sample (N, ...), masked, weighted (unless it is already) and reduced."""
+        if self.weight is not None and not weighted:
+            loss = loss * self.weight
+        loss = where(self.valid, loss, 0.0)
+        if reduction != "mean":
+            return _reduced(loss, reduction)
+        if self.weight is None:
+            return loss.sum() / self.valid.sum()
+        return loss.sum() / where(self.valid, self.weight, 0.0).sum()
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """-input at the target class, where input holds log-probabilities (N, C, ...) or (C).
+
+    target: class indices (N, ...) or (); weight: (C). The mean divides by the weights of the samples, and
+    samples whose target is ignore_index count nowhere. A class out of range raises an IndexError.
+    """
+    picked = _Picked(target, _class_dim("nll_loss", input, target), weight, ignore_index)
+    return picked.total(-picked.of(input), reduction)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross-entropy between logits (N, C, ...) or (C) and the target, stable at logits of any size.
+
+    target: class indices (N, ...) or (), or probabilities of the input's shape; weight: (C).
+    With indices the mean divides by the weights of the samples not ignored, else by the number of samples.
+
+    >>> norch.nn.functional.cross_entropy(norch.tensor([[1e4, 0.0]]), norch.tensor([1]))
+    tensor(10000.)
+    """
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
+    if target.is_floating_point() and input.ndim > 0:
+        return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
+    dim = _class_dim("cross_entropy", input, target)
+    picked = _Picked(target, dim, weight, ignore_index)
+    if label_smoothing == 0:
+        shifted = input - input.detach().amax(dim, keepdim=True)
+        return picked.total(shifted.logsumexp(dim) - picked.of(shifted), reduction)
+    surprise = -log_softmax(input, dim)
+    hard = picked.total(picked.of(surprise), reduction)
+    if weight is not None:
+        surprise = surprise * _along(weight, dim, input.ndim)
+    soft = picked.total(surprise.sum(dim), reduction, weighted=True)
+    return hard * (1.0 - label_smoothing) + soft * (label_smoothing / input.shape[dim])
+
+
+def _along(weight: Tensor, dim: int, ndim: int) -> Tensor:
+    return weight.reshape(*(-1 if axis == dim else 1 for axis in range(ndim)))
+
+
+def _soft_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
+) -> Tensor:
+    shape = tuple(input.shape)
+    if tuple(target.shape) != shape:
+        raise ShapeError(
+            f"cross_entropy: probabilities of shape {tuple(target.shape)} do not fit input of shape {shape}"
+        )
+    dim = 0 if len(shape) == 1 else 1
+    if label_smoothing > 0:
+        target = target * (1.0 - label_smoothing) + label_smoothing / shape[dim]
+    loss = -log_softmax(input, dim) * target
+    if weight is not None:
+        loss = loss * _along(weight, dim, len(shape))
+    return _reduced(loss.sum(dim), reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """-(target * log(sigmoid(input)) + (1 - target) * log(1 - sigmoid(input))), without overflow.
+
+    input, target: the same shape; weight and pos_weight (the factor of the positive term) broadcast to it.
+    """
+    if tuple(input.shape) != tuple(target.shape):
+        raise ShapeError(
+            f"target size {tuple(target.shape)} must be the same as input size {tuple(input.shape)}"
+        )
+    log_likelihood = logsigmoid(input)
+    if pos_weight is not None:
+        log_likelihood = log_likelihood * ((pos_weight - 1) * target + 1)
+    loss = (1 - target) * input - log_likelihood
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+__all__ = [
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "dropout",
+    "gelu",
+    "l1_loss",
+    "linear",
+    "log_softmax",
+    "logsigmoid",
+    "mse_loss",
+    "nll_loss",
+    "one_hot",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "tanh",
+]

@@ -1,0 +1,108 @@
+"""The losses as modules: each keeps its options and calls its function in functional.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor
+from . import functional as F
+from .module import Module
+
+
+class _Loss(Module):
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        if reduction not in ("none", "mean", "sum"):
+            raise ValueError(f"{reduction!r} is not a valid value for reduction ('none', 'mean' or 'sum')")
+        self.reduction = reduction
+
+
+class MSELoss(_Loss):
+    """The mean of (input - target)^2; reduction "sum" or "none" gives the sum, or every square.
+
+    >>> norch.nn.MSELoss()(norch.zeros(2), norch.tensor([1.0, 3.0]))
+    tensor(5.)
+    """
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.mse_loss(input, target, reduction=self.reduction)
+
+
+class L1Loss(_Loss):
+    """The mean of |input - target|; reduction "sum" or "none" gives the sum, or every distance."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.l1_loss(input, target, reduction=self.reduction)
+
+
+class NLLLoss(_Loss):
+    """-input at the target class: log-probabilities (N, C, ...) and class indices (N, ...).
+
+    weight: (C), the weight of each class; samples of class ignore_index do not count.
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean"
+    ) -> None:
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.nll_loss(
+            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
+        )
+
+
+class CrossEntropyLoss(_Loss):
+    """The cross-entropy of logits (N, C, ...) against class indices (N, ...) or probabilities (N, C, ...).
+
+    weight: (C); label_smoothing in [0, 1] mixes the target with the uniform distribution. Stable at logits
+    of any size. A class index out of range raises an IndexError.
+
+    >>> norch.nn.CrossEntropyLoss()(norch.zeros(3, 2), norch.tensor([0, 1, 1]))
+    tensor(0.6931)
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        *,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        options: dict[str, Any] = {"ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
+        return F.cross_entropy(input, target, self.weight, reduction=self.reduction, **options)
+
+
+class BCEWithLogitsLoss(_Loss):
+    """Binary cross-entropy of logits against targets in [0, 1] of the same shape, without overflow.
+
+    weight: broadcasts to the loss; pos_weight: the factor of the positive term, broadcasts too.
+    """
+
+    weight: Tensor | None
+    pos_weight: Tensor | None
+
+    def __init__(
+        self, weight: Tensor | None = None, *, reduction: str = "mean", pos_weight: Tensor | None = None
+    ) -> None:
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.binary_cross_entropy_with_logits(
+            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
+        )

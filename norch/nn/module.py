@@ -1,0 +1,480 @@
+"""Module: the tree of layers. It knows its parameters, buffers and submodules by name, and moves, saves,
+loads and prints them; what a layer computes is its own `forward`.
+
+Parameters, buffers and submodules live twice: in a registry of their kind, which gives the order and the
+walk, and in the instance's `__dict__`, so that `self.weight` in a forward is an ordinary attribute look-up.
+Only `_bind` and `_unbind` write either place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from ..autograd import no_grad
+from ..create import empty
+from ..dtype import dtype as DType
+from ..dtype import float32, float64
+from ..errors import DTypeError, Error
+from ..tensor import Tensor
+from .parameter import Parameter
+
+M = TypeVar("M", bound="Module")
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict(..., strict=False)` skipped: both lists are empty when all keys matched."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+class RemovableHandle:
+    """Given by `register_..._hook`; `remove()`, or leaving a `with` block, takes the hook away."""
+
+    __slots__ = ("_hooks", "_key")
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self._hooks = hooks
+        self._key = max(hooks, default=-1) + 1
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Takes the hook away; a second call does nothing."""
+        self._hooks.pop(self._key, None)
+        self._hooks = {}
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def _no_forward(self: Module, *args: Any) -> Any:
+    raise NotImplementedError(f"{type(self).__name__} defines no forward()")
+
+
+class Module:
+    """Base of all layers and models. A subclass calls `super().__init__()`, assigns parameters and
+    submodules as attributes, and defines `forward`.
+
+    >>> class Net(norch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.fc = norch.nn.Linear(3, 2)
+    ...     def forward(self, x):
+    ...         return self.fc(x).relu()
+    >>> net = Net()
+    >>> net(norch.ones(4, 3)).shape
+    norch.Size([4, 2])
+    >>> [name for name, _ in net.named_parameters()]
+    ['fc.weight', 'fc.bias']
+    """
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+    _non_persistent: set[str]
+    _forward_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    # Held as a plain callable, so that a subclass may give forward any arguments.
+    forward: Callable[..., Any] = _no_forward
+
+    def __init__(self) -> None:
+        # Straight into __dict__: __setattr__ needs the registries to be there already.
+        self.__dict__.update(
+            training=True,
+            _parameters={},
+            _buffers={},
+            _modules={},
+            _non_persistent=set(),
+            _forward_hooks={},
+            _forward_pre_hooks={},
+        )
+
+    # ---- calling ------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """`forward(*args, **kwargs)`, with the hooks, if there are any, around it."""
+        if self._forward_hooks or self._forward_pre_hooks:
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for hook in list(self._forward_pre_hooks.values()):
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*args, **kwargs)
+        for hook in list(self._forward_hooks.values()):
+            changed = hook(self, args, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    def register_forward_pre_hook(self, hook: Callable[[Any, tuple[Any, ...]], Any]) -> RemovableHandle:
+        """Calls `hook(module, args)` before each forward; a result other than None replaces args."""
+        return RemovableHandle(self._forward_pre_hooks, hook)
+
+    def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> RemovableHandle:
+        """Calls `hook(module, args, output)` after each forward; a result other than None replaces output."""
+        return RemovableHandle(self._forward_hooks, hook)
+
+    # ---- registering --------------------------------------------------------------------------------------
+
+    def _registry_of(self, name: str) -> dict[str, Any] | None:
+        state = self.__dict__
+        for kind in ("_parameters", "_buffers", "_modules"):
+            if name in state.get(kind, ()):
+                return state[kind]
+        return None
+
+    def _bind(self, kind: str, name: str, value: Any) -> None:
+        state = self.__dict__
+        registry = state.get(kind)
+        if registry is None:
+            raise AttributeError(f"cannot assign {name!r} before super().__init__() was called")
+        old = self._registry_of(name)
+        if old is not None and old is not registry:
+            self._unbind(name)
+        registry[name] = value
+        state[name] = value
+
+    def _unbind(self, name: str) -> None:
+        registry = self._registry_of(name)
+        if registry is not None:
+            del registry[name]
+            self._non_persistent.discard(name)
+        self.__dict__.pop(name, None)
+
+    def _check_name(self, kind: str, name: str) -> None:
+        if "_parameters" not in self.__dict__:
+            raise AttributeError(f"cannot assign a {kind} before super().__init__() was called")
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string, got {type(name).__name__}")
+        if name == "" or "." in name:
+            raise KeyError(f"{kind} name can't be empty or contain a dot, got {name!r}")
+        if hasattr(self, name) and self._registry_of(name) is None:
+            raise KeyError(f"attribute {name!r} already exists")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter):
+            self._bind("_parameters", name, value)
+        elif isinstance(value, Module):
+            self._bind("_modules", name, value)
+        else:
+            registry = self._registry_of(name)
+            if registry is not None:
+                self._check_replacement(registry, name, value)
+                registry[name] = value
+            object.__setattr__(self, name, value)
+
+    def _check_replacement(self, registry: dict[str, Any], name: str, value: Any) -> None:
+        if value is None or (registry is self._buffers and isinstance(value, Tensor)):
+            return
+        kind, expected = "parameter", "norch.nn.Parameter"
+        if registry is self._buffers:
+            kind, expected = "buffer", "norch.Tensor"
+        elif registry is self._modules:
+            kind, expected = "child module", "norch.nn.Module"
+        raise _not_a(expected, value, kind, name)
+
+    def __delattr__(self, name: str) -> None:
+        if self._registry_of(name) is not None:
+            self._unbind(name)
+        else:
+            object.__delattr__(self, name)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter under `name`; None is for one that is absent (a layer without bias)."""
+        self._check_name("parameter", name)
+        if param is not None and not isinstance(param, Parameter):
+            raise _not_a("norch.nn.Parameter", param, "parameter", name)
+        self._bind("_parameters", name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that belongs to the module but is not trained; a persistent one is in `state_dict()`.
+
+        >>> m = norch.nn.Module()
+        >>> m.register_buffer("mean", norch.zeros(2))
+        >>> list(m.state_dict())
+        ['mean']
+        """
+        self._check_name("buffer", name)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise _not_a("norch.Tensor", tensor, "buffer", name)
+        self._bind("_buffers", name, tensor)
+        (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Adds a submodule under `name`."""
+        self._check_name("module", name)
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+        self._bind("_modules", name, module)
+
+    add_module = register_module
+
+    # ---- walking ------------------------------------------------------------------------------------------
+
+    def named_modules(
+        self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """(name, module) for the module itself, named by the prefix, and everything below, parents first."""
+        memo = set() if memo is None else memo
+        if id(self) in memo:
+            return
+        if remove_duplicate:
+            memo.add(id(self))
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """The module itself and everything below, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """(name, module) of the direct submodules, each once."""
+        seen: set[int] = set()
+        for name, child in self._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        """The direct submodules, each once."""
+        for _, child in self.named_children():
+            yield child
+
+    def _named_members(
+        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        everything = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        walk = everything if recurse else [(prefix, self)]
+        for path, module in walk:
+            for name, value in module.__dict__[kind].items():
+                if value is None or (remove_duplicate and id(value) in seen):
+                    continue
+                seen.add(id(value))
+                yield (f"{path}.{name}" if path else name), value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """(name, parameter), in the order of registration; one that is shared comes once."""
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once: what an optimizer takes.
+
+        >>> sum(p.numel() for p in norch.nn.Linear(3, 2).parameters())
+        8
+        """
+        for _, param in self.named_parameters(recurse=recurse):
+            yield param
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """(name, buffer), in the order of registration."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted path; AttributeError where there is none."""
+        module: Any = self
+        for name in target.split(".") if target else ():
+            module = module._modules.get(name)
+            if module is None:
+                raise AttributeError(f"{type(self).__name__} has no submodule {target!r} (no {name!r})")
+        return module
+
+    # ---- saving and loading -------------------------------------------------------------------------------
+
+    def state_dict(self, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+        """All parameters and persistent buffers by dotted name. The tensors are detached and share memory
+        with the module's (`keep_vars` gives the very objects); clone them to keep a moment.
+
+        >>> list(norch.nn.Linear(3, 2).state_dict())
+        ['weight', 'bias']
+        """
+        state: dict[str, Tensor] = {}
+        for path, module in self.named_modules(prefix=prefix.removesuffix("."), remove_duplicate=False):
+            for registry in (module._parameters, module._buffers):
+                for name, value in registry.items():
+                    if value is not None and name not in module._non_persistent:
+                        state[f"{path}.{name}" if path else name] = value if keep_vars else value.detach()
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> IncompatibleKeys:
+        """Copies the values of `state_dict` into the module's own tensors, cast to their dtypes.
+
+        Raises one Error that lists every missing, unexpected and misshapen key; nothing has been
+        changed then. With `strict=False` only keys present on both sides are loaded, but shapes must agree.
+
+        >>> a, b = norch.nn.Linear(3, 2), norch.nn.Linear(3, 2)
+        >>> b.load_state_dict(a.state_dict())
+        <All keys matched successfully>
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"expected state_dict to be a mapping, got {type(state_dict).__name__}")
+        own = self.state_dict(keep_vars=True)
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        pairs = [(name, own[name], value) for name, value in state_dict.items() if name in own]
+        errors = []
+        if strict and missing:
+            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}.")
+        if strict and unexpected:
+            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}.")
+        for name, ours, theirs in pairs:
+            if not isinstance(theirs, Tensor):
+                errors.append(f"not a tensor for {name}: got {type(theirs).__name__}.")
+            elif tuple(theirs.shape) != tuple(ours.shape):
+                errors.append(
+                    f"size mismatch for {name}: copying a param with shape {tuple(theirs.shape)} from "
+                    f"checkpoint, the shape in current model is {tuple(ours.shape)}."
+                )
+        if errors:
+            raise Error(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors)
+            )
+        with no_grad():
+            for _, ours, theirs in pairs:
+                ours.copy_(theirs)
+        return IncompatibleKeys(missing, unexpected)
+
+    # ---- modes, dtypes, devices ---------------------------------------------------------------------------
+
+    def train(self: M, mode: bool = True) -> M:
+        """Sets `training` here and below (Dropout reads it); gives the module back."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self: M) -> M:
+        """The same as `train(False)`."""
+        return self.train(False)
+
+    def apply(self: M, fn: Callable[[Module], Any]) -> M:
+        """Calls `fn(module)` on every submodule, children first, and last on the module itself."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Sets `requires_grad` of every parameter: False freezes the module."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradient of every parameter, or fills it with zeros."""
+        for param in self.parameters():
+            if set_to_none:
+                param.grad = None
+            elif param.grad is not None:
+                param.grad = param.grad.detach().zero_()
+
+    def to(self: M, *args: Any, **kwargs: Any) -> M:
+        """`to(dtype)`, `to(device)`, `to(device, dtype)`, `to(tensor)`: converts all parameters, buffers and
+        gradients, each parameter staying the same object. A dtype must be a float one and leaves integer and
+        bool tensors alone. Raises what `Tensor.to` raises, and nothing has been changed then.
+
+        >>> norch.nn.Linear(3, 2).to(norch.float64).weight.dtype
+        norch.float64
+        """
+        goal = empty(0, dtype=float32).to(*args, **kwargs)
+        given = [*args, *kwargs.values()]
+        if not any(isinstance(value, (DType, Tensor)) for value in given):
+            return self._convert(lambda tensor: tensor.to(goal.device))
+        if not goal.is_floating_point():
+            raise DTypeError(f"Module.to only accepts floating point dtypes, got {goal.dtype}")
+        return self._convert(
+            lambda tensor: (
+                tensor.to(goal.device, goal.dtype) if tensor.is_floating_point() else tensor.to(goal.device)
+            )
+        )
+
+    def float(self: M) -> M:
+        """All float parameters and buffers as float32."""
+        return self.to(float32)
+
+    def double(self: M) -> M:
+        """All float parameters and buffers as float64."""
+        return self.to(float64)
+
+    def cpu(self: M) -> M:
+        """All parameters and buffers on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self: M, index: int = 0) -> M:
+        """All parameters and buffers on a CUDA device; raises DeviceError where there is none."""
+        return self.to(f"cuda:{index}")
+
+    def _convert(self: M, fn: Callable[[Tensor], Tensor]) -> M:
+        """Everything is converted before anything is replaced, so that a failure changes nothing."""
+        plan = [
+            (param, fn(param.detach()), None if param.grad is None else fn(param.grad.detach()))
+            for param in self.parameters()
+        ]
+        fresh = {id(buffer): fn(buffer) for buffer in self.buffers()}
+        for param, data, grad in plan:
+            param.grad = None
+            param.data = data
+            param.grad = grad
+        for module in self.modules():
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._bind("_buffers", name, fresh[id(buffer)])
+        return self
+
+    # ---- printing -----------------------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """What stands between the brackets of the layer's line; layers override it."""
+        return ""
+
+    def _child_lines(self) -> list[str]:
+        return [f"({name}): " + _indent(repr(child)) for name, child in self._modules.items()]
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        children = self._child_lines()
+        name = type(self).__name__
+        if not children and "\n" not in extra:
+            return f"{name}({extra})"
+        lines = (extra.split("\n") if extra else []) + children
+        return f"{name}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:
+    return TypeError(
+        f"cannot assign '{type(value).__name__}' as {kind} {name!r} ({expected} or None expected)"
+    )
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _indent(text: str) -> str:
+    return text.replace("\n", "\n  ")

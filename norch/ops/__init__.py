@@ -1,0 +1,1 @@
+"""The operations, family by family, as functions and as methods of Tensor."""

@@ -1,0 +1,59 @@
+"""What stands beside a tensor in an operation: another tensor, a Python number, or an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._handle import Handle, wrap
+from .._lib import lib
+
+# Python numbers as 0-d tensors, by type and value; they are immutable, so one serves all. The key holds the repr of
+# floats because 0.0 == -0.0 and nan != nan.
+_numbers: dict[Any, Any] = {}
+_LIMIT = 1024
+
+
+def operand(value: Any) -> Any:
+    """value as a Tensor; Python numbers take part in promotion by their kind only. NotImplemented for strangers."""
+    if isinstance(value, Handle):
+        return value
+    kind = type(value)
+    if kind is float:
+        key: Any = repr(value) if value == 0 or value != value else value
+    else:
+        key = (kind, value) if kind is int or kind is bool else None
+    known = _numbers.get(key) if key is not None else None
+    if known is not None:
+        return known
+    number = _number(value)
+    if number is None:
+        if hasattr(value, "__array__") or isinstance(value, (list, tuple)):
+            from ..create import tensor  # a constructor: the one import that runs upward
+
+            return NotImplemented if isinstance(value, (list, tuple)) else tensor(value)
+        return NotImplemented
+    if key is not None:
+        if len(_numbers) >= _LIMIT:
+            _numbers.clear()
+        _numbers[key] = number
+    return number
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        return wrap(lib.norch_scalar_int(value, 0))
+    if isinstance(value, int):
+        if -(1 << 63) <= value < 1 << 63:
+            return wrap(lib.norch_scalar_int(value, 3))
+        raise OverflowError(f"{value} does not fit 64 bits")
+    if isinstance(value, float):
+        return wrap(lib.norch_scalar_float(value))
+    return None
+
+
+def must(value: Any, name: str) -> Any:
+    """operand(value), or a TypeError that names the operation."""
+    result = operand(value)
+    if result is NotImplemented:
+        raise TypeError(f"{name}: expected a tensor or a number, not {type(value).__name__}")
+    return result

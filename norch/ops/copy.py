@@ -1,0 +1,163 @@
+"""Copies: clone, casts, joining tensors, writing one into another (csrc/ops/copy.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._handle import Handle, wrap
+from .._lib import int64, lib, pointers, raise_error
+from ..autograd import derivatives as d
+from ..autograd.function import mode
+from ..autograd.inplace import check_writable, edge, like_of, written
+from ..device import device as Device  # noqa: N812
+from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype_named
+from ._operand import must
+
+
+def _recorded(h: int | None, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
+    out = wrap(h)
+    if mode.enabled and (to_x := edge(x)) is not None:
+        node = node_class(to_x)
+        node._out = node.likes = None
+        if node_class is d.Cast:
+            node.like = like_of(x)  # type: ignore[attr-defined]
+        out._node = node
+    return out
+
+
+def clone(x: Any) -> Any:
+    """A copy of its own elements, C-ordered; the gradient passes through."""
+    return _recorded(lib.norch_clone(x._h), x, d.Clone)
+
+
+def contiguous(x: Any) -> Any:
+    """x itself when its elements lie in C order, else a clone."""
+    return x if x.is_contiguous() else clone(x)
+
+
+def cast(x: Any, dtype: DType) -> Any:
+    """x in another dtype; x itself if it has it. Between floats the gradient passes, cast back."""
+    if x.dtype is dtype:
+        return x
+    h = lib.norch_cast(x._h, dtype.code)
+    return _recorded(h, x, d.Cast) if dtype.is_floating_point else wrap(h)
+
+
+def to(x: Any, *arguments: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False) -> Any:
+    """x in another dtype, on another device, or like another tensor: to(norch.float64), to("cuda"), to(other).
+
+    Gives x itself when nothing differs, unless copy. DeviceError when the device is not there.
+    """
+    for argument in arguments:
+        if isinstance(argument, Handle):
+            dtype, device = argument.dtype, argument.device  # type: ignore[attr-defined]
+        elif isinstance(argument, DType) or argument in (float, int, bool):
+            dtype = argument
+        elif isinstance(argument, bool):
+            pass  # non_blocking given by position
+        elif argument is not None:
+            device = argument
+    out = x
+    if device is not None:
+        wanted = Device(device)
+        h = lib.norch_to_device(x._h, wanted.code, wanted.index or 0)
+        if h == x._h:
+            lib.norch_release(h)
+        else:
+            out = _recorded(h, x, d.Cast)
+    if dtype is not None:
+        out = cast(out, dtype_named(dtype))
+    return clone(out) if copy and out is x else out
+
+
+def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Writes src, broadcast and cast, into x."""
+    src = must(src, "copy_")
+    check_writable(x, "copy_")
+    if lib.norch_copy(x._h, src._h):
+        raise_error()
+    node = None
+    if mode.enabled and (to_src := edge(src)) is not None and x.dtype.is_floating_point:
+        node = d.CopyInto(to_src)
+        node.like = like_of(src)
+    written(x, node)
+    return x
+
+
+def fill_(x: Any, value: Any) -> Any:
+    """Sets every element of x to value, a number or a 0-d tensor."""
+    value = must(value, "fill_")
+    if value.ndim:
+        raise ValueError(f"fill_: expected a number or a 0-d tensor, got shape {tuple(value.shape)}")
+    return copy_(x, value)
+
+
+def zero_(x: Any) -> Any:
+    """Sets every element of x to 0."""
+    return copy_(x, 0)
+
+
+def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """The tensors one after the other along dim; all other sizes must agree, dtypes are promoted.
+
+    >>> norch.cat([norch.zeros(1), norch.ones(2)])
+    tensor([0., 1., 1.])
+    """
+    listed = [must(x, "cat") for x in tensors]
+    out = wrap(lib.norch_cat(len(listed), pointers(x._h for x in listed), int64(dim, "dim")))
+    if mode.enabled and out.dtype.is_floating_point:
+        edges = tuple(edge(x) for x in listed)
+        if any(to is not None for to in edges):
+            node = d.Cat(*edges)
+            node.dim = dim % out.ndim
+            node.sizes = [None if x.shape == (0,) and out.ndim > 1 else x.shape[node.dim] for x in listed]
+            node.dtypes = [x.dtype for x in listed]
+            out._node = node
+    return out
+
+
+def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """Tensors of one shape along a new axis dim."""
+    listed = [must(x, "stack") for x in tensors]
+    out = wrap(lib.norch_stack(len(listed), pointers(x._h for x in listed), int64(dim, "dim")))
+    if mode.enabled and out.dtype.is_floating_point:
+        edges = tuple(edge(x) for x in listed)
+        if any(to is not None for to in edges):
+            node = d.Stack(*edges)
+            node.dim = dim
+            node.dtypes = [x.dtype for x in listed]
+            out._node = node
+    return out
+
+
+class CopyMethods(Handle):
+    """The copies and casts of Tensor."""
+
+    __slots__ = ()
+
+    clone, contiguous, to, copy_, fill_, zero_ = clone, contiguous, to, copy_, fill_, zero_
+
+    def type_as(self, other: Any) -> Any:
+        """In the dtype of other."""
+        return cast(self, other.dtype)
+
+    def _named(name: str) -> Any:  # type: ignore[misc]  # noqa: N805  (runs while the class is made)
+        def method(self: Any) -> Any:
+            return cast(self, dtype_named(name))
+
+        method.__doc__ = f"In dtype {name}."
+        return method
+
+    float, double, int, long = _named("float32"), _named("float64"), _named("int32"), _named("int64")
+    bool, byte = _named("bool"), _named("uint8")
+    del _named
+
+    def cpu(self) -> Any:
+        """On the CPU."""
+        return to(self, "cpu")
+
+    def cuda(self, device: Any = None) -> Any:
+        """On a CUDA device."""
+        return to(self, "cuda" if device is None else Device("cuda", device) if isinstance(device, int) else device)  # type: ignore[valid-type,arg-type]

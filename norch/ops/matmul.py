@@ -1,0 +1,97 @@
+"""Matrix products (csrc/ops/matmul.c)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._handle import Handle, wrap
+from .._lib import lib, raise_error
+from ..autograd import derivatives as d
+from ..autograd.function import mode
+from ..autograd.inplace import edge, like_of
+from ..errors import ShapeError
+from ._operand import must, operand
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast.
+
+    Shapes (..., M, K) and (..., K, N) give (..., M, N); a vector stands for one row on the left, one column on the right.
+    ShapeError when the inner sizes differ.
+
+    >>> norch.ones(2, 3) @ norch.ones(3)
+    tensor([3., 3.])
+    """
+    a, b = must(a, "matmul"), must(b, "matmul")
+    h = lib.norch_matmul(a._h, b._h)
+    if not h:
+        raise_error()
+    out = wrap(h)
+    if mode.enabled:
+        to_a, to_b = edge(a), edge(b)
+        if to_a is not None or to_b is not None:
+            node = d.Matmul(to_a, to_b)
+            node._a = a if to_b is not None else None
+            node._b = b if to_a is not None else None
+            node._out = None
+            node.vectors = a.ndim == 1, b.ndim == 1
+            node.likes = (like_of(a), like_of(b)) if a.ndim > 2 or b.ndim > 2 else None
+            out._node = node
+    return out
+
+
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """x @ weight.T + bias in one pass: x (..., K), weight (N, K), bias (N) give (..., N)."""
+    h = lib.norch_linear(x._h, weight._h, None if bias is None else bias._h)
+    if not h:
+        raise_error()
+    out = wrap(h)
+    if mode.enabled:
+        to_x, to_weight, to_bias = edge(x), edge(weight), None if bias is None else edge(bias)
+        if to_x is not None or to_weight is not None or to_bias is not None:
+            node = d.Linear(to_x, to_weight, to_bias)
+            node._a = x if to_weight is not None else None
+            node._b = weight if to_x is not None else None
+            node._c = node._out = node.likes = None
+            out._node = node
+    return out
+
+
+def mm(a: Any, b: Any) -> Any:
+    """The product of two matrices, (M, K) and (K, N)."""
+    return matmul(_of_rank(a, 2, "mm"), _of_rank(b, 2, "mm"))
+
+
+def bmm(a: Any, b: Any) -> Any:
+    """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
+    return matmul(_of_rank(a, 3, "bmm"), _of_rank(b, 3, "bmm"))
+
+
+def mv(a: Any, b: Any) -> Any:
+    """A matrix (M, K) times a vector (K)."""
+    return matmul(_of_rank(a, 2, "mv"), _of_rank(b, 1, "mv"))
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The sum of products of two vectors of one size."""
+    return matmul(_of_rank(a, 1, "dot"), _of_rank(b, 1, "dot"))
+
+
+def _of_rank(x: Any, rank: int, name: str) -> Any:
+    if x.ndim != rank:
+        raise ShapeError(f"{name}: expected {rank} dimensions, got shape {tuple(x.shape)}")
+    return x
+
+
+class MatmulMethods(Handle):
+    """The products of Tensor."""
+
+    __slots__ = ()
+
+    matmul, mm, bmm, mv, dot = matmul, mm, bmm, mv, dot
+
+    def __matmul__(self, other: Any) -> Any:
+        return NotImplemented if operand(other) is NotImplemented else matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return NotImplemented if operand(other) is NotImplemented else matmul(other, self)

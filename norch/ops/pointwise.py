@@ -1,0 +1,448 @@
+"""Elementwise operations.
+
+``a + b`` comes here, is one call into C (csrc/ops/pointwise.c), and, when a gradient is wanted, one node of
+autograd/derivatives.py. All of a form share one function body, made by ``unary``, ``binary`` or ``ternary`` below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _handle
+from .._handle import Handle, alias, tick
+from .._lib import lib, raise_error
+from ..autograd import derivatives
+from ..autograd.forms import Binary, Ternary, Unary
+from ..autograd.function import mode
+from ..autograd.inplace import check_writable, edge, like_of, written
+from ._operand import must, operand
+
+Op = Callable[..., Any]
+
+
+def _read_table() -> dict[str, int]:
+    table: dict[str, int] = {}
+    while (name := lib.norch_op_name(len(table))) is not None:
+        table[name.decode()] = len(table)
+    return table
+
+
+OPS: dict[str, int] = _read_table()  # opcode by name
+_new = object.__new__
+
+
+def _finish(function: Any, name: str, about: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = about
+    return function
+
+
+# ---- one input ----------------------------------------------------------------------------------------------------
+
+
+def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
+    """The function of a UNARY row; node_class is its derivative, None where there is none."""
+    op, call = OPS[name], lib.norch_unary
+    saves_x = node_class is not None and "x" in node_class.saves[0]
+    saves_out = node_class is not None and node_class.saves_out
+
+    def function(x: Any) -> Any:
+        if not isinstance(x, Handle):
+            x = must(x, name)
+        h = call(op, x._h)
+        if h <= 0:  # negative: promoted on the way, which only integers are
+            if not h:
+                raise_error()
+            h = -h
+        out = _new(_handle.result_class)
+        out._h = h
+        out._node = out.grad = out._cell = out._view = None
+        to_x = x._node if x._view is None else edge(x)
+        if to_x is not None and mode.enabled and node_class is not None:
+            node = _new(node_class)
+            node.edges = (to_x,)
+            node.seq = tick()
+            node.hooks = node.likes = None
+            node._x = x if saves_x else None
+            node._out = alias(out) if saves_out else None
+            out._node = node
+        return out
+
+    return _finish(function, name, about)
+
+
+def unary_(name: str, node_class: type[Unary] | None) -> Op:
+    """The in-place method of a UNARY row."""
+    op = OPS[name]
+    saves_x = node_class is not None and "x" in node_class.saves[0]
+    saves_out = node_class is not None and node_class.saves_out
+
+    def function_(self: Any) -> Any:
+        check_writable(self, name + "_")
+        to_x = edge(self)
+        node = None
+        if to_x is not None and mode.enabled and node_class is not None:
+            node = node_class(to_x)
+            node.likes = None
+            node._x = before(self) if saves_x else None
+            node._out = None
+        if lib.norch_unary_into(self._h, op, self._h):
+            raise_error()
+        written(self, node)
+        if node is not None and saves_out:
+            node.seq = tick()  # the result is saved as it is after the write
+            node._out = alias(self)
+        return self
+
+    return _finish(function_, name + "_", f"{name}() in place.")
+
+
+def before(x: Any) -> Any:
+    """x with the history that it has now: what a node saves of a tensor that is about to be written to."""
+    old = alias(x)
+    old._node = edge(x)
+    return old
+
+
+# ---- two inputs ---------------------------------------------------------------------------------------------------
+
+
+def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: Callable[[Any, str], Any] = must) -> Op:
+    """The function of a BINARY row. accept turns what is no tensor into one, or into NotImplemented."""
+    op, call = OPS[name], lib.norch_binary
+    a_for_a, a_for_b, b_for_a, b_for_b = _needs(node_class)
+    saves_out = node_class is not None and node_class.saves_out
+
+    def function(a: Any, b: Any) -> Any:
+        if not isinstance(b, Handle) and (b := accept(b, name)) is NotImplemented:
+            return b
+        if not isinstance(a, Handle):
+            a = must(a, name)
+        h = call(op, a._h, b._h)
+        mixed = False
+        if h <= 0:  # negative: inputs were broadcast or promoted
+            if not h:
+                raise_error()
+            h, mixed = -h, True
+        out = _new(_handle.result_class)
+        out._h = h
+        out._node = out.grad = out._cell = out._view = None
+        to_a = a._node if a._view is None else edge(a)
+        to_b = b._node if b._view is None else edge(b)
+        if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
+            node = _new(node_class)
+            node.edges = (to_a, to_b)
+            node.seq = tick()
+            node.hooks = None
+            node.likes = (like_of(a), like_of(b)) if mixed else None
+            node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
+            node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
+            node._out = alias(out) if saves_out else None
+            out._node = node
+        return out
+
+    return _finish(function, name, about)
+
+
+def _needs(node_class: type[Binary] | None) -> tuple[bool, bool, bool, bool]:
+    if node_class is None:
+        return False, False, False, False
+    for_a, for_b = node_class.saves
+    return "a" in for_a, "a" in for_b, "b" in for_a, "b" in for_b
+
+
+def binary_(name: str, node_class: type[Binary] | None) -> Op:
+    """The in-place method of a BINARY row."""
+    op = OPS[name]
+    a_for_a, a_for_b, b_for_a, b_for_b = _needs(node_class)
+
+    def function_(self: Any, other: Any) -> Any:
+        other = must(other, name + "_")
+        check_writable(self, name + "_")
+        to_a, to_b = edge(self), edge(other)
+        node = None
+        if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
+            node = node_class(to_a, to_b)
+            node.likes = (like_of(self), like_of(other))
+            saves_a = (a_for_a and to_a is not None) or (a_for_b and to_b is not None)
+            saves_b = (b_for_a and to_a is not None) or (b_for_b and to_b is not None)
+            node._a = before(self) if saves_a else None
+            node._b = (before(other) if other is self else other) if saves_b else None
+            node._out = None
+        if lib.norch_binary_into(self._h, op, self._h, other._h):
+            raise_error()
+        written(self, node)
+        return self
+
+    return _finish(function_, name + "_", f"{name}() in place.")
+
+
+# ---- three inputs -------------------------------------------------------------------------------------------------
+
+
+def ternary(name: str, node_class: type[Ternary]) -> Op:
+    """The function of a TERNARY or CHOICE row."""
+    op, call = OPS[name], lib.norch_ternary
+
+    def function(a: Any, b: Any, c: Any) -> Any:
+        inputs = (must(a, name), must(b, name), must(c, name))
+        h = call(op, inputs[0]._h, inputs[1]._h, inputs[2]._h)
+        mixed = h < 0
+        out = _handle.wrap(-h if mixed else h)
+        edges = (edge(inputs[0]), edge(inputs[1]), edge(inputs[2]))
+        if mode.enabled and edges != (None, None, None):
+            node = node_class(*edges)
+            node.likes = tuple(like_of(x) for x in inputs) if mixed else None
+            needed = {saved for to, names in zip(edges, node_class.saves, strict=True) if to is not None for saved in names}
+            node._a, node._b, node._c = (x if n in needed else None for x, n in zip(inputs, "abc", strict=True))
+            node._out = None
+            out._node = node
+        return out
+
+    return _finish(function, name, "")
+
+
+# ---- the operations -------------------------------------------------------------------------------------------------
+
+d = derivatives
+neg = unary("neg", d.Neg, "-x. Not for bool.")
+abs = unary("abs", d.Abs, "|x|.")  # noqa: A001
+sign = unary("sign", d.Sign, "-1, 0 or 1; NaN stays.")
+square = unary("square", d.Square, "x * x.")
+reciprocal = unary("reciprocal", d.Reciprocal, "1 / x. Integers become floats.")
+sqrt = unary("sqrt", d.Sqrt, "Square root; NaN below 0. Integers become floats.")
+rsqrt = unary("rsqrt", d.Rsqrt, "1 / sqrt(x). Integers become floats.")
+exp = unary("exp", d.Exp, "e**x. Integers become floats.")
+exp2 = unary("exp2", d.Exp2, "2**x. Integers become floats.")
+expm1 = unary("expm1", d.Expm1, "e**x - 1, exact near 0. Integers become floats.")
+log = unary("log", d.Log, "Natural logarithm; -inf at 0, NaN below. Integers become floats.")
+log2 = unary("log2", d.Log2, "Logarithm to base 2. Integers become floats.")
+log10 = unary("log10", d.Log10, "Logarithm to base 10. Integers become floats.")
+log1p = unary("log1p", d.Log1p, "log(1 + x), exact near 0. Integers become floats.")
+sin = unary("sin", d.Sin, "Sine of x radians. Integers become floats.")
+cos = unary("cos", d.Cos, "Cosine of x radians. Integers become floats.")
+tan = unary("tan", d.Tan, "Tangent of x radians. Integers become floats.")
+asin = unary("asin", d.Asin, "Arc sine in radians; NaN outside [-1, 1].")
+acos = unary("acos", d.Acos, "Arc cosine in radians; NaN outside [-1, 1].")
+atan = unary("atan", d.Atan, "Arc tangent in radians.")
+sinh = unary("sinh", d.Sinh, "Hyperbolic sine.")
+cosh = unary("cosh", d.Cosh, "Hyperbolic cosine.")
+tanh = unary("tanh", d.Tanh, "Hyperbolic tangent.")
+asinh = unary("asinh", d.Asinh, "Inverse hyperbolic sine.")
+acosh = unary("acosh", d.Acosh, "Inverse hyperbolic cosine; NaN below 1.")
+atanh = unary("atanh", d.Atanh, "Inverse hyperbolic tangent; NaN outside [-1, 1].")
+erf = unary("erf", d.Erf, "Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.")
+erfc = unary("erfc", d.Erfc, "1 - erf(x).")
+sigmoid = unary("sigmoid", d.Sigmoid, "1 / (1 + e**-x). Integers become floats.")
+silu = unary("silu", d.Silu, "x * sigmoid(x) (Elfwing et al. 2017). Floats only.")
+gelu = unary("gelu", d.Gelu, "x times the normal distribution at x (Hendrycks and Gimpel 2016), exact form. Floats only.")
+relu = unary("relu", d.Relu, "The larger of x and 0; NaN stays.")
+floor = unary("floor", d.Floor, "The largest integer not above x.")
+ceil = unary("ceil", d.Ceil, "The smallest integer not below x.")
+round = unary("round", d.Round, "The nearest integer, halves to the even one.")  # noqa: A001
+trunc = unary("trunc", d.Trunc, "x without its fraction.")
+isnan = unary("isnan", None, "Where x is NaN.")
+isinf = unary("isinf", None, "Where x is infinite.")
+isfinite = unary("isfinite", None, "Where x is neither infinite nor NaN.")
+logical_not = unary("logical_not", None, "Where x is 0 or False.")
+bitwise_not = unary("bitwise_not", None, "Each bit inverted; for bool, logical not.")
+
+_add = binary("add", d.Add)
+_sub = binary("sub", d.Sub)
+mul = binary("mul", d.Mul, "a * b.")
+true_divide = binary("div", d.Div, "a / b as floats.")
+floor_divide = binary("floor_divide", None, "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
+remainder = binary("remainder", d.Remainder, "a - b * floor(a / b): the sign of b. An integer divisor 0 raises.")
+_pow = binary("pow", d.Pow)
+atan2 = binary("atan2", d.Atan2, "The angle of the point (b, a) in radians, in (-pi, pi].")
+maximum = binary("maximum", d.Maximum, "The larger of a and b; NaN wins. Equal ones share the gradient.")
+minimum = binary("minimum", d.Minimum, "The smaller of a and b; NaN wins. Equal ones share the gradient.")
+_clamp_min = binary("clamp_min", d.ClampMin)
+_clamp_max = binary("clamp_max", d.ClampMax)
+eq = binary("eq", None, "Where a == b.")
+ne = binary("ne", None, "Where a != b.")
+lt = binary("lt", None, "Where a < b.")
+le = binary("le", None, "Where a <= b.")
+gt = binary("gt", None, "Where a > b.")
+ge = binary("ge", None, "Where a >= b.")
+logical_and = binary("logical_and", None, "Where both are non-zero.")
+logical_or = binary("logical_or", None, "Where one is non-zero.")
+logical_xor = binary("logical_xor", None, "Where exactly one is non-zero.")
+bitwise_and = binary("bitwise_and", None, "a & b, for integers and bool.")
+bitwise_or = binary("bitwise_or", None, "a | b, for integers and bool.")
+bitwise_xor = binary("bitwise_xor", None, "a ^ b, for integers and bool.")
+_where = ternary("where", d.Where)
+_clamp = ternary("clamp", d.Clamp)
+
+
+def add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+    """a + alpha * b.
+
+    >>> norch.add(norch.ones(2), 1)
+    tensor([2., 2.])
+    """
+    return _add(a, b if alpha == 1 else mul(b, alpha))
+
+
+def sub(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+    """a - alpha * b."""
+    return _sub(a, b if alpha == 1 else mul(b, alpha))
+
+
+def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
+    """a / b as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
+    if rounding_mode is None:
+        return true_divide(a, b)
+    if rounding_mode == "floor":
+        return floor_divide(a, b)
+    if rounding_mode == "trunc":
+        quotient = true_divide(a, b).trunc()
+        whole = must(a, "div").dtype
+        return quotient if whole.is_floating_point else quotient.to(whole)
+    raise ValueError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
+
+
+def pow(a: Any, b: Any) -> Any:  # noqa: A001
+    """a ** b. Integers to a negative power raise ValueError."""
+    if type(b) is int or type(b) is float:
+        if b == 2:
+            return square(a)
+        if type(b) is int and b < 0 and not must(a, "pow").dtype.is_floating_point:
+            raise ValueError(f"pow: integers to the negative power {b} are not integers; convert to floats first")
+    return _pow(a, b)
+
+
+def clamp(x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """x held between min and max (numbers or tensors); NaN stays. With min above max, max."""
+    if min is None and max is None:
+        raise ValueError("clamp: give min, max or both")
+    if max is None:
+        return _clamp_min(x, min)
+    return _clamp_max(x, max) if min is None else _clamp(x, min, max)
+
+
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002
+    """input where condition (bool) holds, other elsewhere; all broadcast.
+
+    >>> norch.where(norch.tensor([True, False]), 1.0, norch.zeros(2))
+    tensor([1., 0.])
+    """
+    return _where(condition, input, other)
+
+
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Where |a - b| <= atol + rtol * |b|."""
+    a, b = must(a, "isclose"), must(b, "isclose")
+    if not a.dtype.is_floating_point:
+        a, b = a.double(), b.double()
+    close = eq(a, b) | (isfinite(b) & le(abs(_sub(a, b)), add(mul(abs(b), rtol), atol)))
+    return close | (isnan(a) & isnan(b)) if equal_nan else close
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all of isclose."""
+    return bool(isclose(a, b, rtol, atol, equal_nan).all())
+
+
+def _operator(name: str, node_class: type[Binary] | None = None) -> Op:
+    """A binary operator: what we cannot read gets the chance to read us."""
+    return binary(name, node_class, accept=lambda value, name: operand(value))
+
+
+def _reflected(function: Op) -> Op:
+    def operator(self: Any, other: Any) -> Any:
+        other = operand(other)
+        return NotImplemented if other is NotImplemented else function(other, self)
+
+    return operator
+
+
+def _power_operator(self: Any, other: Any) -> Any:
+    return pow(self, other) if operand(other) is not NotImplemented else NotImplemented
+
+
+class PointwiseMethods(Handle):
+    """The elementwise methods and operators of Tensor."""
+
+    __slots__ = ()
+
+    neg = negative = __neg__ = neg
+    abs = absolute = __abs__ = abs
+    sign, square, reciprocal, sqrt, rsqrt = sign, square, reciprocal, sqrt, rsqrt
+    exp, exp2, expm1, log, log2, log10, log1p = exp, exp2, expm1, log, log2, log10, log1p
+    sin, cos, tan, asin, acos, atan = sin, cos, tan, asin, acos, atan
+    sinh, cosh, tanh, asinh, acosh, atanh = sinh, cosh, tanh, asinh, acosh, atanh
+    erf, erfc, sigmoid, relu, floor, ceil, round, trunc = erf, erfc, sigmoid, relu, floor, ceil, round, trunc
+    isnan, isinf, isfinite, logical_not, bitwise_not = isnan, isinf, isfinite, logical_not, bitwise_not
+    __invert__ = bitwise_not
+
+    add, sub, mul, div, true_divide, floor_divide = add, sub, mul, div, true_divide, floor_divide
+    subtract, multiply, divide = sub, mul, div
+    remainder, pow, atan2, maximum, minimum, clamp = remainder, pow, atan2, maximum, minimum, clamp
+    clip = clamp
+    eq, ne, lt, le, gt, ge = eq, ne, lt, le, gt, ge
+    logical_and, logical_or, logical_xor = logical_and, logical_or, logical_xor
+    bitwise_and, bitwise_or, bitwise_xor = bitwise_and, bitwise_or, bitwise_xor
+    isclose, allclose = isclose, allclose
+
+    __add__, __mul__ = _operator("add", d.Add), _operator("mul", d.Mul)
+    __sub__, __truediv__ = _operator("sub", d.Sub), _operator("div", d.Div)
+    __floordiv__, __mod__, __pow__ = _operator("floor_divide"), _operator("remainder", d.Remainder), _power_operator
+    __and__, __or__, __xor__ = _operator("bitwise_and"), _operator("bitwise_or"), _operator("bitwise_xor")
+    __radd__, __rmul__ = _reflected(_add), _reflected(mul)
+    __rsub__, __rtruediv__ = _reflected(_sub), _reflected(true_divide)
+    __rfloordiv__, __rmod__, __rpow__ = _reflected(floor_divide), _reflected(remainder), _reflected(_pow)
+    __rand__, __ror__, __rxor__ = _reflected(bitwise_and), _reflected(bitwise_or), _reflected(bitwise_xor)
+    __lt__, __le__, __gt__, __ge__ = _operator("lt"), _operator("le"), _operator("gt"), _operator("ge")
+    __eq__, __ne__ = _operator("eq"), _operator("ne")
+    __hash__ = object.__hash__
+
+    add_ = __iadd__ = binary_("add", d.Add)
+    sub_ = __isub__ = binary_("sub", d.Sub)
+    mul_ = __imul__ = binary_("mul", d.Mul)
+    div_ = __itruediv__ = binary_("div", d.Div)
+    floor_divide_ = __ifloordiv__ = binary_("floor_divide", None)
+    remainder_ = __imod__ = binary_("remainder", d.Remainder)
+    pow_ = __ipow__ = binary_("pow", d.Pow)
+    __iand__, __ior__, __ixor__ = binary_("bitwise_and", None), binary_("bitwise_or", None), binary_("bitwise_xor", None)
+    neg_, abs_, sqrt_, exp_ = unary_("neg", d.Neg), unary_("abs", d.Abs), unary_("sqrt", d.Sqrt), unary_("exp", d.Exp)
+    sigmoid_, tanh_, relu_ = unary_("sigmoid", d.Sigmoid), unary_("tanh", d.Tanh), unary_("relu", d.Relu)
+    floor_, ceil_, round_, trunc_ = (
+        unary_("floor", d.Floor),
+        unary_("ceil", d.Ceil),
+        unary_("round", d.Round),
+        unary_("trunc", d.Trunc),
+    )
+    log_, sin_, cos_, square_ = unary_("log", d.Log), unary_("sin", d.Sin), unary_("cos", d.Cos), unary_("square", d.Square)
+    reciprocal_, rsqrt_ = unary_("reciprocal", d.Reciprocal), unary_("rsqrt", d.Rsqrt)
+    _clamp_min_, _clamp_max_ = binary_("clamp_min", d.ClampMin), binary_("clamp_max", d.ClampMax)
+
+    # Fused derivatives: self is the gradient.
+    _relu_backward = binary("relu_backward", d.ReluBackward)
+    _sigmoid_backward = binary("sigmoid_backward", d.SigmoidBackward)
+    _tanh_backward = binary("tanh_backward", d.TanhBackward)
+    _silu_backward = binary("silu_backward", d.SiluBackward)
+    _gelu_backward = binary("gelu_backward", d.GeluBackward)
+
+    def where(self, condition: Any, other: Any) -> Any:
+        """self where condition holds, other elsewhere."""
+        return _where(condition, self, other)
+
+    def clamp_(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+        """clamp() in place."""
+        if min is None and max is None:
+            raise ValueError("clamp_: give min, max or both")
+        if min is not None:
+            self._clamp_min_(min)
+        return self if max is None else self._clamp_max_(max)
+
+    clip_ = clamp_
+
+    def clamp_min(self, min: Any) -> Any:  # noqa: A002
+        """self, at least min."""
+        return _clamp_min(self, min)
+
+    def clamp_max(self, max: Any) -> Any:  # noqa: A002
+        """self, at most max."""
+        return _clamp_max(self, max)

@@ -1,0 +1,263 @@
+"""Reductions over axes: sum, mean, max ... (csrc/ops/reduce.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .._handle import Handle, alias, wrap
+from .._lib import int64, ints, lib, raise_error
+from ..autograd import derivatives as d
+from ..autograd.forms import Reduction
+from ..autograd.function import mode
+from ..autograd.inplace import edge, like_of
+from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype_named
+
+from ._operand import must
+from .pointwise import OPS, sub
+
+Dims = int | Sequence[int] | None
+
+
+def _axes(dim: Dims) -> tuple[int, bytes | None]:
+    """dim as C takes it: a count (-1: all axes) and packed numbers."""
+    if dim is None:
+        return -1, None
+    if isinstance(dim, (tuple, list)):
+        return len(dim), ints(dim, "dim")
+    return 1, ints((int64(dim, "dim"),))
+
+
+def reduced(
+    x: Any,
+    name: str,
+    node_class: type[Reduction] | None,
+    count: int,
+    axes: bytes | None,
+    keepdim: Any,
+    dtype: int = -1,
+    param: float = 0.0,
+) -> Any:
+    """One REDUCE row over x, recorded when node_class is given."""
+    h = lib.norch_reduce(OPS[name], x._h, count, axes, keepdim, dtype, param)
+    if not h:
+        raise_error()
+    out = wrap(h)
+    to_x = x._node if x._view is None else edge(x)
+    if to_x is not None and mode.enabled and node_class is not None:
+        node = node_class(to_x)
+        node.like = like_of(x)
+        node.count, node.axes, node.keepdim = count, axes, keepdim
+        node.param = param
+        node._x = x if "x" in node_class.saves[0] else None
+        node._out = alias(out) if node_class.saves_out else None
+        out._node = node
+    return out
+
+
+
+
+def _elements(x: Any, out: Any) -> float:
+    """How many elements of x went into one of out."""
+    return x.numel() / out.numel() if out.numel() else 0.0
+
+
+def sum(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A001
+    """The sum over all elements, or over the axes dim. Integers and bool add up in int64.
+
+    >>> norch.sum(norch.ones(2, 3), dim=1)
+    tensor([3., 3.])
+    """
+    x = must(x, "sum")
+    count, axes = _axes(dim)
+    if dtype is not None:
+        x, code = _in_dtype(x, dtype)
+        return reduced(x, "sum", d.Sum, count, axes, keepdim, code)
+    return reduced(x, "sum", d.Sum, count, axes, keepdim)
+
+
+def _in_dtype(x: Any, dtype: Any) -> tuple[Any, int]:
+    wanted = dtype_named(dtype)
+    return x.to(wanted), wanted.code
+
+
+def mean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    """The mean over all elements, or over the axes dim. Floats only; NaN over no elements.
+
+    >>> norch.mean(norch.tensor([1.0, 2.0]))
+    tensor(1.5000)
+    """
+    x = must(x, "mean")
+    if dtype is not None:
+        x = x.to(dtype)
+    count, axes = _axes(dim)
+    out = reduced(x, "mean", d.Mean, count, axes, keepdim)
+    if out._node is not None:
+        out._node.param = _elements(x, out)
+    return out
+
+
+def prod(x: Any, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
+    x = must(x, "prod")
+    code = -1
+    if dtype is not None:
+        x, code = _in_dtype(x, dtype)
+    return reduced(x, "prod", d.Prod, *_axes(dim), keepdim, code)
+
+
+def amax(x: Any, dim: Dims = (), keepdim: bool = False) -> Any:
+    """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
+    return reduced(must(x, "amax"), "amax", d.Amax, *_axes(dim), keepdim)
+
+
+def amin(x: Any, dim: Dims = (), keepdim: bool = False) -> Any:
+    """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
+    return reduced(must(x, "amin"), "amin", d.Amin, *_axes(dim), keepdim)
+
+
+def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
+    return reduced(must(x, "argmax"), "argmax", None, *_axes(dim), keepdim)
+
+
+def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
+    return reduced(must(x, "argmin"), "argmin", None, *_axes(dim), keepdim)
+
+
+class max_result(NamedTuple):  # noqa: N801  (as PyTorch's prints)
+    values: Any
+    indices: Any
+
+
+class min_result(NamedTuple):  # noqa: N801
+    values: Any
+    indices: Any
+
+
+def max(x: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A001
+    """The largest element; with dim, (values, indices) along it; with a tensor in place of dim, maximum().
+
+    >>> norch.max(norch.tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1).indices
+    tensor([1, 0])
+    """
+    return _extreme(x, dim, keepdim, amax, argmax, "maximum", max_result)
+
+
+def min(x: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A001
+    """The smallest element; with dim, (values, indices) along it; with a tensor in place of dim, minimum()."""
+    return _extreme(x, dim, keepdim, amin, argmin, "minimum", min_result)
+
+
+def _extreme(x: Any, dim: Any, keepdim: bool, value: Any, index: Any, pair: str, result: Any) -> Any:
+    if isinstance(dim, Handle):
+        return getattr(x, pair)(dim)
+    if dim is None:
+        return value(x)
+    indices = index(x, dim, True)
+    if x.ndim == 0:
+        values = x.clone()
+        return result(values, indices)
+    values = x.gather(dim, indices)
+    return result(values, indices) if keepdim else result(values.squeeze(dim), indices.squeeze(dim))
+
+
+def any(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001
+    """Whether one element is non-zero, over all or the axes dim."""
+    return reduced(must(x, "any"), "any", None, *_axes(dim), keepdim)
+
+
+def all(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001
+    """Whether every element is non-zero, over all or the axes dim."""
+    return reduced(must(x, "all"), "all", None, *_axes(dim), keepdim)
+
+
+def var(
+    x: Any, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+) -> Any:
+    """The variance over all elements, or over the axes dim: squared deviations summed, over n - correction (default 1)."""
+    return _spread_of(x, "var", d.Var, dim, unbiased, keepdim, correction)
+
+
+def std(
+    x: Any, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+) -> Any:
+    """The standard deviation: the square root of var()."""
+    return _spread_of(x, "std", d.Std, dim, unbiased, keepdim, correction)
+
+
+def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+    x = must(x, name)
+    if isinstance(dim, bool):  # var(unbiased)
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    elif unbiased is not None:
+        raise ValueError(f"{name}: give unbiased or correction, not both")
+    out = reduced(x, name, node, *_axes(dim), keepdim, -1, float(correction))
+    if out._node is not None:
+        out._node.param = _elements(x, out) - correction
+    return out
+
+
+def logsumexp(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats."""
+    return reduced(must(x, "logsumexp"), "logsumexp", d.Logsumexp, *_axes(dim), keepdim)
+
+
+def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
+    """x - logsumexp(x) along dim: the logarithms of probabilities that sum to 1."""
+    x = must(x, "log_softmax") if dtype is None else x.to(dtype)
+    return sub(x, logsumexp(x, dim, True))
+
+
+def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
+    """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x.
+
+    >>> norch.softmax(norch.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return log_softmax(x, dim, dtype).exp()
+
+
+def sum_to(x: Any, like: Handle) -> Any:
+    """x summed over the axes that broadcasting added, and cast, to the shape and dtype of like."""
+    h = lib.norch_sum_to(x._h, like._h)
+    if h == x._h:
+        lib.norch_release(h)
+        return x
+    out = wrap(h)
+    if mode.enabled and (to_x := edge(x)) is not None:
+        node = d.SumTo(to_x)
+        node.like = like_of(x)
+        out._node = node
+    return out
+
+
+class ReduceMethods(Handle):
+    """The reductions of Tensor."""
+
+    __slots__ = ()
+
+    mean, prod, amax, amin, argmax, argmin = mean, prod, amax, amin, argmax, argmin
+    max, min, any, all, var, std, logsumexp = max, min, any, all, var, std, logsumexp
+    softmax, log_softmax = softmax, log_softmax
+    _sum_to = sum_to
+
+    def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+        """The sum over all elements, or over the axes dim."""
+        if dim is None and dtype is None:
+            return reduced(self, "sum", d.Sum, -1, None, keepdim)
+        return sum(self, dim, keepdim, dtype=dtype)
+
+    def _reduced(self, name: str, count: int, axes: bytes | None, keepdim: Any) -> Any:
+        """A recorded reduction over axes already packed, for derivatives."""
+        if name == "mean":
+            out = reduced(self, "mean", d.Mean, count, axes, keepdim)
+            if out._node is not None:
+                out._node.param = _elements(self, out)
+            return out
+        node_class: Callable[..., Any] = {"sum": d.Sum, "prod": d.Prod}[name]
+        return reduced(self, name, node_class, count, axes, keepdim)  # type: ignore[arg-type]

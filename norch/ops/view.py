@@ -1,0 +1,261 @@
+"""Views: other shapes over the same elements (csrc/ops/view.c). No element moves, and writes are seen by all.
+
+Each is a step that autograd can take again: from another base, or from a gradient (autograd/inplace.py).
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from .._handle import Handle, wrap
+from .._lib import int64, ints, lib, raise_error
+from ..autograd import derivatives as d
+from ..autograd.forms import ViewOf
+from ..autograd.function import mode
+from ..autograd.inplace import edge, like_of, mark_view
+from ..errors import ArgumentError, ShapeError
+
+Shape = Sequence[int]
+
+
+def _made(h: int | None, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True) -> Any:
+    """The view with C tensor h = step(x, *arguments)."""
+    if not h:
+        raise_error()
+    out = wrap(h)
+    if view:
+        mark_view(out, x, step, arguments)
+    to_x = x._node if x._view is None else edge(x)
+    if to_x is not None and mode.enabled:
+        node = node_class(to_x)
+        node.like = like_of(x)
+        node.step = (step, arguments)
+        out._node = node
+        if out._view is not None:
+            out._view.node = out._view.base._node  # edge(x) above may have brought the base up to date
+    return out
+
+
+def sizes(shape: tuple[Any, ...]) -> Any:
+    """Sizes given one by one or as one sequence: f(2, 3) and f((2, 3)) mean the same."""
+    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
+        return tuple(shape[0])
+    return shape
+
+
+def view(x: Any, *shape: Any) -> Any:
+    """x in another shape of as many elements, one size may be -1; ShapeError where the strides would need a copy.
+
+    >>> norch.arange(6).view(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+    wanted = sizes(shape)
+    return _made(lib.norch_view(x._h, len(wanted), ints(wanted)), x, d.Reshape, view, (wanted,))
+
+
+def reshape(x: Any, *shape: Any) -> Any:
+    """x in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
+    wanted = sizes(shape)
+    return _reshaped(lib.norch_reshape(x._h, len(wanted), ints(wanted)), x, reshape, (wanted,))
+
+
+def _reshaped(h: int | None, x: Any, step: Any, arguments: tuple[Any, ...]) -> Any:
+    if not h:
+        raise_error()
+    return _made(h, x, d.Reshape, step, arguments, view=_shares(h, x))
+
+
+def _shares(h: int, x: Any) -> bool:
+    return lib.norch_shares_storage(h, x._h) == 1
+
+
+def reshape_to(x: Any, like: Handle) -> Any:
+    """x in the shape of like."""
+    return _reshaped(lib.norch_reshape_as(x._h, like._h), x, reshape_to, (like,))
+
+
+def expand_to(x: Any, like: Handle) -> Any:
+    """x broadcast to the shape of like, and cast to its dtype."""
+    out = _made(lib.norch_expand_as(x._h, like._h), x, d.Expand, expand_to, (like,))
+    return out if out.dtype is like.dtype else out.to(like.dtype)  # type: ignore[attr-defined]
+
+
+def spread(x: Any, like: Handle, count: int, axes: bytes | None, keepdim: Any) -> Any:
+    """x, reduced from the shape of like over packed axes, seen in that shape."""
+    h = lib.norch_spread(x._h, like._h, count, axes, keepdim)
+    return _made(h, x, d.Spread, spread, (like, count, axes, keepdim))
+
+
+def permute(x: Any, *dims: Any) -> Any:
+    """The axes in another order."""
+    axes = sizes(dims)
+    return _made(lib.norch_permute(x._h, len(axes), ints(axes, "axis")), x, d.Permute, permute, (axes,))
+
+
+def transpose(x: Any, dim0: int, dim1: int) -> Any:
+    """Two axes exchanged."""
+    h = lib.norch_transpose(x._h, int64(dim0, "dim0"), int64(dim1, "dim1"))
+    return _made(h, x, d.Transpose, transpose, (dim0, dim1))
+
+
+def t(x: Any) -> Any:
+    """A matrix transposed; vectors and numbers as they are."""
+    if x.ndim > 2:
+        raise ShapeError(f"t: expected at most 2 dimensions, got shape {tuple(x.shape)}; use transpose() or mT")
+    return transpose(x, 0, 1) if x.ndim == 2 else alias_of(x)
+
+
+def expand(x: Any, *shape: Any) -> Any:
+    """Sizes of 1 (and new leading axes) broadcast to shape, by stride 0; -1 keeps a size."""
+    wanted = sizes(shape)
+    return _made(lib.norch_expand(x._h, len(wanted), ints(wanted)), x, d.Expand, expand, (wanted,))
+
+
+def expand_as(x: Any, other: Any) -> Any:
+    """x broadcast to the shape of other."""
+    return expand(x, tuple(other.shape))
+
+
+broadcast_to = expand
+
+
+def squeeze(x: Any, dim: Any = None) -> Any:
+    """Without the axes of size 1: all of them, or those of dim that are."""
+    dims = () if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    h = lib.norch_squeeze(x._h, -1 if dim is None else len(dims), ints(dims, "dim"))
+    return _made(h, x, d.Reshape, squeeze, (dim,))
+
+
+def unsqueeze(x: Any, dim: int) -> Any:
+    """With a new axis of size 1 at dim."""
+    return _made(lib.norch_unsqueeze(x._h, int64(dim, "dim")), x, d.Reshape, unsqueeze, (dim,))
+
+
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The axes from start_dim to end_dim as one."""
+    shape = tuple(x.shape)
+    n = builtins.max(len(shape), 1)
+    start, end = _axis(start_dim, n, "flatten"), _axis(end_dim, n, "flatten")
+    if start > end:
+        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    if not shape:
+        return reshape(x, 1)
+    product = 1
+    for size in shape[start : end + 1]:
+        product *= size
+    return reshape(x, (*shape[:start], product, *shape[end + 1 :]))
+
+
+def _axis(dim: int, n: int, name: str) -> int:
+    if not -n <= dim < n:
+        raise IndexError(f"{name}: dimension {dim} is out of range [{-n}, {n - 1}]")
+    return dim % n
+
+
+def select(x: Any, dim: int, index: int) -> Any:
+    """The part at one index of an axis, without that axis; IndexError when out of range."""
+    h = lib.norch_select(x._h, int64(dim, "dim"), int64(index, "index"))
+    return _made(h, x, d.Region, select, (dim, index))
+
+
+def slice_(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
+    """x[start:stop:step] along dim; start and stop lie in the axis already."""
+    return _made(lib.norch_slice(x._h, dim, start, stop, step), x, d.Region, slice_, (dim, start, stop, step))
+
+
+def narrow(x: Any, dim: int, start: int, length: int) -> Any:
+    """length elements of an axis, from start on."""
+    size = x.shape[dim]
+    begin = start + size if start < 0 else start
+    if not 0 <= begin <= size or length < 0 or begin + length > size:
+        raise IndexError(f"narrow: {length} elements from {start} on do not lie in dimension {dim} of size {size}")
+    return slice_(x, dim, begin, begin + length, 1)
+
+
+def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonal of two axes, as the last axis; offset above it (or, negative, below)."""
+    h = lib.norch_diagonal(x._h, int64(offset, "offset"), int64(dim1, "dim1"), int64(dim2, "dim2"))
+    return _made(h, x, d.Region, diagonal, (offset, dim1, dim2))
+
+
+def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
+    """Windows of size elements along an axis, step apart, as a new last axis."""
+    h = lib.norch_unfold(x._h, int64(dimension, "dimension"), int64(size, "size"), int64(step, "step"))
+    return _made(h, x, d.Unfold, unfold, (dimension, size, step))
+
+
+def alias_of(x: Any) -> Any:
+    """The same elements as another tensor."""
+    return _made(lib.norch_alias(x._h), x, d.Alias, alias_of, ())
+
+
+def take_index(x: Any, index: Any) -> Any:
+    """x[index] for integers, slices, ... and None: a chain of views."""
+    parts = index if type(index) is tuple else (index,)
+    axes = builtins.sum(1 for part in parts if part is not None and part is not Ellipsis)
+    if builtins.sum(1 for part in parts if part is Ellipsis) > 1:
+        raise IndexError("an index can hold only one ellipsis (...)")
+    if x.ndim == 0 and index == 0 and type(index) is int:
+        return alias_of(x)  # unlike PyTorch: loss[0] of a 0-d loss is the loss
+    if axes > x.ndim:
+        raise IndexError(f"{axes} indices for a tensor of {x.ndim} dimensions")
+    dim, out = 0, x
+    for part in parts:
+        if part is None:
+            out = unsqueeze(out, dim)
+            dim += 1
+        elif part is Ellipsis:
+            dim += x.ndim - axes
+        elif isinstance(part, slice):
+            step = 1 if part.step is None else int64(part.step, "slice step")
+            if step < 1:
+                raise ArgumentError(f"slice step must be positive, not {step}")
+            start, stop, _ = part.indices(out.shape[dim])
+            if (start, stop, step) != (0, out.shape[dim], 1):
+                out = slice_(out, dim, start, builtins.max(start, stop), step)
+            dim += 1
+        elif hasattr(part, "__index__") and not isinstance(part, bool):
+            out = select(out, dim, part.__index__())
+        else:
+            raise TypeError(f"an index is an integer, a slice, None or ..., not {type(part).__name__}")
+    return alias_of(x) if out is x else out
+
+
+class ViewMethods(Handle):
+    """The views of Tensor."""
+
+    __slots__ = ()
+
+    view, reshape, permute, transpose, t, expand, expand_as = view, reshape, permute, transpose, t, expand, expand_as
+    broadcast_to, squeeze, unsqueeze, flatten, select, narrow = broadcast_to, squeeze, unsqueeze, flatten, select, narrow
+    swapaxes = swapdims = transpose
+    diagonal, unfold = diagonal, unfold
+    _slice, _reshape_to, _expand_to, _spread = slice_, reshape_to, expand_to, spread
+
+    def ravel(self) -> Any:
+        """All elements in one axis."""
+        return reshape(self, -1)
+
+    def view_as(self, other: Any) -> Any:
+        """view(other.shape)."""
+        return view(self, tuple(other.shape))
+
+    def reshape_as(self, other: Any) -> Any:
+        """reshape(other.shape)."""
+        return reshape(self, tuple(other.shape))
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """The axes reversed."""
+        ndim = self.ndim  # type: ignore[attr-defined]
+        return transpose(self, 0, 1) if ndim == 2 else permute(self, tuple(range(ndim - 1, -1, -1)))
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        """The last two axes exchanged."""
+        if self.ndim < 2:  # type: ignore[attr-defined]
+            raise ShapeError(f"mT: needs at least 2 dimensions, got {self.ndim}")  # type: ignore[attr-defined]
+        return transpose(self, -2, -1)

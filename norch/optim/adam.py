@@ -1,0 +1,124 @@
+"""Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019, decoupled weight decay)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._lib import check, lib
+from ..create import zeros_like
+from ..tensor import Tensor
+from .optimizer import Optimizer, Params, handles, with_gradients
+
+
+class Adam(Optimizer):
+    """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
+    of its square with the factors betas, corrected for their start at zero. weight_decay * p is added to the
+    gradient.
+
+    >>> p = norch.nn.Parameter(norch.ones(2))
+    >>> opt = norch.optim.Adam([p], lr=0.5)
+    >>> p.sum().backward()
+    >>> opt.step()
+    >>> p.data
+    tensor([0.5000, 0.5000])
+    """
+
+    _decoupled = 0.0
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        )
+
+    def _check_options(self, group: dict[str, Any]) -> None:
+        super()._check_options(group)
+        if not group["eps"] >= 0:
+            raise ValueError(f"invalid eps value: {group['eps']}")
+        for index, beta in enumerate(group["betas"]):
+            if not 0 <= beta < 1:
+                raise ValueError(f"invalid beta parameter at index {index}: {beta}")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
+        loss = self._loss(closure)
+        for group, hyper in zip(self.param_groups, self._hyper, strict=True):
+            params, grads = with_gradients(group["params"])
+            if not params:
+                continue
+            hyper[0] = group["lr"]
+            hyper[1], hyper[2] = group["betas"]
+            hyper[3] = group["eps"]
+            hyper[4] = group["weight_decay"]
+            hyper[5] = self._decoupled
+            hyper[6] = group["maximize"]
+            entries = [self._entry(param) for param in params]
+            for bucket in _by_step(params, grads, entries):
+                hyper[7] = bucket[2][0]["step"] + 1
+                _step(*bucket, hyper)
+        return loss
+
+    def _entry(self, param: Tensor) -> dict[str, Any]:
+        entry = self.state.get(param)
+        if entry is None:
+            like = param.detach()
+            entry = {"step": 0, "exp_avg": zeros_like(like), "exp_avg_sq": zeros_like(like)}
+            self.state[param] = entry
+        return entry
+
+
+class AdamW(Adam):
+    """Adam whose weight decay acts on the parameter itself, p -= lr * weight_decay * p, not on the gradient.
+
+    >>> opt = norch.optim.AdamW(norch.nn.Linear(2, 2).parameters(), lr=1e-3)
+    >>> opt.defaults["weight_decay"]
+    0.01
+    """
+
+    _decoupled = 1.0
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, maximize=maximize)
+
+
+def _by_step(
+    params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]
+) -> list[tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]]:
+    """One bucket, as a rule; parameters that once had no gradient lag behind, and step in calls of their own."""
+    first = entries[0]["step"]
+    if all(entry["step"] == first for entry in entries):
+        return [(params, grads, entries)]
+    buckets: dict[int, tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]] = {}
+    for param, grad, entry in zip(params, grads, entries, strict=True):
+        bucket = buckets.setdefault(entry["step"], ([], [], []))
+        bucket[0].append(param)
+        bucket[1].append(grad)
+        bucket[2].append(entry)
+    return list(buckets.values())
+
+
+def _step(params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]], hyper: Any) -> None:
+    means = handles([entry["exp_avg"] for entry in entries])
+    squares = handles([entry["exp_avg_sq"] for entry in entries])
+    check(lib.norch_adam_step(len(params), handles(params), handles(grads), means, squares, hyper))
+    for param, entry in zip(params, entries, strict=True):
+        entry["step"] += 1
+        param._bump()

@@ -1,0 +1,192 @@
+"""Optimizer: parameter groups, their options and state, saving and loading. What a step computes is C; the
+subclasses gather the tensors and write the numbers that it reads.
+
+A step is one call of the library for all tensors of a group. Its numbers (learning rate and so on) lie in an
+array that belongs to the group and is rewritten each time, so that a step reads what holds when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .._lib import doubles, pointers
+from ..autograd import enable_grad
+from ..errors import DTypeError, ShapeError
+from ..tensor import Tensor
+
+Params = Iterable[Tensor] | Iterable[dict[str, Any]]
+
+
+class Optimizer:
+    """Base of the optimizers.
+
+    params: an iterable of leaf tensors, or of groups `{"params": [...], "lr": ...}` whose options override
+    the defaults. An empty list, a parameter given twice and a tensor that is no leaf raise a ValueError.
+    """
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        if isinstance(params, (Tensor, dict)):
+            raise TypeError(f"params should be an iterable of tensors or dicts, got {type(params).__name__}")
+        self.defaults = defaults
+        self.state: dict[Tensor, dict[str, Any]] = {}
+        self.param_groups: list[dict[str, Any]] = []
+        self._hyper: list[Any] = []
+        given: list[Any] = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(given[0], dict):
+            given = [{"params": given}]
+        for group in given:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group `{"params": tensors, option: value, ...}`; options left out take the defaults.
+
+        >>> a, b = norch.nn.Linear(2, 2), norch.nn.Linear(2, 2)
+        >>> opt = norch.optim.SGD(a.parameters(), lr=0.1)
+        >>> opt.add_param_group({"params": b.parameters(), "lr": 0.01})
+        >>> [group["lr"] for group in opt.param_groups]
+        [0.1, 0.01]
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, got {type(param_group).__name__}")
+        if "params" not in param_group:
+            raise ValueError("a parameter group needs the key 'params'")
+        params = param_group["params"]
+        params = [params] if isinstance(params, Tensor) else list(params)
+        seen = {id(p) for group in self.param_groups for p in group["params"]}
+        for param in params:
+            if not isinstance(param, Tensor):
+                raise TypeError(
+                    f"an optimizer takes Tensors, but one of the params is {type(param).__name__}"
+                )
+            if not param.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+            if not param.is_floating_point():
+                raise DTypeError(f"can't optimize a tensor of dtype {param.dtype}")
+            if id(param) in seen:
+                raise ValueError("some parameters appear more than once in the parameter groups")
+            seen.add(id(param))
+        group = {"params": params}
+        for name, value in {**self.defaults, **param_group}.items():
+            if name != "params":
+                group[name] = value
+        self._check_options(group)
+        self.param_groups.append(group)
+        self._hyper.append(doubles(*(0.0,) * 8))
+
+    def _check_options(self, group: dict[str, Any]) -> None:
+        """Raises a ValueError for options that make no sense; subclasses add theirs."""
+        for name in ("lr", "weight_decay"):
+            if name in group and not group[name] >= 0:
+                raise ValueError(f"invalid {name} value: {group[name]}")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients, or fills them with zeros."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if set_to_none:
+                    param.grad = None
+                elif param.grad is not None:
+                    param.grad = param.grad.detach().zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step. `closure`, if given, computes the loss and its gradients first; its result comes back."""
+        raise NotImplementedError
+
+    def _loss(self, closure: Callable[[], Any] | None) -> Any:
+        if closure is None:
+            return None
+        with enable_grad():
+            return closure()
+
+    def state_dict(self) -> dict[str, Any]:
+        """`{"state": {index: {...}}, "param_groups": [...]}`, the parameters replaced by their number. The
+        tensors in it are the optimizer's own: copy them to keep a moment.
+
+        >>> opt = norch.optim.SGD(norch.nn.Linear(2, 2).parameters(), lr=0.1)
+        >>> opt.state_dict()["param_groups"][0]["params"]
+        [0, 1]
+        """
+        numbers: dict[int, int] = {}
+        for group in self.param_groups:
+            for param in group["params"]:
+                numbers[id(param)] = len(numbers)
+        return {
+            "state": {numbers[id(param)]: dict(entry) for param, entry in self.state.items()},
+            "param_groups": [
+                {**group, "params": [numbers[id(param)] for param in group["params"]]}
+                for group in self.param_groups
+            ],
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over copies of the state and the options. Groups of other sizes than the optimizer's, or
+        state of another shape than its parameter, raise a ValueError, and nothing has been changed then."""
+        groups: Sequence[dict[str, Any]] = state_dict["param_groups"]
+        if len(groups) != len(self.param_groups):
+            raise ValueError(
+                f"loaded state dict has {len(groups)} groups, the optimizer {len(self.param_groups)}"
+            )
+        owner: dict[Any, Tensor] = {}
+        for theirs, ours in zip(groups, self.param_groups, strict=True):
+            if len(theirs["params"]) != len(ours["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of the "
+                    f"optimizer's group: {len(theirs['params'])} and {len(ours['params'])} parameters"
+                )
+            owner.update(zip(theirs["params"], ours["params"], strict=True))
+        state = {}
+        for number, entry in state_dict["state"].items():
+            if number not in owner:
+                raise ValueError(f"loaded state dict has state of parameter {number}, which is in no group")
+            state[owner[number]] = {
+                name: _adapted(value, name, owner[number]) for name, value in entry.items()
+            }
+        fresh = [
+            {**theirs, "params": ours["params"]}
+            for theirs, ours in zip(groups, self.param_groups, strict=True)
+        ]
+        for group in fresh:
+            self._check_options(group)
+        self.state = state
+        for ours, group in zip(self.param_groups, fresh, strict=True):
+            # The same dict objects stay: schedulers hold on to them.
+            ours.clear()
+            ours.update(group)
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _adapted(value: Any, name: str, param: Tensor) -> Any:
+    """A copy of a piece of state, in the dtype and on the device of its parameter."""
+    if not isinstance(value, Tensor):
+        return value
+    if value.shape != param.shape:
+        raise ShapeError(
+            f"loaded state {name!r} has shape {tuple(value.shape)}, its parameter {tuple(param.shape)}"
+        )
+    return value.detach().to(param.device, param.dtype).clone()
+
+
+def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """The parameters that have a gradient, and the gradients."""
+    chosen = []
+    grads = []
+    for param in params:
+        grad = param.grad
+        if grad is not None:
+            chosen.append(param)
+            grads.append(grad)
+    return chosen, grads
+
+
+def handles(tensors: list[Tensor]) -> bytes:
+    """The C pointers of the tensors, side by side: what the step functions take."""
+    return pointers([tensor._h for tensor in tensors])

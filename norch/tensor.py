@@ -1,0 +1,444 @@
+"""Tensor: the operations mixed into one handle, and what looks inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from . import _handle, _repr
+from ._handle import Handle, alias, wrap
+from ._lib import TensorStruct, buffer, doubles, int64s, lib, raise_error, read_bytes
+from .autograd import engine
+from .autograd.function import Leaf, mode
+from .autograd.inplace import edge
+from .device import CPU
+from .device import device as Device  # noqa: N812
+from .dtype import DTYPES
+from .dtype import dtype as DType  # noqa: N812
+from .errors import DTypeError, Error
+from .ops.copy import CopyMethods, copy_
+from .ops.index import IndexMethods
+from .ops.matmul import MatmulMethods
+from .ops.pointwise import PointwiseMethods
+from .ops.reduce import ReduceMethods
+from .ops.view import ViewMethods, take_index
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple that knows its number of elements."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The product of the sizes."""
+        count = 1
+        for size in self:
+            count *= size
+        return count
+
+    def __repr__(self) -> str:
+        return f"norch.Size({list(self)})"
+
+
+class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMethods, IndexMethods):
+    """An N-dimensional array of one dtype, with a memory of how it was computed.
+
+    ``Tensor([[1, 2], [3, 4]])`` takes values and ``Tensor(2, 3)`` takes sizes (its elements are then undefined); both are
+    of the default float dtype. ``norch.tensor(values)`` keeps the dtype of the values.
+
+    >>> norch.Tensor([[1, 2], [3, 4]], requires_grad=True).sum()
+    tensor(10., grad_fn=<SumBackward>)
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000  # NumPy arrays on the left leave the operation to us
+
+    def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
+        from . import create
+
+        made = create.legacy_tensor(data)
+        return adopt(cls, made).requires_grad_(requires_grad)
+
+    # ---- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The size of each axis."""
+        header = TensorStruct.from_address(self._h)
+        return Size(header.shape[: header.ndim])
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one axis."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """How many elements of memory lie between neighbours along each axis, or along one."""
+        header = TensorStruct.from_address(self._h)
+        strides = tuple(header.strides[: header.ndim])
+        return strides if dim is None else strides[dim]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return TensorStruct.from_address(self._h).ndim
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return TensorStruct.from_address(self._h).numel
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return DTYPES[TensorStruct.from_address(self._h).dtype]
+
+    @property
+    def device(self) -> Device:
+        """Where the elements live."""
+        header = TensorStruct.from_address(self._h)
+        return CPU if header.device_type == CPU.code else Device("cuda", header.device_index)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements live on a CUDA device."""
+        return self.device.type == "cuda"
+
+    def storage_offset(self) -> int:
+        """Where in its storage the first element lies, counted in elements."""
+        return TensorStruct.from_address(self._h).offset
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return TensorStruct.from_address(self._h).data or 0
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in C order without gaps."""
+        return bool(TensorStruct.from_address(self._h).contiguous)
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.element_size()
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating one."""
+        return self.dtype.is_floating_point
+
+    # ---- autograd --------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded. Set it on leaves."""
+        return edge(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self: T, requires_grad: bool = True) -> T:
+        """Begins (or ends) collecting a gradient in .grad; floats only."""
+        node = edge(self)
+        if not requires_grad:
+            if node is not None and type(node) is not Leaf:
+                raise Error("requires_grad: only a leaf can stop requiring grad; use detach() on a computed tensor")
+            self._node = None
+        elif node is None:
+            if not self.dtype.is_floating_point:
+                raise DTypeError(f"requires_grad: only floating tensors have gradients, not {self.dtype.name}")
+            self._node = Leaf(self)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was made by the user rather than computed in a graph."""
+        node = edge(self)
+        return node is None or type(node) is Leaf
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made it; None for leaves."""
+        node = edge(self)
+        return None if type(node) is Leaf else node
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Adds the derivative of this tensor to the .grad of every leaf that it was computed from.
+
+        A tensor of more than one element needs gradient, of its shape: the derivative is weighted by it. See
+        norch.autograd.backward for the rest.
+        """
+        engine.backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+
+    def detach(self) -> Tensor:
+        """The same elements outside any graph."""
+        return alias(self)
+
+    def detach_(self) -> Tensor:
+        """Leaves the graph that it was computed in."""
+        if self._view is not None and self._node is not None:
+            raise Error("detach_: a view cannot leave the graph of its base; use detach()")
+        self._node = None
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same elements outside any graph; writes to them are not noticed by autograd."""
+        return wrap(lib.norch_retain(self._h))
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        if other.dtype is not self.dtype and self._node is not None and not other.dtype.is_floating_point:
+            raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
+        old = self._h
+        self._h = lib.norch_retain(other._h)
+        self._cell = self._view = None
+        lib.norch_release(old)
+
+    def retain_grad(self) -> None:
+        """Lets backward() leave the gradient in .grad, also where this is no leaf."""
+        node = self._hookable("retain_grad")
+        if type(node) is not Leaf:
+            reference = _handle.weakly(self)
+
+            def keep(g: Any) -> None:
+                tensor = reference()
+                if tensor is not None:
+                    tensor.grad = g if tensor.grad is None else tensor.grad + g
+
+            node.hooks = [*(node.hooks or ()), keep]
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces it."""
+        node = self._hookable("register_hook")
+        node.hooks = [*(node.hooks or ()), hook]
+        return RemovableHandle(node, hook)
+
+    def _hookable(self, name: str) -> Any:
+        node = edge(self)
+        if node is None:
+            raise Error(f"{name}: this tensor does not require grad")
+        return node
+
+    @property
+    def _version(self) -> int:
+        """Grows with every write in place."""
+        return self._cell[0] if self._cell else 0
+
+    # ---- elements as Python sees them -------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The only element as a Python number; ValueError when there is not exactly one."""
+        value, integer = doubles(0.0), int64s(0)
+        if lib.norch_item(self._h, value, integer):
+            raise_error()
+        kind = self.dtype.kind
+        return value[0] if kind == "f" else bool(integer[0]) if kind == "b" else integer[0]
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers; a number for 0-d."""
+        values = self._values()
+        for size in reversed(self.shape[1:]):
+            if size == 0:
+                return _repr.empty_lists(self.shape)
+            values = [values[i : i + size] for i in range(0, len(values), size)]
+        return values if self.ndim else values[0]
+
+    def _values(self) -> list[Any]:
+        """All elements in C order."""
+        count = self.nbytes
+        memory = buffer(count)
+        if lib.norch_to_bytes(self._h, memory, count):
+            raise_error()
+        return memoryview(memory).cast("B")[:count].cast(self.dtype.format).tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """A NumPy array over the same memory; writes go both ways. Needs NumPy. force: detach and move first."""
+        x = self.detach().cpu() if force else self
+        if x.requires_grad and not force:
+            raise Error("numpy: this tensor requires grad; use .detach().numpy()")
+        import numpy
+
+        return numpy.asarray(_Memory(x))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"__array__: from {array.dtype} to {dtype} takes a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter([self.select(0, i) for i in range(self.shape[0])])
+
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """The parts along an axis, without that axis."""
+        return tuple(self.select(dim, i) for i in range(self.shape[dim]))
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise ValueError(
+                f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous; use .any() or .all()"
+                if self.numel()
+                else "the truth of an empty tensor is ambiguous"
+            )
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.is_floating_point or self.dtype.kind == "b" or self.numel() != 1:
+            raise TypeError("only a single integer can be an index")
+        return int(self.item())
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim == 0:
+            return format(self.item(), spec)
+        return object.__format__(self, spec) if spec else repr(self)
+
+    def __repr__(self) -> str:
+        return _repr.text(self)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return take_index(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        part = take_index(self, index)
+        if isinstance(value, Handle) and lib.norch_is_same(part._h, value._h):
+            return  # x[i] += 1 has written through the view already
+        copy_(part, value)
+
+    # ---- more of the kind ---------------------------------------------------------------------------------------
+
+    def new_zeros(self, *size: Any, dtype: Any = None) -> Tensor:
+        """Zeros of the given shape, in this dtype and on this device."""
+        return self._new_full(size, 0, dtype)
+
+    def new_ones(self, *size: Any, dtype: Any = None) -> Tensor:
+        """Ones of the given shape, in this dtype and on this device."""
+        return self._new_full(size, 1, dtype)
+
+    def new_full(self, size: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+        """fill_value in the given shape, in this dtype and on this device."""
+        return self._new_full((size,), fill_value, dtype)
+
+    def _new_full(self, size: Any, value: Any, dtype: Any) -> Tensor:
+        from . import create
+        from .ops.view import sizes
+
+        return create.full(sizes(size), value, dtype=dtype or self.dtype)
+
+    def uniform_(self, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+        """Fills with numbers drawn uniformly from [a, b)."""
+        from . import random
+
+        return copy_(self, random.rand(self.shape, dtype=self.dtype, generator=generator) * (b - a) + a)
+
+    def normal_(self, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+        """Fills with numbers drawn from a normal distribution."""
+        from . import random
+
+        return copy_(self, random.randn(self.shape, dtype=self.dtype, generator=generator) * std + mean)
+
+    def bernoulli_(self, p: float = 0.5, generator: Any = None) -> Tensor:
+        """Fills with 1 with probability p, else 0."""
+        from . import create, random
+
+        return copy_(self, random.bernoulli(create.full(self.shape, p), generator=generator))
+
+    def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
+        if not self.is_leaf:
+            raise Error("deepcopy: only leaves can be copied; detach() this tensor first")
+        copied = adopt(type(self), self.detach().clone())
+        memo[id(self)] = copied
+        if self.requires_grad:
+            copied.requires_grad_()
+        if self.grad is not None:
+            copied.grad = self.grad.clone()
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self.is_leaf:
+            raise Error("pickle: only leaves can be stored; detach() this tensor first")
+        contiguous = self.detach().contiguous()
+        data = read_bytes(contiguous.data_ptr(), contiguous.nbytes)
+        return _rebuilt, (type(self), data, tuple(self.shape), self.dtype, self.requires_grad)
+
+
+T = TypeVar("T", bound=Tensor)
+
+
+class RemovableHandle:
+    """Takes a hook back: handle.remove()."""
+
+    def __init__(self, node: Any, hook: Any):
+        self.node, self.hook = node, hook
+
+    def remove(self) -> None:
+        """Removes the hook; a second time does nothing."""
+        hooks = [hook for hook in self.node.hooks or () if hook is not self.hook]
+        self.node.hooks = hooks or None
+
+
+class _Memory:
+    """A tensor's memory under NumPy's array interface; the array keeps this, and this the tensor."""
+
+    def __init__(self, x: Tensor):
+        self.tensor = x.detach()
+        letter = {"b": "b", "u": "u", "i": "i", "f": "f"}[x.dtype.kind]
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(x.shape),
+            "strides": tuple(step * x.element_size() for step in x.stride()),
+            "typestr": ("|" if x.element_size() == 1 else "<") + letter + str(x.element_size()),
+            "data": (x.data_ptr(), False),
+        }
+
+
+def adopt(cls: type[T], tensor: Tensor) -> T:
+    """An instance of cls, a Tensor class, over the elements of tensor and outside any graph."""
+    if cls is Tensor and type(tensor) is Tensor and tensor._node is None:
+        return tensor  # type: ignore[return-value]
+    out = object.__new__(cls)
+    out._h = lib.norch_retain(tensor._h)
+    out._node = out.grad = out._view = None
+    out._cell = _handle.cell_of(tensor)
+    return out
+
+
+def _rebuilt(cls: type[Tensor], data: bytes, shape: tuple[int, ...], dtype: DType, requires_grad: bool) -> Tensor:
+    from . import create
+
+    return adopt(cls, create.from_bytes(data, shape, dtype)).requires_grad_(requires_grad)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether x is a Tensor."""
+    return isinstance(x, Tensor)
+
+
+_handle.result_class = Tensor

@@ -1,0 +1,5 @@
+"""Helpers around training: the face of the folder, which defines nothing."""
+
+from . import data as data
+
+__all__ = ["data"]

@@ -1,0 +1,55 @@
+"""default_collate: a list of samples becomes one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...create import from_numpy, tensor
+from ...dtype import float64
+from ...ops.copy import stack
+from ...tensor import Tensor
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """Tensors and NumPy arrays (...) are stacked to (len(batch), ...); numbers become a 1-d tensor (floats
+    float64, integers int64, bools bool); strings and bytes stay a list; mappings, tuples and sequences are
+    collated entry by entry, a tuple to a list, a named tuple to its type. Anything else raises a TypeError,
+    sequences of unequal lengths a RuntimeError.
+
+    >>> norch.utils.data.default_collate([(norch.zeros(2), 1), (norch.ones(2), 2)])
+    [tensor([[0., 0.],
+            [1., 1.]]), tensor([1, 2])]
+    """
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return stack(list(batch), 0)
+    if isinstance(first, float) and type(first).__module__ != "numpy":
+        return tensor(list(batch), dtype=float64)
+    if isinstance(first, int):
+        return tensor(list(batch))
+    if isinstance(first, (str, bytes)):
+        return list(batch)
+    # NumPy is not imported for this: whoever made an array has imported it.
+    if type(first).__module__ == "numpy":
+        return _numpy(batch)
+    if isinstance(first, Mapping):
+        return {key: default_collate([sample[key] for sample in batch]) for key in first}
+    if isinstance(first, Sequence):
+        if any(len(sample) != len(first) for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = [default_collate(column) for column in zip(*batch, strict=True)]
+        return type(first)(*columns) if hasattr(first, "_fields") else columns
+    raise TypeError(
+        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
+        f"found {type(first).__name__}"
+    )
+
+
+def _numpy(batch: Sequence[Any]) -> Tensor:
+    import numpy
+
+    array = numpy.stack([numpy.asarray(sample) for sample in batch])
+    if array.dtype.kind not in "buif":
+        raise TypeError(f"default_collate: batch must contain numbers; found an array of dtype {array.dtype}")
+    return from_numpy(array)

@@ -1,0 +1,143 @@
+"""Dataset: samples by number, and the sets made of tensors, of parts and of other sets.
+
+A set may offer `take(indices)`, which gives a whole batch at once; the loader uses it where it can.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import Any, Generic, TypeVar
+
+from ...create import tensor
+from ...dtype import int64
+from ...tensor import Tensor
+from .sampler import Source, permutation
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Dataset(Generic[T_co]):
+    """Base: a subclass defines `__getitem__(index)`, which gives one sample, and `__len__`.
+
+    >>> class Squares(norch.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, index):
+    ...         return index, index**2
+    >>> Squares()[2]
+    (2, 4)
+    """
+
+    def __getitem__(self, index: Any) -> T_co:
+        raise NotImplementedError(f"{type(self).__name__} defines no __getitem__()")
+
+    def __len__(self) -> int:
+        raise TypeError(f"{type(self).__name__} defines no __len__()")
+
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """Tensors of one first size N; sample i is the tuple of their i-th rows. Other sizes raise a ValueError.
+
+    >>> data = norch.utils.data.TensorDataset(norch.arange(6).reshape(3, 2), norch.tensor([0, 1, 0]))
+    >>> data[1]
+    (tensor([2, 3]), tensor(1))
+    """
+
+    def __init__(self, *tensors: Tensor) -> None:
+        if not tensors:
+            raise ValueError("TensorDataset needs at least one tensor")
+        for each in tensors:
+            if not isinstance(each, Tensor):
+                raise TypeError(f"TensorDataset takes tensors, got {type(each).__name__}")
+            if each.ndim == 0 or each.shape[0] != tensors[0].shape[0]:
+                sizes = [tuple(each.shape) for each in tensors]
+                raise ValueError(f"size mismatch between tensors: the first sizes of {sizes} must be equal")
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(each[index] for each in self.tensors)
+
+    def __len__(self) -> int:
+        return int(self.tensors[0].shape[0])
+
+    def take(self, indices: Sequence[int]) -> list[Tensor]:
+        """The rows of the indices, (len(indices), ...) of each tensor, in one call a tensor."""
+        index = tensor(indices, dtype=int64)
+        return [each.index_select(0, index) for each in self.tensors]
+
+
+class Subset(Dataset[Any]):
+    """The samples of `dataset` at `indices`, in that order.
+
+    >>> part = norch.utils.data.Subset(norch.utils.data.TensorDataset(norch.arange(5)), [4, 0])
+    >>> len(part), part[0]
+    (2, (tensor(4),))
+    """
+
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.dataset[self.indices[index]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def take(self) -> Callable[[Sequence[int]], Any]:
+        """Batches in one call; there only if the set below has it."""
+        take = self.dataset.take
+        return lambda indices: take([self.indices[index] for index in indices])
+
+
+class ConcatDataset(Dataset[Any]):
+    """The samples of several sets, one set after another."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("datasets should not be an empty iterable")
+        self.cumulative_sizes = list(accumulate(len(each) for each in self.datasets))
+
+    def __getitem__(self, index: int) -> Any:
+        size = len(self)
+        if not -size <= index < size:
+            raise IndexError(f"index {index} is out of range for a dataset of {size} samples")
+        index %= size
+        part = bisect_right(self.cumulative_sizes, index)
+        return self.datasets[part][index - (self.cumulative_sizes[part - 1] if part else 0)]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+
+def random_split(dataset: Any, lengths: Sequence[float], generator: Source = None) -> list[Subset]:
+    """Cuts a set at random into parts of the given lengths, or of the given fractions, which sum to 1 (what
+    rounding leaves over goes to the first parts). generator: a seed, for the same cut each time, or a
+    Generator.
+
+    >>> parts = norch.utils.data.random_split(range(10), [0.7, 0.3], generator=0)
+    >>> [len(part) for part in parts]
+    [7, 3]
+    """
+    size = len(dataset)
+    if any(length < 0 for length in lengths):
+        raise ValueError(f"lengths must not be negative, got {list(lengths)}")
+    if abs(sum(lengths) - 1) < 1e-6:
+        # A fraction such as 0.29 of 100 may lie a rounding error below the whole number.
+        counts = [int(size * length + 1e-9) for length in lengths]
+        for extra in range(size - sum(counts)):
+            counts[extra % len(counts)] += 1
+    else:
+        counts = [int(length) for length in lengths]
+    if sum(counts) != size:
+        raise ValueError(f"the lengths {list(lengths)} do not sum to the length of the dataset, {size}")
+    order = permutation(size, generator)
+    ends = list(accumulate(counts))
+    return [Subset(dataset, order[end - count : end]) for count, end in zip(counts, ends, strict=True)]

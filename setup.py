@@ -1,0 +1,68 @@
+"""Builds libnorch.so through make and ships it in the package; the metadata are in pyproject.toml.
+
+An editable install builds into the checkout; any other writes nothing but build/.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+from setuptools.errors import SetupError
+
+ROOT = Path(__file__).resolve().parent
+
+
+def make(library: Path) -> None:
+    """Builds the library at the path given; SetupError in one sentence when that cannot be."""
+    if not sys.platform.startswith("linux"):
+        raise SetupError(f"norch builds on Linux only, and this is {sys.platform}")
+    if not shutil.which("make"):
+        raise SetupError("norch needs make: install it (Debian, Ubuntu: apt install build-essential)")
+    command = ["make", f"-j{len(os.sched_getaffinity(0))}", "BUILD=build", f"LIB={library}", str(library)]
+    done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    sys.stderr.write(done.stderr)
+    if done.returncode:
+        reasons = [line for line in done.stderr.splitlines() if "norch needs" in line]
+        reason = reasons[0].partition("*** ")[2] or reasons[0] if reasons else "the compiler's words are above"
+        raise SetupError(f"libnorch.so was not built: {reason}")
+
+
+class BuildLibrary(build_py):
+    """build_py, then the library."""
+
+    def run(self) -> None:
+        if self.editable_mode:
+            make(Path("norch/libnorch.so"))
+            super().run()
+        else:
+            shutil.rmtree(self.build_lib, ignore_errors=True)  # what an older version left would be shipped
+            super().run()
+            make(Path(self.build_lib).resolve() / "norch" / "libnorch.so")
+
+
+class PlatformWheel(bdist_wheel):
+    """A wheel for one platform and any Python: the library knows nothing of Python's ABI."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return "py3", "none", super().get_tag()[2]
+
+
+class PlatformDistribution(Distribution):
+    """Not pure Python, although no module is compiled."""
+
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+# Generated metadata belong beside the objects, not into the checkout.
+(ROOT / "build").mkdir(exist_ok=True)
+setup(
+    cmdclass={"build_py": BuildLibrary, "bdist_wheel": PlatformWheel},
+    distclass=PlatformDistribution,
+    options={"egg_info": {"egg_base": "build"}},
+)

@@ -1,0 +1,231 @@
+/* math_accuracy: measures the functions of csrc/cpu/math.h against libm in a wider type, over all
+ * exponents, and checks the edges. Prints the largest error in ulp a function; fails above its limit. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef double (*wide_function)(double);
+typedef long double (*widest_function)(long double);
+static double (*const libm_atan2)(double, double) = atan2;
+static double (*const libm_pow)(double, double) = pow;
+
+/* libm's functions, by address, before math.h hides their names */
+#define EACH(ROW)                                                                                              \
+    ROW(exp, 1.0)                                                                                              \
+    ROW(exp2, 1.2) ROW(expm1, 2.0) ROW(log, 1.0) ROW(tanh, 2.0) ROW(erf, 1.4) ROW(log2, .51) ROW(log10, .51)   \
+        ROW(log1p, .51) ROW(sin, .51) ROW(cos, .51) ROW(tan, .51) ROW(asin, .51) ROW(acos, .51) ROW(atan, .51) \
+            ROW(sinh, .51) ROW(cosh, .51) ROW(asinh, .51) ROW(acosh, .51) ROW(atanh, .51) ROW(erfc, .51)
+#define EACH_DOUBLE(ROW) ROW(exp, 1.1) ROW(exp2, 1.2) ROW(expm1, 2.2) ROW(log, 1.0) ROW(tanh, 2.7)
+
+enum { BLOCK = 4096 };
+static float in[BLOCK], out[BLOCK];
+static double in_wide[BLOCK], out_wide[BLOCK];
+static int failures;
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t draw(void) {
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    return seed * 2685821657736338717u;
+}
+
+#define REFERENCE(name, limit) \
+    static double libm_##name(double x) { return name(x); }
+#define REFERENCE_DOUBLE(name, limit) \
+    static long double libm_long_##name(long double x) { return name##l(x); }
+EACH(REFERENCE)
+EACH_DOUBLE(REFERENCE_DOUBLE)
+
+#include "../../csrc/cpu/math.h"
+
+#define LOOPS(name, limit)                                    \
+    static void loop_##name(void) {                           \
+        for (int i = 0; i < BLOCK; i++) out[i] = name(in[i]); \
+    }
+#define LOOPS_DOUBLE(name, limit)                                       \
+    static void loop_wide_##name(void) {                                \
+        for (int i = 0; i < BLOCK; i++) out_wide[i] = name(in_wide[i]); \
+    }
+EACH(LOOPS)
+EACH_DOUBLE(LOOPS_DOUBLE)
+
+/* ulps of a float result against a double; 1e9 where they differ in kind */
+static double ulps(float got, double want) {
+    if (want != want || got != got) return (want != want) && (got != got) ? 0 : 1e9;
+    if (want == 0 || (float)want == 0)
+        return got == 0 && !signbit(got) == !signbit(want) ? 0 : fabs((double)got - want) * 0x1p149;
+    if (isinf((float)want)) return got == (float)want ? 0 : 1e9;
+    int e;
+    frexp(want, &e);
+    e = e < -125 ? -125 : e;
+    if (isinf(got)) return 1e9;
+    return fabs((double)got - want) * ldexp(1.0, 24 - e);
+}
+
+static double ulps_wide(double got, long double want) {
+    if (want != want || got != got) return (want != want) && (got != got) ? 0 : 1e9;
+    if ((double)want == 0) return got == 0 ? 0 : 1e9;
+    if (isinf((double)want) || isinf(got)) return got == (double)want ? 0 : 1e9;
+    int e;
+    frexpl(want, &e);
+    e = e < -1021 ? -1021 : e;
+    return (double)(fabsl((long double)got - want) * ldexpl(1.0L, 53 - e));
+}
+
+static const float edges[] = {0.0f,
+                              -0.0f,
+                              1,
+                              -1,
+                              2,
+                              -2,
+                              0.5f,
+                              -0.5f,
+                              INFINITY,
+                              -INFINITY,
+                              NAN,
+                              0x1p-149f,
+                              -0x1p-149f,
+                              0x1p-126f,
+                              0x1.fffffep127f,
+                              -0x1.fffffep127f,
+                              88.7f,
+                              88.75f,
+                              -87.4f,
+                              -103.9f,
+                              104,
+                              -105,
+                              127,
+                              128,
+                              -149,
+                              -150,
+                              1e5f,
+                              1e10f,
+                              0x1.921fb6p0f,
+                              0x1.921fb6p1f,
+                              16367173.0f,
+                              0x1.47d0fep34f,
+                              0x1.fffffep-1f,
+                              0x1.000002p0f};
+
+static void fill(int round) {
+    for (int i = 0; i < BLOCK; i++) {
+        uint32_t bits = (uint32_t)(draw() >> 32);
+        /* every second block stays near one, where most functions bend */
+        if (round & 1) bits = (bits & 0x807fffffu) | ((115u + (uint32_t)(draw() >> 40) % 20) << 23);
+        memcpy(&in[i], &bits, 4);
+        uint64_t wide = draw();
+        if (round & 1) wide = (wide & 0x800fffffffffffffu) | ((1010 + (draw() >> 40) % 24) << 52);
+        memcpy(&in_wide[i], &wide, 8);
+    }
+    if (round == 0)
+        for (int i = 0; i < (int)(sizeof edges / sizeof *edges); i++) in[i] = edges[i], in_wide[i] = (double)edges[i];
+}
+
+static void measure(const char *name, void (*loop)(void), wide_function reference, double limit, int rounds) {
+    double worst = 0;
+    float at = 0;
+    for (int r = 0; r < rounds; r++) {
+        fill(r);
+        loop();
+        for (int i = 0; i < BLOCK; i++) {
+            double error = ulps(out[i], reference((double)in[i]));
+            if (error > worst) worst = error, at = in[i];
+        }
+    }
+    printf("float32 %-6s %8.3f ulp at %a%s\n", name, worst, (double)at, worst > limit ? "  TOO MUCH" : "");
+    failures += worst > limit;
+}
+
+static void measure_wide(const char *name, void (*loop)(void), widest_function reference, double limit, int rounds) {
+    double worst = 0, at = 0;
+    for (int r = 0; r < rounds; r++) {
+        fill(r);
+        loop();
+        for (int i = 0; i < BLOCK; i++) {
+            double error = ulps_wide(out_wide[i], reference((long double)in_wide[i]));
+            if (error > worst) worst = error, at = in_wide[i];
+        }
+    }
+    printf("float64 %-6s %8.3f ulp at %a%s\n", name, worst, at, worst > limit ? "  TOO MUCH" : "");
+    failures += worst > limit;
+}
+
+static void measure_pairs(const char *name, int is_pow, int rounds) {
+    static float other[BLOCK];
+    double worst = 0;
+    int at = 0;
+    float x = 0, y = 0;
+    int count = (int)(sizeof edges / sizeof *edges);
+    for (int r = 0; r < rounds; r++) {
+        fill(r);
+        memcpy(other, in, sizeof in);
+        fill(r);
+        if (r == 0)
+            for (int i = 0; i < count * count; i++) in[i] = edges[i / count], other[i] = edges[i % count];
+        else if (r % 4 == 3)
+            for (int i = 0; i < BLOCK; i++) other[i] = rintf(other[i] * 8);
+        for (int i = 0; i < BLOCK; i++) out[i] = is_pow ? power(in[i], other[i]) : atan2(in[i], other[i]);
+        for (at = 0; at < BLOCK; at++) {
+            double want = (is_pow ? libm_pow : libm_atan2)((double)in[at], (double)other[at]);
+            double error = ulps(out[at], want);
+            if (error > worst) worst = error, x = in[at], y = other[at];
+        }
+    }
+    printf("float32 %-6s %8.3f ulp at %a, %a%s\n", name, worst, (double)x, (double)y, worst > .51 ? "  TOO MUCH" : "");
+    failures += worst > .51;
+}
+
+#define CHECK(what)                                                        \
+    do {                                                                   \
+        if (!(what)) printf("line %d: %s\n", __LINE__, #what), failures++; \
+    } while (0)
+#define SAME(a, b) (((a) == (b) && !signbit(a) == !signbit(b)) || ((a) != (a) && (b) != (b)))
+
+static void check_edges(void) {
+    for (int i = 0; i < (int)(sizeof edges / sizeof *edges) + 4000; i++) {
+        uint32_t bits = ((uint32_t)i * 2654435761u & 0x807fffffu) | (120u + (uint32_t)i % 32) << 23;
+        float x;
+        memcpy(&x, &bits, 4);
+        if (i < (int)(sizeof edges / sizeof *edges)) x = edges[i];
+        double d = (double)x;
+        CHECK(SAME(floor(x), (floorf)(x)) && SAME(ceil(x), (ceilf)(x)));
+        CHECK(SAME(trunc(x), (truncf)(x)) && SAME(round_even(x), (rintf)(x)));
+        CHECK(SAME(floor(d), (floor)(d)) && SAME(ceil(d), (ceil)(d)));
+        CHECK(SAME(trunc(d), (trunc)(d)) && SAME(round_even(d), (rint)(d)));
+        CHECK(SAME(floor(x + 0.5f), (floorf)(x + 0.5f)));
+        CHECK(infinite(x) == !!isinf(x) && finite(x) == !!isfinite(x));
+    }
+    float n = NAN, one = 1;
+    CHECK(larger(n, one) != larger(n, one) && larger(one, n) != larger(one, n));
+    CHECK(smaller(n, one) != smaller(n, one) && smaller(one, n) != smaller(one, n));
+    CHECK(bounded(n, one, one) != bounded(n, one, one) && bounded(one, n, one) != bounded(one, n, one));
+    CHECK(bounded(one, one, n) != bounded(one, one, n) && bounded((int32_t)5, 3, 1) == 1);
+
+    CHECK(floor_quotient((int32_t)-7, 2) == -4 && floor_remainder((int32_t)-7, 2) == 1);
+    CHECK(floor_quotient((int64_t)7, -2) == -4 && floor_remainder((int64_t)7, -2) == -1);
+    CHECK(floor_quotient(INT32_MIN, -1) == INT32_MIN && floor_remainder(INT32_MIN, -1) == 0);
+    CHECK(floor_quotient((int64_t)INT64_MIN, -1) == INT64_MIN && floor_quotient((int64_t)3, 0) == 0);
+    CHECK(floor_quotient((int32_t)3, 0) == 0 && floor_remainder((int32_t)3, 0) == 0 &&
+          absolute(INT32_MIN) == INT32_MIN);
+    CHECK(power((int32_t)-3, 3) == -27 && power((int32_t)2, 31) == INT32_MIN && power((int64_t)2, 63) == INT64_MIN);
+    CHECK(power((int32_t)-1, -3) == -1 && power((int32_t)-1, -4) == 1 && power((int32_t)1, -3) == 1);
+    CHECK(power((int64_t)2, -1) == 0 && power((int64_t)0, -1) == 0 && power((int64_t)0, 0) == 1);
+    CHECK(power((uint8_t)3, (uint8_t)6) == (729 & 255) && complement((uint8_t)1) == 254 && complement((bool)1) == 0);
+    CHECK(SAME(floor_quotient(-1.0f, INFINITY), -1.0f) && SAME(floor_quotient(1.0f, 0.0f), INFINITY));
+    CHECK(SAME(floor_remainder(-1.0f, INFINITY), INFINITY) && SAME(floor_quotient(1.0, 0.1), 9.0));
+    CHECK(SAME(floor_quotient(-0.0f, 2.0f), -0.0f) && SAME(floor_remainder(1.0, 0.0), (double)NAN));
+}
+
+int main(int count, char **arguments) {
+    int rounds = 100;
+    if (count > 1) sscanf(arguments[1], "%d", &rounds);
+#define RUN(name, limit) measure(#name, loop_##name, libm_##name, limit, rounds);
+    EACH(RUN)
+#define RUN_DOUBLE(name, limit) measure_wide(#name, loop_wide_##name, libm_long_##name, limit, rounds / 2 + 1);
+    EACH_DOUBLE(RUN_DOUBLE)
+    measure_pairs("power", 1, rounds);
+    measure_pairs("atan2", 0, rounds);
+    check_edges();
+    printf(failures ? "%d failures\n" : "good\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,233 @@
+"""norch.utils.data: sets, samplers, collating and the loader."""
+
+import os
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import norch
+from norch.utils.data import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+    default_collate,
+    random_split,
+)
+
+
+class Squares(Dataset):
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        return norch.tensor([float(index)]), index**2
+
+
+def pairs(size):
+    return TensorDataset(norch.arange(2 * size).reshape(size, 2), norch.arange(size))
+
+
+# ---- sets -------------------------------------------------------------------------------------------------
+
+
+def test_tensor_dataset():
+    data = pairs(4)
+    assert len(data) == 4
+    x, y = data[-1]
+    assert x.tolist() == [6, 7] and y.item() == 3
+    x, y = data.take([2, 0])
+    assert x.tolist() == [[4, 5], [0, 1]] and y.tolist() == [2, 0]
+    with pytest.raises(IndexError):
+        data[4]
+    with pytest.raises(IndexError):
+        data.take([4])
+    with pytest.raises(ValueError, match="size mismatch"):
+        TensorDataset(norch.zeros(3), norch.zeros(2))
+    with pytest.raises(ValueError):
+        TensorDataset(norch.tensor(1.0))
+    with pytest.raises(ValueError):
+        TensorDataset()
+    with pytest.raises(TypeError):
+        TensorDataset([1, 2])
+
+
+def test_subset_and_concat():
+    part = Subset(pairs(5), [4, 1])
+    assert len(part) == 2 and part[0][1].item() == 4
+    assert part.take([1, 0])[1].tolist() == [1, 4]
+    assert not hasattr(Subset(Squares(3), [0]), "take")
+    both = pairs(3) + Squares(2)
+    assert type(both) is ConcatDataset and len(both) == 5
+    assert [int(both[i][1]) for i in range(5)] == [0, 1, 2, 0, 1]
+    assert int(both[-1][1]) == 1
+    with pytest.raises(IndexError):
+        both[5]
+    with pytest.raises(ValueError):
+        ConcatDataset([])
+
+
+def test_base_classes_say_what_is_missing():
+    with pytest.raises(NotImplementedError, match="Dataset defines no __getitem__"):
+        Dataset()[0]
+    with pytest.raises(TypeError, match="__len__"):
+        len(Dataset())
+    with pytest.raises(NotImplementedError):
+        iter(Sampler())
+    with pytest.raises(TypeError):
+        len(Sampler())
+
+
+def test_random_split():
+    parts = random_split(Squares(10), [7, 3], generator=3)
+    assert [len(part) for part in parts] == [7, 3]
+    indices = [index for part in parts for index in part.indices]
+    assert sorted(indices) == list(range(10)) and indices != list(range(10))
+    assert [part.indices for part in random_split(range(10), [0.7, 0.3], generator=3)] == [
+        indices[:7],
+        indices[7:],
+    ]
+    assert [len(part) for part in random_split(range(100), [0.29, 0.71])] == [29, 71]
+    assert [len(part) for part in random_split(range(11), [0.5, 0.5])] == [6, 5]
+    assert [len(part) for part in random_split(range(3), [1.0, 0.0])] == [3, 0]
+    with pytest.raises(ValueError, match="do not sum"):
+        random_split(range(10), [5, 4])
+    with pytest.raises(ValueError, match="negative"):
+        random_split(range(10), [11, -1])
+
+
+# ---- samplers ---------------------------------------------------------------------------------------------
+
+
+def test_samplers():
+    assert list(SequentialSampler(range(4))) == [0, 1, 2, 3]
+    sampler = RandomSampler(range(50), generator=7)
+    first, second = list(sampler), list(sampler)
+    assert sorted(first) == sorted(second) == list(range(50))
+    assert first != second
+    again = RandomSampler(range(50), generator=7)
+    assert [list(again), list(again)] == [first, second]
+    assert list(RandomSampler(range(50), generator=8)) != first
+    norch.manual_seed(5)
+    one = list(RandomSampler(range(50)))
+    norch.manual_seed(5)
+    assert list(RandomSampler(range(50))) == one
+    with pytest.raises(TypeError, match="seed"):
+        RandomSampler(range(3), generator="seven")
+    assert len(sampler) == 50 and len(SequentialSampler(range(4))) == 4
+    batches = BatchSampler(SequentialSampler(range(5)), 2, drop_last=False)
+    assert list(batches) == [[0, 1], [2, 3], [4]] and len(batches) == 3
+    batches = BatchSampler(SequentialSampler(range(5)), 2, drop_last=True)
+    assert list(batches) == [[0, 1], [2, 3]] and len(batches) == 2
+    for size in (0, -1, 1.5, True, None):
+        with pytest.raises(ValueError, match="batch_size"):
+            BatchSampler(range(5), size)
+
+
+# ---- collating --------------------------------------------------------------------------------------------
+
+
+def test_default_collate():
+    x = default_collate([norch.ones(2), norch.zeros(2)])
+    assert x.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    assert default_collate([1, 2]).dtype == norch.int64
+    assert default_collate([1.5, 2.5]).dtype == norch.float64
+    assert default_collate([True, False]).dtype == norch.bool
+    assert default_collate(["a", "b"]) == ["a", "b"]
+    assert default_collate([b"a"]) == [b"a"]
+    array = default_collate([np.ones(2, np.float32), np.zeros(2, np.float32)])
+    assert array.dtype == norch.float32 and array.shape == (2, 2)
+    assert default_collate([np.float32(1), np.float32(2)]).dtype == norch.float32
+    assert default_collate([np.float64(1), np.float64(2)]).dtype == norch.float64
+    assert default_collate([np.int64(1)]).tolist() == [1]
+    batch = default_collate([{"x": norch.ones(1), "n": (1, "a")}, {"x": norch.zeros(1), "n": (2, "b")}])
+    assert batch["x"].shape == (2, 1)
+    assert batch["n"][0].tolist() == [1, 2] and batch["n"][1] == ["a", "b"]
+    Point = namedtuple("Point", "x y")
+    point = default_collate([Point(1, 2), Point(3, 4)])
+    assert type(point) is Point and point.y.tolist() == [2, 4]
+    assert default_collate([[1, 2], [3, 4]])[1].tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="equal size"):
+        default_collate([[1], [1, 2]])
+    with pytest.raises(TypeError, match="object"):
+        default_collate([object()])
+    with pytest.raises(TypeError, match="numbers"):
+        default_collate([np.array("a")])
+    with pytest.raises(ValueError):
+        default_collate([norch.ones(2), norch.ones(3)])
+
+
+# ---- the loader -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data", [pairs(10), Squares(10), Subset(pairs(20), range(10)), [(i, i) for i in range(10)]]
+)
+def test_loader_visits_all_in_order_or_shuffled(data):
+    loader = DataLoader(data, batch_size=4)
+    assert len(loader) == 3
+    sizes = [len(y) for x, y in loader]
+    assert sizes == [4, 4, 2]
+    plain = [value for x, y in loader for value in y.tolist()]
+    assert plain == [int(data[i][1]) for i in range(10)]
+    loader = DataLoader(data, batch_size=4, shuffle=True, generator=1)
+    epochs = [[value for x, y in loader for value in y.tolist()] for _ in range(2)]
+    assert sorted(epochs[0]) == sorted(epochs[1]) == plain
+    assert epochs[0] != epochs[1] and epochs[0] != plain
+    loader = DataLoader(data, batch_size=4, shuffle=True, generator=1)
+    assert [[value for x, y in loader for value in y.tolist()] for _ in range(2)] == epochs
+    loader = DataLoader(data, batch_size=4, drop_last=True)
+    assert len(loader) == 2 and [len(y) for x, y in loader] == [4, 4]
+
+
+def test_loader_batches_keep_rows_together():
+    loader = DataLoader(pairs(100), batch_size=32, shuffle=True)
+    for x, y in loader:
+        assert x.dtype == norch.int64 and x.shape == (len(y), 2)
+        assert x[:, 0].tolist() == [2 * value for value in y.tolist()]
+        assert x.is_contiguous()
+
+
+def test_loader_options():
+    data = pairs(6)
+    loader = DataLoader(data, batch_size=2, collate_fn=lambda samples: len(samples))
+    assert list(loader) == [2, 2, 2]
+    loader = DataLoader(data, batch_size=2, sampler=[5, 3, 1])
+    assert [y.tolist() for _, y in loader] == [[5, 3], [1]]
+    loader = DataLoader(data, batch_sampler=[[0], [1, 2]])
+    assert [y.tolist() for _, y in loader] == [[0], [1, 2]] and len(loader) == 2
+    generator = norch.Generator().manual_seed(4)
+    assert len(list(DataLoader(data, shuffle=True, generator=generator))) == 6
+    assert list(DataLoader(TensorDataset(norch.zeros(0, 2)), batch_size=3)) == []
+    with pytest.raises(ValueError, match="num_workers=2"):
+        DataLoader(data, num_workers=2)
+    with pytest.raises(ValueError, match="shuffle"):
+        DataLoader(data, shuffle=True, sampler=[1])
+    with pytest.raises(ValueError, match="batch_sampler"):
+        DataLoader(data, batch_size=2, batch_sampler=[[1]])
+    with pytest.raises(ValueError, match="batch_size"):
+        DataLoader(data, batch_size=0)
+
+
+def test_loader_gives_what_torch_gives():
+    if os.environ.get("NORCH_TEST_TORCH") == "0":
+        pytest.skip("comparisons with PyTorch are off")
+    torch = pytest.importorskip("torch")
+    array, labels = np.arange(14, dtype=np.float32).reshape(7, 2), np.arange(7)
+    ours = DataLoader(TensorDataset(norch.tensor(array), norch.tensor(labels)), batch_size=3)
+    theirs = torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(torch.tensor(array), torch.tensor(labels)), batch_size=3
+    )
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        assert type(a) is type(b) is list
+        assert [x.tolist() for x in a] == [x.tolist() for x in b]

@@ -1,0 +1,300 @@
+"""norch.optim: every option of the optimizers against PyTorch where it is installed, single steps against
+closed forms, groups, saved state, errors and the schedules."""
+
+import copy
+import gc
+import math
+import os
+
+import numpy as np
+import pytest
+
+import norch
+from norch import nn, optim
+from norch._lib import lib
+
+
+@pytest.fixture
+def torch():
+    if os.environ.get("NORCH_TEST_TORCH") == "0":
+        pytest.skip("comparisons with PyTorch are off")
+    return pytest.importorskip("torch")
+
+
+def parameter(values, grad=None, dtype=None):
+    p = nn.Parameter(norch.tensor(values, dtype=dtype))
+    if grad is not None:
+        p.grad = norch.tensor(grad, dtype=dtype)
+    return p
+
+
+def close(ours, theirs, tolerance=1e-6):
+    theirs = theirs.detach().numpy() if hasattr(theirs, "detach") else theirs
+    np.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=tolerance, atol=tolerance)
+
+
+CASES = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.05}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.05}),
+    ("SGD", {"lr": 0.1, "momentum": 0.5, "maximize": True}),
+    ("SGD", {"lr": 0.1, "weight_decay": 0.05, "maximize": True}),
+    ("Adam", {"lr": 0.1}),
+    ("Adam", {"lr": 0.1, "betas": (0.5, 0.7), "eps": 1e-3, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.1, "maximize": True}),
+    ("AdamW", {"lr": 0.1}),
+    ("AdamW", {"lr": 0.1, "weight_decay": 0.3, "maximize": True}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_matches_torch(torch, name, options, dtype):
+    """Six steps over several shapes; one parameter misses a gradient at times, the rate changes midway."""
+    rng = np.random.default_rng(0)
+    starts = [rng.standard_normal(shape).astype(dtype) for shape in [(3, 4), (), (0, 2), (37,)]]
+    ours = [nn.Parameter(norch.tensor(start)) for start in starts]
+    theirs = [torch.nn.Parameter(torch.tensor(start)) for start in starts]
+    a, b = getattr(optim, name)(ours, **options), getattr(torch.optim, name)(theirs, **options)
+    for step in range(6):
+        for index, start in enumerate(starts):
+            grad = rng.standard_normal(start.shape).astype(dtype)
+            skip = index == 0 and step in (0, 3)
+            ours[index].grad = None if skip else norch.tensor(grad)
+            theirs[index].grad = None if skip else torch.tensor(grad)
+        if step == 4:
+            a.param_groups[0]["lr"] = b.param_groups[0]["lr"] = 0.01
+        a.step()
+        b.step()
+        for p, q in zip(ours, theirs, strict=True):
+            close(p, q, 1e-5 if dtype == "float32" else 1e-12)
+
+
+def test_sgd_by_hand():
+    p = parameter([1.0, 2.0], [1.0, -1.0], norch.float64)
+    opt = optim.SGD([p], lr=0.1, momentum=0.5, weight_decay=1.0)
+    opt.step()  # g = (2, 1), buf = g
+    close(p, [0.8, 1.9], 1e-12)
+    p.grad = norch.zeros(2, dtype=norch.float64)
+    opt.step()  # g = p, buf = 0.5 * buf + g = (1.8, 2.4)
+    close(p, [0.62, 1.66], 1e-12)
+    close(opt.state[p]["momentum_buffer"], [1.8, 2.4], 1e-12)
+
+
+def test_adam_by_hand():
+    for name, decay in (("Adam", 0.0), ("AdamW", 0.1)):
+        p = parameter([1.0, 2.0], [3.0, -4.0], norch.float64)
+        opt = getattr(optim, name)([p], lr=0.1, weight_decay=decay, eps=0.0)
+        opt.step()
+        close(p, [1 * (1 - 0.1 * decay) - 0.1, 2 * (1 - 0.1 * decay) + 0.1], 1e-12)
+        assert opt.state[p]["step"] == 1
+
+
+def test_mixed_dtypes_and_strided_tensors_in_one_group():
+    for name in ("SGD", "Adam"):
+        options = {"lr": 0.5, "momentum": 0.9} if name == "SGD" else {"lr": 0.5}
+        single = parameter([[1.0, 2.0], [3.0, 4.0]], dtype=norch.float32)
+        double = parameter([[1.0, 2.0], [3.0, 4.0]], dtype=norch.float64)
+        strided = nn.Parameter(norch.tensor([[1.0, 3.0], [2.0, 4.0]]).T)
+        opt = getattr(optim, name)([single, double, strided], **options)
+        for _ in range(3):
+            opt.zero_grad()
+            for p in (single, double, strided):
+                # The gradient of sum(p.T * w) comes transposed.
+                (p.T * norch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+            opt.step()
+        close(single, double.detach().numpy(), 1e-5)
+        close(strided, double.detach().numpy(), 1e-5)
+        assert single.dtype == norch.float32 and double.dtype == norch.float64
+
+
+def test_step_trains_in_place_and_counts_as_a_write():
+    p = parameter([1.0, 2.0])
+    address = p.data_ptr()
+    opt = optim.SGD([p], lr=0.1)
+    loss = (p * p).sum()
+    p.grad = norch.ones(2)
+    opt.step()
+    assert p.data_ptr() == address and p.is_leaf and p.requires_grad
+    with pytest.raises(RuntimeError, match=r"(?i)in.?place"):
+        loss.backward()
+
+
+def test_groups_have_their_own_options():
+    a, b, c = (parameter([1.0], [1.0]) for _ in range(3))
+    opt = optim.SGD([{"params": a}, {"params": [b], "lr": 0.5}], lr=0.1)
+    opt.add_param_group({"params": [c], "lr": 1.0, "momentum": 0.9})
+    opt.step()
+    close(norch.stack([a.detach(), b.detach(), c.detach()]).flatten(), [0.9, 0.5, 0.0])
+    assert [group["lr"] for group in opt.param_groups] == [0.1, 0.5, 1.0]
+    assert b in opt.param_groups[1]["params"] or opt.param_groups[1]["params"][0] is b
+    assert list(opt.state) == [c] or len(opt.state) == 1
+    text = repr(opt)
+    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n    lr: 0.1") and text.endswith("\n)")
+
+
+def test_zero_grad_and_closure():
+    p = parameter([2.0])
+    opt = optim.SGD([p], lr=0.25)
+
+    def closure():
+        opt.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with norch.no_grad():
+        loss = opt.step(closure)
+    assert loss.item() == 4.0
+    assert p.tolist() == [1.0]
+    opt.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0.0]
+    opt.zero_grad()
+    assert p.grad is None
+    assert opt.step() is None
+    assert p.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_saved_state_resumes_exactly(name):
+    options = {"lr": 0.1, "momentum": 0.9} if name == "SGD" else {"lr": 0.1}
+    rng = np.random.default_rng(0)
+    grads = [rng.standard_normal(3).astype(np.float32) for _ in range(6)]
+
+    def advance(p, opt, grads):
+        for grad in grads:
+            p.grad = norch.tensor(grad)
+            opt.step()
+
+    p = parameter([1.0, 2.0, 3.0])
+    opt = getattr(optim, name)([p], **options)
+    advance(p, opt, grads[:3])
+    opt.param_groups[0]["lr"] = 0.05
+    saved = copy.deepcopy(opt.state_dict())
+    q = parameter(p.tolist())
+    other = getattr(optim, name)([q], **options)
+    group = other.param_groups[0]
+    other.load_state_dict(saved)
+    assert other.param_groups[0] is group and group["lr"] == 0.05 and group["params"][0] is q
+    advance(p, opt, grads[3:])
+    advance(q, other, grads[3:])
+    assert p.tolist() == q.tolist()
+    double = parameter(p.tolist(), dtype=norch.float64)
+    third = getattr(optim, name)([double], **options)
+    third.load_state_dict(saved)
+    assert all(v.dtype == norch.float64 for v in third.state[double].values() if norch.is_tensor(v))
+
+
+def test_load_state_dict_errors_change_nothing():
+    p = parameter([1.0, 2.0], [1.0, 1.0])
+    opt = optim.SGD([p], lr=0.1, momentum=0.9)
+    opt.step()
+    good = opt.state_dict()
+    assert good["param_groups"][0]["params"] == [0]
+    for bad in (
+        {**good, "param_groups": good["param_groups"] * 2},
+        {**good, "param_groups": [{**good["param_groups"][0], "params": [0, 1]}]},
+        {**good, "param_groups": [{**good["param_groups"][0], "lr": -1.0}]},
+        {**good, "state": {7: {}}},
+        {**good, "state": {0: {"momentum_buffer": norch.zeros(3)}}},
+    ):
+        with pytest.raises(ValueError):
+            opt.load_state_dict(bad)
+        assert opt.param_groups[0]["lr"] == 0.1
+        assert opt.state[p]["momentum_buffer"].tolist() == [1.0, 1.0]
+
+
+def test_bad_arguments_raise():
+    p = parameter([1.0])
+    with pytest.raises(ValueError, match="empty parameter list"):
+        optim.SGD([], lr=0.1)
+    with pytest.raises(ValueError, match="more than once"):
+        optim.SGD([p, p], lr=0.1)
+    with pytest.raises(ValueError, match="more than once"):
+        optim.SGD([{"params": [p]}, {"params": [p]}], lr=0.1)
+    with pytest.raises(ValueError, match="non-leaf"):
+        optim.SGD([p * 2], lr=0.1)
+    with pytest.raises(TypeError, match="iterable"):
+        optim.SGD(p, lr=0.1)
+    with pytest.raises(TypeError, match="takes Tensors"):
+        optim.SGD([1.0], lr=0.1)
+    with pytest.raises(TypeError, match="int64"):
+        optim.SGD([norch.arange(2)], lr=0.1)
+    with pytest.raises(ValueError, match="params"):
+        optim.SGD([{"lr": 0.1}])
+    for options in (
+        {"lr": -1.0},
+        {"lr": math.nan},
+        {"weight_decay": -1.0},
+        {"momentum": -1.0},
+        {"nesterov": True},
+    ):
+        with pytest.raises(ValueError):
+            optim.SGD([p], **{"lr": 0.1, **options})
+    with pytest.raises(ValueError):
+        optim.SGD([p], lr=0.1, momentum=0.9, dampening=0.1, nesterov=True)
+    for options in ({"betas": (1.0, 0.9)}, {"betas": (0.9, -0.1)}, {"eps": -1.0}, {"lr": -1.0}):
+        with pytest.raises(ValueError):
+            optim.Adam([p], **options)
+    with pytest.raises(NotImplementedError):
+        optim.Optimizer([p], {}).step()
+
+
+def test_schedules_match_torch(torch):
+    pairs = [
+        ("StepLR", {"step_size": 3, "gamma": 0.5}),
+        ("CosineAnnealingLR", {"T_max": 5, "eta_min": 0.01}),
+        ("LambdaLR", {"lr_lambda": lambda epoch: 0.9**epoch}),
+        ("LambdaLR", {"lr_lambda": [lambda epoch: 1 / (epoch + 1), lambda epoch: 2.0]}),
+    ]
+    for name, options in pairs:
+        ours = optim.SGD([{"params": parameter([1.0])}, {"params": parameter([1.0]), "lr": 0.3}], lr=1.0)
+        q = torch.nn.Parameter(torch.ones(1)), torch.nn.Parameter(torch.ones(1))
+        theirs = torch.optim.SGD([{"params": q[0]}, {"params": q[1], "lr": 0.3}], lr=1.0)
+        a = getattr(optim.lr_scheduler, name)(ours, **options)
+        b = getattr(torch.optim.lr_scheduler, name)(theirs, **options)
+        for _ in range(9):
+            assert a.get_last_lr() == pytest.approx(b.get_last_lr(), rel=1e-9)
+            theirs.step()
+            a.step()
+            b.step()
+
+
+def test_schedule_resumes():
+    opt = optim.SGD([parameter([1.0])], lr=1.0)
+    schedule = optim.lr_scheduler.StepLR(opt, 2, 0.1)
+    schedule.step()
+    saved = schedule.state_dict()
+    other = optim.lr_scheduler.StepLR(optim.SGD([parameter([1.0])], lr=1.0), 2, 0.1)
+    other.load_state_dict(saved)
+    other.step()
+    assert other.get_last_lr() == pytest.approx([0.1])
+    with pytest.raises(ValueError):
+        optim.lr_scheduler.LambdaLR(opt, [abs, abs])
+
+
+def test_training_fits_a_line_and_frees_everything():
+    def run():
+        norch.manual_seed(0)
+        x = norch.arange(20).to(norch.float32).reshape(20, 1) / 10
+        y = x * 3 - 1
+        net = nn.Linear(1, 1)
+        opt = optim.Adam(net.parameters(), lr=0.1)
+        for _ in range(300):
+            opt.zero_grad()
+            loss = nn.functional.mse_loss(net(x), y)
+            loss.backward()
+            opt.step()
+        return net.weight.item(), net.bias.item()
+
+    assert run() == pytest.approx((3.0, -1.0), abs=1e-2)
+    gc.collect()
+    gc.disable()
+    try:
+        before = lib.norch_live_storages()
+        run()
+        assert lib.norch_live_storages() == before
+    finally:
+        gc.enable()
