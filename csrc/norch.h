@@ -157,7 +157,7 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *s
 norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t *dims);
 norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim);
 norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index);
-/* start and stop already clipped to [0, size]; step at least 1. */
+/* start and stop as in Python: clipped, negative ones count from the end; step at least 1. */
 norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step);
 norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0, int64_t dim1);
 norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int64_t step);
@@ -193,8 +193,8 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* NumPy's matmul for every rank. linear: x (..., K) @ weight (N, K)^T + bias (N), bias may be NULL. */
-norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b);
+/* NumPy's matmul for every rank; a flag exchanges the last two axes of its operand (not of a vector). linear: x (..., K) @ weight (N, K)^T + bias (N), bias may be NULL. */
+norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b);
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias);
 
 /* ---- copies --------------------------------------------------------------------------------- */

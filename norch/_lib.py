@@ -54,7 +54,7 @@ def _result_type(text: str) -> Any:
 
 
 def _argument_type(text: str) -> Any:
-    return ctypes.c_double if text.startswith("double ") else ctypes.c_void_p
+    return ctypes.c_double if text.startswith("double ") and "*" not in text else ctypes.c_void_p
 
 
 def _read_struct(text: str, constants: dict[str, int]) -> type[ctypes.Structure]:

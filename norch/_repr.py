@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 THRESHOLD = 1000  # more elements than this are summarised
@@ -18,7 +19,7 @@ def text(x: Any) -> str:
     prefix = "tensor("
     notes = _notes(x)
     plain = x.detach()
-    body = _empty(x) if x.numel() == 0 else _body(plain, len(prefix))
+    body = "[]" if x.numel() == 0 else _body(plain, len(prefix))
     shown = _joined(prefix + body, notes)
     return f"Parameter containing:\n{shown}" if isinstance(x, Parameter) else shown
 
@@ -42,7 +43,7 @@ def _notes(x: Any) -> list[str]:
 
 def _joined(shown: str, notes: list[str]) -> str:
     """Adds the notes, on lines of their own where they do not fit."""
-    width = len(shown) - shown.rfind("\n") - 1
+    width = len(shown) - shown.rfind("\n") + 1
     for note in notes:
         if width + len(note) + 2 > WIDTH:
             shown += ",\n       " + note
@@ -51,10 +52,6 @@ def _joined(shown: str, notes: list[str]) -> str:
             shown += ", " + note
             width += len(note) + 2
     return shown + ")"
-
-
-def _empty(x: Any) -> str:
-    return "[]"
 
 
 def empty_lists(shape: Any) -> Any:
@@ -67,27 +64,34 @@ def empty_lists(shape: Any) -> Any:
 # ---- numbers ----------------------------------------------------------------------------------------------------
 
 
-def _formatter(values: list[Any], kind: str) -> Any:
-    """A function from a number to text, of one width for all of values."""
-    if kind == "b":
-        shown: Any = str
-    elif kind != "f":
-        shown = str
+Show = Callable[[Any], str]
+
+
+def _formatter(values: list[Any], kind: str) -> tuple[Show, int]:
+    """A function from a number to text, and the width that it pads to: that of the finite numbers but 0."""
+    if kind != "f":
+        shown: Show = str
+        counted = values
     else:
-        finite = [abs(v) for v in values if math.isfinite(v) and v != 0]
-        whole = all(v == math.floor(v) for v in finite)
-        largest, smallest = max(finite, default=0.0), min(finite, default=0.0)
-        scientific = bool(finite) and (
-            largest / smallest > 1000 or largest > 1e8 or (not whole and smallest < 1e-4)
-        )
-        if whole and not (largest > 1e8 or (finite and largest / smallest > 1000 and largest > 1e5 and not whole)):
+        counted = [v for v in values if math.isfinite(v) and v != 0]
+        sizes = [abs(v) for v in counted]
+        largest, smallest = max(sizes, default=1.0), min(sizes, default=1.0)
+        if largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4:
+            shown = _scientific
+        elif all(v == math.floor(v) for v in counted):
             shown = _whole
-        elif scientific:
-            shown = lambda v: f"{v:.{DIGITS}e}"  # noqa: E731
         else:
-            shown = lambda v: f"{v:.{DIGITS}f}"  # noqa: E731
-    width = max((len(shown(v)) for v in values), default=0)
-    return lambda v: shown(v).rjust(width)
+            shown = _decimal
+    width = max((len(shown(v)) for v in counted), default=1)
+    return lambda v: shown(v).rjust(width), width
+
+
+def _scientific(v: float) -> str:
+    return f"{v:.{DIGITS}e}"
+
+
+def _decimal(v: float) -> str:
+    return f"{v:.{DIGITS}f}"
 
 
 def _whole(v: float) -> str:
@@ -101,8 +105,8 @@ def _body(x: Any, indent: int) -> str:
     summarise = x.numel() > THRESHOLD
     lists = _shown_lists(x, summarise)
     values = [lists] if x.ndim == 0 else _leaves(lists)
-    formatted = _formatter(values, x.dtype.kind)
-    return formatted(lists) if x.ndim == 0 else _lines(lists, formatted, indent, x.ndim)
+    show, width = _formatter(values, x.dtype.kind)
+    return show(lists) if x.ndim == 0 else _lines(lists, show, width, indent, x.ndim)
 
 
 def _shown_lists(x: Any, summarise: bool) -> Any:
@@ -120,11 +124,11 @@ def _leaves(lists: Any) -> list[Any]:
     return [leaf for part in lists for leaf in _leaves(part)]
 
 
-def _lines(lists: Any, formatted: Any, indent: int, ndim: int) -> str:
+def _lines(lists: Any, show: Show, width: int, indent: int, ndim: int) -> str:
     if ndim == 1:
-        shown = [" ..." if v is None else formatted(v) for v in lists]
-        room = max(1, (WIDTH - indent) // (max(map(len, shown), default=0) + 2))
+        shown = [" ..." if v is None else show(v) for v in lists]
+        room = max(1, (WIDTH - indent) // (width + 2))
         rows = [", ".join(shown[i : i + room]) for i in range(0, len(shown), room)]
         return "[" + (",\n" + " " * (indent + 1)).join(rows) + "]"
-    parts = ["..." if part is None else _lines(part, formatted, indent + 1, ndim - 1) for part in lists]
+    parts = ["..." if part is None else _lines(part, show, width, indent + 1, ndim - 1) for part in lists]
     return "[" + ("," + "\n" * (ndim - 1) + " " * (indent + 1)).join(parts) + "]"

@@ -135,19 +135,20 @@ static ALWAYS_INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, i
         sum[0][0] = (sum[0][0] + sum[0][1]) + (sum[0][2] + sum[0][3]);
     }
     for (; p + LANES <= k; p += LANES) {
-        NAME(vec) col[4];
-        UNROLL for (int j = 0; j < cols; j++) col[j] = VEC(b + j * b_col + p);
-        UNROLL for (int i = 0; i < rows; i++) {
-            NAME(vec) row = VEC(a + i * a_row + p);
-            UNROLL for (int j = 0; j < cols; j++) sum[i][j] += row * col[j];
+        NAME(vec) row[DOT_ROWS];
+        UNROLL for (int i = 0; i < rows; i++) row[i] = VEC(a + i * a_row + p);
+        UNROLL for (int j = 0; j < cols; j++) {
+            NAME(vec) col = VEC(b + j * b_col + p);
+            UNROLL for (int i = 0; i < rows; i++) sum[i][j] += row[i] * col;
         }
     }
     if (p < k) {
-        NAME(vec) col[4];
-        UNROLL for (int j = 0; j < cols; j++) col[j] = NAME(load_part)(b + j * b_col + p, (int)(k - p));
-        UNROLL for (int i = 0; i < rows; i++) {
-            NAME(vec) row = NAME(load_part)(a + i * a_row + p, (int)(k - p));
-            UNROLL for (int j = 0; j < cols; j++) sum[i][j] += row * col[j];
+        int count = (int)(k - p);
+        NAME(vec) row[DOT_ROWS];
+        UNROLL for (int i = 0; i < rows; i++) row[i] = NAME(load_part)(a + i * a_row + p, count);
+        UNROLL for (int j = 0; j < cols; j++) {
+            NAME(vec) col = NAME(load_part)(b + j * b_col + p, count);
+            UNROLL for (int i = 0; i < rows; i++) sum[i][j] += row[i] * col;
         }
     }
     UNROLL for (int i = 0; i < rows; i++) {
@@ -385,7 +386,8 @@ static form NAME(form_of)(const product *p) {
     int along_k = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= LANES;
     if (p->m == 1) return along_k ? DOT : ROW;
     int64_t padded = ceil_div(p->n, LANES) * LANES;
-    if (along_k && p->k >= 4 * LANES && (p->m <= 64 || p->n * 3 <= padded * 2)) return DOT;
+    /* a dot product ends in adding lanes across, a panel begins with a transpose */
+    if (along_k && p->k >= (p->n * 3 <= padded * 2 ? 6 * LANES : p->m * LANES)) return DOT;
     if (p->m <= 7 * TILE_ROWS || p->n <= 3 * PANEL_COLS || work_of(p) <= 320.0 * 320.0 * 320.0) return PANEL;
     return BLOCKED;
 }

@@ -19,7 +19,8 @@ typedef T NAME(four_at) __attribute__((vector_size(4 * sizeof(T)), may_alias, al
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (__typeof__((a) == (b))){__VA_ARGS__})
+typedef LANE_INDEX NAME(order) __attribute__((vector_size(4 * sizeof(T))));
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (NAME(order)){__VA_ARGS__})
 #endif
 
 /* Rows r0 .. r3 turned into columns. */

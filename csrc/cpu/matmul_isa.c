@@ -120,8 +120,9 @@ static void move_to(const nr_matmul_plan *plan, int64_t index, int64_t size, pro
 
 #define NAME(x) NR_JOIN2(x, SUFFIX)
 
-#define T      float
-#define SUFFIX f32
+#define T          float
+#define LANE_INDEX int32_t
+#define SUFFIX     f32
 #if defined(__AVX512F__)
 #define PART_LOAD(at, count)     _mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), at)
 #define PART_STORE(at, count, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (count)) - 1), v)
@@ -134,13 +135,15 @@ static const int32_t mask_f32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 #include "gemm_pack.h"
 #include "gemm.h"
 #undef T
+#undef LANE_INDEX
 #undef SUFFIX
 #undef PART_LOAD
 #undef PART_STORE
 #undef PART_MASK
 
-#define T      double
-#define SUFFIX f64
+#define T          double
+#define LANE_INDEX int64_t
+#define SUFFIX     f64
 #if defined(__AVX512F__)
 #define PART_LOAD(at, count)     _mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), at)
 #define PART_STORE(at, count, v) _mm512_mask_storeu_pd(at, (__mmask8)((1u << (count)) - 1), v)
@@ -153,6 +156,7 @@ static const int64_t mask_f64[8] = {-1, -1, -1, -1};
 #include "gemm_pack.h"
 #include "gemm.h"
 #undef T
+#undef LANE_INDEX
 #undef SUFFIX
 #undef PART_LOAD
 #undef PART_STORE

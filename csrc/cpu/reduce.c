@@ -6,9 +6,9 @@
 
 #include "cpu.h"
 
-#define ALONE 65536   /* elements up to which one thread does it all */
-#define CHUNK 32768   /* elements that are worth a thread's while */
-#define MOST_CHUNKS 64 /* into which few outputs are cut */
+#define ALONE       65536 /* elements up to which one thread does it all */
+#define CHUNK       32768 /* elements that are worth a thread's while */
+#define MOST_CHUNKS 64    /* into which few outputs are cut */
 
 typedef union tile_memory {
     char bytes[NR_REDUCE_BYTES];
@@ -19,7 +19,7 @@ typedef union tile_memory {
 typedef struct job {
     const nr_reduce_plan *plan;
     const nr_reduce_ops *ops;
-    bool across; /* neighbours in memory belong to different outputs */
+    bool across;               /* neighbours in memory belong to different outputs */
     int64_t width, row, tiles; /* row: tiles along the innermost kept dimension */
     int64_t parts, part_size;  /* of the reduced range */
     int64_t tiles_in_chunk;

@@ -1,12 +1,12 @@
-/* reduce.h: what a reduction kernel gives to its runner (cpu/reduce.c). A state is the result so far of
+/* reduce: what a reduction kernel gives to its runner (cpu/reduce.c). A state is the result so far of
  * one output; lanes are the states of many columns side by side, in a form that vectors like. */
 #ifndef NR_REDUCE_H
 #define NR_REDUCE_H
 
 #include <stdint.h>
 
-#define NR_REDUCE_STEPS 128  /* what a lane may take before it is folded: bounds the rounding error */
-#define NR_REDUCE_LEAF 16384 /* elements that one run may have */
+#define NR_REDUCE_STEPS 128   /* what a lane may take before it is folded: bounds the rounding error */
+#define NR_REDUCE_LEAF  16384 /* elements that one run may have */
 #define NR_REDUCE_BYTES 16384 /* the lanes, or the states, of one tile */
 
 /* Rows of `width` elements into the lanes. Among what was reduced since the lanes were cleared, element

@@ -2,23 +2,29 @@
  * The row's formulas come as functions known at compile time, so that they melt into the loops. */
 
 #define OF_KIND(name) NR_JOIN2(NR_JOIN2(name, KIND), DTYPE)
-#define PART OF_KIND(part)
-#define STATE OF_KIND(state)
-#define LANES OF_KIND(lanes)
-#define FIELDS NR_JOIN2(NR_FIELDS, KIND)
+#define PART          OF_KIND(part)
+#define STATE         OF_KIND(state)
+#define LANES         OF_KIND(lanes)
+#define FIELDS        NR_JOIN2(NR_FIELDS, KIND)
 
 /* part: a state while it is in lanes, where places are narrow and count from the last fold. */
 #define VALUE(type, name) type name;
-#define PLACE(name) POSITION name;
-typedef struct PART { FIELDS(VALUE, PLACE) } PART;
+#define PLACE(name)       POSITION name;
+typedef struct PART {
+    FIELDS(VALUE, PLACE)
+} PART;
 #undef PLACE
 #define PLACE(name) int64_t name;
-typedef struct STATE { FIELDS(VALUE, PLACE) } STATE;
+typedef struct STATE {
+    FIELDS(VALUE, PLACE)
+} STATE;
 #undef VALUE
 #undef PLACE
 #define VALUE(type, name) type name[WIDTH];
-#define PLACE(name) POSITION name[WIDTH];
-typedef struct LANES { FIELDS(VALUE, PLACE) } LANES;
+#define PLACE(name)       POSITION name[WIDTH];
+typedef struct LANES {
+    FIELDS(VALUE, PLACE)
+} LANES;
 #undef VALUE
 #undef PLACE
 _Static_assert(sizeof(LANES) <= NR_REDUCE_BYTES && sizeof(STATE) * WIDTH <= NR_REDUCE_BYTES, "a tile is too large");
@@ -31,7 +37,7 @@ typedef void (*OF_KIND(merge))(STATE *s, STATE t);
 static inline PART OF_KIND(get)(const LANES *lanes, int64_t k) {
     PART s;
 #define VALUE(type, name) s.name = lanes->name[k];
-#define PLACE(name) s.name = lanes->name[k];
+#define PLACE(name)       s.name = lanes->name[k];
     FIELDS(VALUE, PLACE)
 #undef VALUE
 #undef PLACE
@@ -40,7 +46,7 @@ static inline PART OF_KIND(get)(const LANES *lanes, int64_t k) {
 
 static inline void OF_KIND(put)(LANES *lanes, int64_t k, PART s) {
 #define VALUE(type, name) lanes->name[k] = s.name;
-#define PLACE(name) lanes->name[k] = s.name;
+#define PLACE(name)       lanes->name[k] = s.name;
     FIELDS(VALUE, PLACE)
 #undef VALUE
 #undef PLACE
@@ -50,7 +56,7 @@ static inline STATE OF_KIND(widen)(PART part, int64_t position) {
     STATE s;
     (void)position;
 #define VALUE(type, name) s.name = part.name;
-#define PLACE(name) s.name = part.name < 0 ? -1 : part.name + position;
+#define PLACE(name)       s.name = part.name < 0 ? -1 : part.name + position;
     FIELDS(VALUE, PLACE)
 #undef VALUE
 #undef PLACE
@@ -79,7 +85,8 @@ INLINE int64_t OF_KIND(four_rows)(LANES *restrict lanes, const char *x, int64_t 
 
 /* Element (r, k) has the position first + r * row_step + k * lane_step. */
 INLINE void OF_KIND(across)(LANES *restrict lanes, const char *x, int64_t width, int64_t stride, int64_t rows,
-                            int64_t row_stride, POSITION first, POSITION row_step, POSITION lane_step, OF_KIND(step) step) {
+                            int64_t row_stride, POSITION first, POSITION row_step, POSITION lane_step,
+                            OF_KIND(step) step) {
     int64_t r = 0;
     if (stride == sizeof(S)) {
         if (width == 32) /* a long run: known in advance, the loop unrolls */
@@ -89,14 +96,16 @@ INLINE void OF_KIND(across)(LANES *restrict lanes, const char *x, int64_t width,
         for (; r < rows; r++)
             for (int64_t k = 0; k < width; k++) {
                 PART s = OF_KIND(get)(lanes, k);
-                step(&s, (T)((const S *)(x + r * row_stride))[k], first + (POSITION)r * row_step + (POSITION)k * lane_step);
+                step(&s, (T)((const S *)(x + r * row_stride))[k],
+                     first + (POSITION)r * row_step + (POSITION)k * lane_step);
                 OF_KIND(put)(lanes, k, s);
             }
     }
     for (; r < rows; r++)
         for (int64_t k = 0; k < width; k++) {
             PART s = OF_KIND(get)(lanes, k);
-            step(&s, (T) * (const S *)(x + r * row_stride + k * stride), first + (POSITION)r * row_step + (POSITION)k * lane_step);
+            step(&s, (T) * (const S *)(x + r * row_stride + k * stride),
+                 first + (POSITION)r * row_step + (POSITION)k * lane_step);
             OF_KIND(put)(lanes, k, s);
         }
 }
@@ -108,8 +117,9 @@ INLINE void OF_KIND(clear_lanes)(LANES *lanes, int64_t width, OF_KIND(begin) beg
 }
 
 /* A run is cut into rows of 16 or 32 lanes, which are then joined pair by pair. */
-INLINE void OF_KIND(run)(STATE *state, const char *x, int64_t n, int64_t stride, int64_t position, nr_reduce_across across,
-                         OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join, OF_KIND(merge) merge) {
+INLINE void OF_KIND(run)(STATE *state, const char *x, int64_t n, int64_t stride, int64_t position,
+                         nr_reduce_across across, OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join,
+                         OF_KIND(merge) merge) {
     PART s;
     if (n < 48) {
         begin(&s);

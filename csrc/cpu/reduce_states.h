@@ -8,66 +8,66 @@
 #define NR_REDUCE_STATES_H
 
 /* VALUE(type, name) is a plain field; PLACE(name) counts elements, and is -1 before the first. */
-#define NR_FIELDS_ONE(VALUE, PLACE) VALUE(ACC, v)
+#define NR_FIELDS_ONE(VALUE, PLACE)         VALUE(ACC, v)
 #define NR_FIELDS_TRUTH_STATE(VALUE, PLACE) VALUE(MASK, v)
 #define NR_FIELDS_VALUE_INDEX(VALUE, PLACE) VALUE(T, v) PLACE(i)
-#define NR_FIELDS_MOMENTS(VALUE, PLACE) VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
-#define NR_FIELDS_SCALED(VALUE, PLACE) VALUE(ACC, max) VALUE(ACC, sum)
+#define NR_FIELDS_MOMENTS(VALUE, PLACE)     VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
+#define NR_FIELDS_SCALED(VALUE, PLACE)      VALUE(ACC, max) VALUE(ACC, sum)
 
 /* The first of the best elements wins, and a NaN wins over everything: bit operations, no branches. */
-#define arg_step(s, x, at, over)                                                              \
-    do {                                                                                      \
-        bool take = (s.i < 0) | (x over s.v) | ((x != x) & (s.v == s.v));                     \
-        s.v = take ? x : s.v;                                                                 \
-        s.i = take ? at : s.i;                                                                \
+#define arg_step(s, x, at, over)                                          \
+    do {                                                                  \
+        bool take = (s.i < 0) | (x over s.v) | ((x != x) & (s.v == s.v)); \
+        s.v = take ? x : s.v;                                             \
+        s.i = take ? at : s.i;                                            \
     } while (0)
 
-#define arg_merge(s, t, over)                                                                 \
-    do {                                                                                      \
-        bool tie = (t.v == s.v) | ((t.v != t.v) & (s.v != s.v));                              \
-        bool better = (t.v over s.v) | ((t.v != t.v) & (s.v == s.v)) | (tie & (t.i < s.i));   \
-        bool take = (t.i >= 0) & ((s.i < 0) | better);                                        \
-        s.v = take ? t.v : s.v;                                                               \
-        s.i = take ? t.i : s.i;                                                               \
+#define arg_merge(s, t, over)                                                               \
+    do {                                                                                    \
+        bool tie = (t.v == s.v) | ((t.v != t.v) & (s.v != s.v));                            \
+        bool better = (t.v over s.v) | ((t.v != t.v) & (s.v == s.v)) | (tie & (t.i < s.i)); \
+        bool take = (t.i >= 0) & ((s.i < 0) | better);                                      \
+        s.v = take ? t.v : s.v;                                                             \
+        s.i = take ? t.i : s.i;                                                             \
     } while (0)
 
-#define moments_step(s, x)                                                                    \
-    do {                                                                                      \
-        ACC delta = x - s.mean;                                                               \
-        s.n += 1;                                                                             \
-        s.mean += delta / s.n;                                                                \
-        s.m2 += delta * (x - s.mean);                                                         \
+#define moments_step(s, x)            \
+    do {                              \
+        ACC delta = x - s.mean;       \
+        s.n += 1;                     \
+        s.mean += delta / s.n;        \
+        s.m2 += delta * (x - s.mean); \
     } while (0)
 
 /* The share comes first, so that an empty side adds nothing even where delta * delta overflows. */
-#define moments_merge(s, t)                                                                   \
-    do {                                                                                      \
-        ACC whole = s.n + t.n;                                                                \
-        ACC delta = t.mean - s.mean;                                                          \
-        ACC share = t.n / (whole > 0 ? whole : 1);                                            \
-        s.m2 += t.m2 + delta * (s.n * share) * delta;                                         \
-        s.mean += delta * share;                                                              \
-        s.n = whole;                                                                          \
+#define moments_merge(s, t)                           \
+    do {                                              \
+        ACC whole = s.n + t.n;                        \
+        ACC delta = t.mean - s.mean;                  \
+        ACC share = t.n / (whole > 0 ? whole : 1);    \
+        s.m2 += t.m2 + delta * (s.n * share) * delta; \
+        s.mean += delta * share;                      \
+        s.n = whole;                                  \
     } while (0)
 
 /* As PyTorch: a divisor below 0 is 0. */
 #define variance(s, p) (s.m2 / (s.n > (ACC)(p) ? s.n - (ACC)(p) : 0))
 
 /* s.sum counts in units of exp(s.max). Equal values have distance 0, the infinities too. */
-#define scaled_step(s, x)                                                                     \
-    do {                                                                                      \
-        ACC distance = x == s.max ? 0 : x - s.max;                                            \
-        ACC ratio = exp(distance > 0 ? -distance : distance);                                 \
-        s.sum = distance > 0 ? s.sum * ratio + 1 : s.sum + ratio;                             \
-        s.max = larger(s.max, x);                                                             \
+#define scaled_step(s, x)                                         \
+    do {                                                          \
+        ACC distance = x == s.max ? 0 : x - s.max;                \
+        ACC ratio = exp(distance > 0 ? -distance : distance);     \
+        s.sum = distance > 0 ? s.sum * ratio + 1 : s.sum + ratio; \
+        s.max = larger(s.max, x);                                 \
     } while (0)
 
-#define scaled_merge(s, t)                                                                    \
-    do {                                                                                      \
-        ACC distance = t.max == s.max ? 0 : t.max - s.max;                                    \
-        ACC ratio = exp(distance > 0 ? -distance : distance);                                 \
-        s.sum = distance > 0 ? s.sum * ratio + t.sum : s.sum + t.sum * ratio;                 \
-        s.max = larger(s.max, t.max);                                                         \
+#define scaled_merge(s, t)                                                    \
+    do {                                                                      \
+        ACC distance = t.max == s.max ? 0 : t.max - s.max;                    \
+        ACC ratio = exp(distance > 0 ? -distance : distance);                 \
+        s.sum = distance > 0 ? s.sum * ratio + t.sum : s.sum + t.sum * ratio; \
+        s.max = larger(s.max, t.max);                                         \
     } while (0)
 
 #define scaled_log(s) (s.max + log(s.sum))

@@ -102,26 +102,31 @@ static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const
     return NULL;
 }
 
-norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b) {
+/* The last two axes of an operand, a vector standing for one row (on the left) or one column. */
+typedef struct matrix {
+    int64_t rows, columns, row_stride, column_stride;
+} matrix;
+
+static matrix as_matrix(const norch_tensor *x, bool transposed, bool vector_is_row) {
+    int64_t size = x->shape[x->ndim - 1], stride = x->strides[x->ndim - 1];
+    if (x->ndim == 1) return vector_is_row ? (matrix){1, size, 0, stride} : (matrix){size, 1, stride, 0};
+    int64_t other_size = x->shape[x->ndim - 2], other_stride = x->strides[x->ndim - 2];
+    return transposed ? (matrix){size, other_size, stride, other_stride} : (matrix){other_size, size, other_stride, stride};
+}
+
+norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b) {
     if (check_operands("matmul", a, b)) return NULL;
-    /* a 1-d operand is a row on the left and a column on the right; that dimension is gone from the result */
-    bool row = a->ndim == 1, column = b->ndim == 1;
-    const int64_t *a_strides = a->strides + a->ndim, *b_strides = b->strides + b->ndim;
-    nr_matmul_plan plan;
-    plan.m = row ? 1 : a->shape[a->ndim - 2];
-    plan.k = a->shape[a->ndim - 1];
-    plan.n = column ? 1 : b->shape[b->ndim - 1];
-    plan.a_row = row ? 0 : a_strides[-2];
-    plan.a_col = a_strides[-1];
-    plan.b_row = column ? b_strides[-1] : b_strides[-2];
-    plan.b_col = column ? 0 : b_strides[-1];
-    plan.bias = NULL;
-    int64_t b_inner = b->shape[column ? 0 : b->ndim - 2];
-    if (b_inner != plan.k) return inner_mismatch("matmul", plan.k, b_inner, a, b), NULL;
+    matrix left = as_matrix(a, transpose_a, true), right = as_matrix(b, transpose_b, false);
+    if (left.columns != right.rows) return inner_mismatch("matmul", left.columns, right.rows, a, b), NULL;
+    nr_matmul_plan plan = {.m = left.rows, .n = right.columns, .k = left.columns};
+    plan.a_row = left.row_stride;
+    plan.a_col = left.column_stride;
+    plan.b_row = right.row_stride;
+    plan.b_col = right.column_stride;
     int64_t shape[NORCH_MAX_DIMS];
     int32_t ndim = 0;
     if ((a->ndim > 2 || b->ndim > 2) && broadcast_batches("matmul", a, b, &ndim, shape)) return NULL;
-    return multiply(&plan, a, b, ndim, shape, !row, !column);
+    return multiply(&plan, a, b, ndim, shape, a->ndim > 1, b->ndim > 1);
 }
 
 /* What a layer's weight and bias must look like. */

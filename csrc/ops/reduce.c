@@ -18,7 +18,8 @@ static int32_t find_axes(const char *op, const norch_tensor *x, int64_t count, c
     for (int64_t i = 0; i < count; i++) {
         int32_t axis;
         if (!nr_axis(dims[i], x->ndim, &axis))
-            return nr_fail(NORCH_ERROR_INDEX, "%s: axis %lld is out of range for %d dimensions", op, (long long)dims[i], x->ndim);
+            return nr_fail(NORCH_ERROR_INDEX, "%s: axis %lld is out of range for %d dimensions", op, (long long)dims[i],
+                           x->ndim);
         if (has(*axes, axis)) return nr_fail(NORCH_ERROR_VALUE, "%s: axis %d appears twice", op, axis);
         *axes |= 1u << axis;
     }
@@ -82,7 +83,8 @@ static double cost(int32_t op) {
 
 /* x, of a dtype that the row is compiled for, reduced over axes into a tensor of the given shape, which
  * may keep reduced axes as 1. */
-static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, int32_t ndim, const int64_t *shape, double param) {
+static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, int32_t ndim, const int64_t *shape,
+                            double param) {
     const nr_op_row *row = &nr_ops[op];
     int32_t dtype = x->dtype;
     if (row->result == NR_TRUTH) dtype = NORCH_BOOL;
@@ -106,8 +108,8 @@ static int32_t check_not_empty(int32_t op, const norch_tensor *x, axis_set axes)
     for (int32_t axis = 0; axis < x->ndim; axis++)
         if (has(axes, axis) && x->shape[axis] == 0) {
             char text[NR_SHAPE_TEXT];
-            return nr_fail(NORCH_ERROR_INDEX, "%s: expected a non-empty axis, but axis %d of shape %s has size 0", nr_ops[op].name,
-                           axis, nr_shape_of(text, x));
+            return nr_fail(NORCH_ERROR_INDEX, "%s: expected a non-empty axis, but axis %d of shape %s has size 0",
+                           nr_ops[op].name, axis, nr_shape_of(text, x));
         }
     return NORCH_OK;
 }
@@ -173,7 +175,8 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
     }
     if (!fits) {
         char from[NR_SHAPE_TEXT], to[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "sum_to: shape %s is no broadcast of %s", nr_shape_of(from, x), nr_shape_of(to, like));
+        nr_fail(NORCH_ERROR_SHAPE, "sum_to: shape %s is no broadcast of %s", nr_shape_of(from, x),
+                nr_shape_of(to, like));
         return NULL;
     }
     norch_tensor *sum = reduce(NR_OP_sum, x, axes, like->ndim, like->shape, 0);

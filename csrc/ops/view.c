@@ -181,14 +181,24 @@ norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index) {
     return nr_make_view(x, x->ndim - 1, shape, strides, index * x->strides[axis]);
 }
 
+/* A bound of a slice as Python reads it. */
+static int64_t clipped(int64_t bound, int64_t size) {
+    if (bound < 0) return bound < -size ? 0 : bound + size;
+    return bound > size ? size : bound;
+}
+
 norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step) {
     int32_t axis;
     if (nr_check_tensor("slice", x) || nr_check_axis("slice", dim, x->ndim, &axis)) return NULL;
-    if (x->ndim == 0 || step < 1 || start < 0 || stop > x->shape[axis]) {
-        nr_fail(NORCH_ERROR_VALUE, "slice: %lld:%lld:%lld does not lie in dimension %d", (long long)start, (long long)stop,
-                (long long)step, axis);
+    if (x->ndim == 0 || step < 1) {
+        if (x->ndim)
+            nr_fail(NORCH_ERROR_VALUE, "slice: the step must be positive, not %lld", (long long)step);
+        else
+            nr_fail(NORCH_ERROR_INDEX, "slice: a 0-d tensor has no dimension to slice");
         return NULL;
     }
+    start = clipped(start, x->shape[axis]);
+    stop = clipped(stop, x->shape[axis]);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     for (int32_t i = 0; i < x->ndim; i++) {
         shape[i] = x->shape[i];

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import Error, ShapeError
 from . import inplace
-from .function import Leaf, Node, mode, set_grad_enabled
+from .function import Leaf, Node, mode
 
 
 def run(
@@ -120,8 +120,7 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
                 f"backward: a gradient can be made up for a single number only, not for shape {tuple(output.shape)}; "
                 "reduce it (.sum(), .mean()) or pass gradient="
             )
-        with set_grad_enabled(False):
-            return node, output.new_ones(output.shape)
+        return node, inplace.full_of(output, 1.0)
     if tuple(gradient.shape) != tuple(output.shape):
         raise ShapeError(
             f"backward: a gradient of shape {tuple(gradient.shape)} for a tensor of shape {tuple(output.shape)}"

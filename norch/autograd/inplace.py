@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, cell_of, wrap
-from .._lib import TensorStruct, lib
+from .._handle import Handle, wrap
+from .._lib import lib
 from ..errors import Error
 from . import function
 
@@ -37,15 +37,12 @@ def take(x: Any, steps: Steps) -> Any:
     return x
 
 
-def mark_view(out: Any, x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Notes that out = step(x, *arguments) is a view of x."""
-    out._cell = cell_of(x)
-    if function.mode.enabled:
-        through = x._view
-        if through is None:
-            out._view = View(x, ((step, arguments),))
-        else:
-            out._view = View(through.base, (*through.steps, (step, arguments)))
+def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> View:
+    """What step(x, *arguments) keeps of the way it was taken."""
+    through = x._view
+    if through is None:
+        return View(x, ((step, arguments),))
+    return View(through.base, (*through.steps, (step, arguments)))
 
 
 def edge(x: Any) -> function.Node | None:
@@ -117,6 +114,11 @@ def like_of(x: Handle) -> Handle:
     return wrap(lib.norch_like(x._h))
 
 
+def full_of(like: Handle, value: float) -> Any:
+    """value everywhere, in the shape and dtype of like."""
+    return wrap(lib.norch_full_like(like._h, -1, value, int(value)))
+
+
 def zeros_of(like: Handle) -> Any:
     """Zeros of the shape and dtype of like."""
-    return wrap(lib.norch_full_like(like._h, TensorStruct.from_address(like._h).dtype, 0.0, 0))
+    return full_of(like, 0.0)

@@ -149,13 +149,16 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
 
 
 def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
-    if input.shape != target.shape:
+    difference = input - target
+    node: Any = difference._node
+    # A node without likes has recorded operands of one shape: most calls need not ask for the shapes.
+    if (node is None or node.likes is not None) and input.shape != target.shape:
         warnings.warn(
             f"{name}: using a target size {tuple(target.shape)} that is different to the input size "
             f"{tuple(input.shape)}; this will likely lead to incorrect results due to broadcasting",
             stacklevel=3,
         )
-    return input - target
+    return difference
 
 
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
@@ -172,42 +175,46 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
     return _reduced(_difference("l1_loss", input, target).abs(), reduction)
 
 
-def _class_dim(name: str, input: Tensor, target: Tensor) -> int:
-    """The axis of the classes, once the shapes are found to fit: (C) and (), or (N, C, ...) and (N, ...)."""
-    if input.ndim == 0:
-        raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
-    dim = 0 if input.ndim == 1 else 1
-    shape = tuple(input.shape)
-    if tuple(target.shape) != shape[:dim] + shape[dim + 1 :]:
-        raise ShapeError(f"{name}: target of shape {tuple(target.shape)} does not fit input of shape {shape}")
-    if target.is_floating_point() or target.dtype == bool_:
-        raise DTypeError(f"{name}: expected integer class indices as target, got {target.dtype}")
-    return dim
+class _Classes:
+    """Class indices (N, ...) or () beside an input (N, C, ...) or (C): where they point, and what they weigh.
 
-
-class _Picked:
-    """The entries of a (N, C, ...) tensor at the target classes, and how much each sample weighs."""
+    All is kept with the axis of the classes, `dim`, at size 1.
+    """
 
     __slots__ = ("dim", "index", "valid", "weight")
 
-    def __init__(self, target: Tensor, dim: int, weight: Tensor | None, ignore_index: int) -> None:
-        if target.dtype != int64:
-            target = target.to(int64)
-        self.dim = dim
-        self.valid = target != ignore_index
+    def __init__(
+        self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+    ) -> None:
+        shape, kind = input.shape, target.dtype
+        if not shape:
+            raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
+        self.dim = dim = min(len(shape) - 1, 1)
+        if target.shape != shape[:dim] + shape[dim + 1 :]:
+            raise ShapeError(
+                f"{name}: target of shape {tuple(target.shape)} does not fit input of shape {tuple(shape)}"
+            )
+        if kind.is_floating_point or kind is bool_:
+            raise DTypeError(f"{name}: expected integer class indices as target, got {kind}")
+        index = (target if kind is int64 else target.to(int64)).unsqueeze(dim)
+        self.valid = index != ignore_index
         # Ignored samples look up class 0, whatever ignore_index is.
-        safe = where(self.valid, target, 0)
-        self.index = safe.unsqueeze(dim)
-        self.weight = None if weight is None else weight.index_select(0, safe.flatten()).reshape(*safe.shape)
+        self.index = where(self.valid, index, 0)
+        self.weight = None
+        if weight is not None:
+            self.weight = weight.index_select(0, self.index.flatten()).reshape(*self.index.shape)
 
-    def of(self, input: Tensor) -> Tensor:
-        return input.gather(self.dim, self.index).squeeze(self.dim)
+    def pick(self, input: Tensor) -> Tensor:
+        """The entries of input at the classes."""
+        return input.gather(self.dim, self.index)
 
     def total(self, loss: Tensor, reduction: str, weighted: bool = False) -> Tensor:
-        """The loss per sample (N, ...), masked, weighted (unless it is already) and reduced."""
+        """A loss per sample, masked, weighted (unless it is already) and reduced."""
         if self.weight is not None and not weighted:
             loss = loss * self.weight
         loss = where(self.valid, loss, 0.0)
+        if reduction == "none":
+            return loss.squeeze(self.dim)
         if reduction != "mean":
             return _reduced(loss, reduction)
         if self.weight is None:
@@ -228,8 +235,8 @@ def nll_loss(
     target: class indices (N, ...) or (); weight: (C). The mean divides by the weights of the samples, and
     samples whose target is ignore_index count nowhere. A class out of range raises an IndexError.
     """
-    picked = _Picked(target, _class_dim("nll_loss", input, target), weight, ignore_index)
-    return picked.total(-picked.of(input), reduction)
+    classes = _Classes("nll_loss", input, target, weight, ignore_index)
+    return classes.total(-classes.pick(input), reduction)
 
 
 def cross_entropy(
@@ -253,16 +260,17 @@ def cross_entropy(
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
     if target.is_floating_point() and input.ndim > 0:
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
-    dim = _class_dim("cross_entropy", input, target)
-    picked = _Picked(target, dim, weight, ignore_index)
+    classes = _Classes("cross_entropy", input, target, weight, ignore_index)
+    dim = classes.dim
     if label_smoothing == 0:
+        # The shift changes no value, so it needs no gradient.
         shifted = input - input.detach().amax(dim, keepdim=True)
-        return picked.total(shifted.logsumexp(dim) - picked.of(shifted), reduction)
+        return classes.total(shifted.logsumexp(dim, keepdim=True) - classes.pick(shifted), reduction)
     surprise = -log_softmax(input, dim)
-    hard = picked.total(picked.of(surprise), reduction)
+    hard = classes.total(classes.pick(surprise), reduction)
     if weight is not None:
         surprise = surprise * _along(weight, dim, input.ndim)
-    soft = picked.total(surprise.sum(dim), reduction, weighted=True)
+    soft = classes.total(surprise.sum(dim, keepdim=True), reduction, weighted=True)
     return hard * (1.0 - label_smoothing) + soft * (label_smoothing / input.shape[dim])
 
 

@@ -22,21 +22,27 @@ def matmul(a: Any, b: Any) -> Any:
     >>> norch.ones(2, 3) @ norch.ones(3)
     tensor([3., 3.])
     """
-    a, b = must(a, "matmul"), must(b, "matmul")
-    h = lib.norch_matmul(a._h, b._h)
+    return product(must(a, "matmul"), must(b, "matmul"))
+
+
+def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
+    h = lib.norch_matmul(a._h, b._h, transpose_a, transpose_b)
     if not h:
         raise_error()
     out = wrap(h)
-    if mode.enabled:
-        to_a, to_b = edge(a), edge(b)
-        if to_a is not None or to_b is not None:
-            node = d.Matmul(to_a, to_b)
-            node._a = a if to_b is not None else None
-            node._b = b if to_a is not None else None
-            node._out = None
-            node.vectors = a.ndim == 1, b.ndim == 1
-            node.likes = (like_of(a), like_of(b)) if a.ndim > 2 or b.ndim > 2 else None
-            out._node = node
+    to_a = a._node if a._view is None else edge(a)
+    to_b = b._node if b._view is None else edge(b)
+    if (to_a is not None or to_b is not None) and mode.enabled:
+        a_ndim, b_ndim = a.ndim, b.ndim
+        node = d.Matmul(to_a, to_b)
+        node._a = a if to_b is not None else None
+        node._b = b if to_a is not None else None
+        node._out = None
+        node.vectors = a_ndim == 1, b_ndim == 1
+        node.transposed = transpose_a, transpose_b
+        node.likes = (like_of(a), like_of(b)) if a_ndim > 2 or b_ndim > 2 else None
+        out._node = node
     return out
 
 
@@ -46,14 +52,16 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     if not h:
         raise_error()
     out = wrap(h)
-    if mode.enabled:
-        to_x, to_weight, to_bias = edge(x), edge(weight), None if bias is None else edge(bias)
-        if to_x is not None or to_weight is not None or to_bias is not None:
-            node = d.Linear(to_x, to_weight, to_bias)
-            node._a = x if to_weight is not None else None
-            node._b = weight if to_x is not None else None
-            node._c = node._out = node.likes = None
-            out._node = node
+    to_x = x._node if x._view is None else edge(x)
+    to_weight = weight._node if weight._view is None else edge(weight)
+    to_bias = None if bias is None else edge(bias)
+    if (to_x is not None or to_weight is not None or to_bias is not None) and mode.enabled:
+        node = d.Linear(to_x, to_weight, to_bias)
+        node._a = x if to_weight is not None else None
+        node._b = weight if to_x is not None else None
+        node._c = node._out = node.likes = None
+        node.bias = bias
+        out._node = node
     return out
 
 
@@ -89,6 +97,7 @@ class MatmulMethods(Handle):
     __slots__ = ()
 
     matmul, mm, bmm, mv, dot = matmul, mm, bmm, mv, dot
+    _product = product
 
     def __matmul__(self, other: Any) -> Any:
         return NotImplemented if operand(other) is NotImplemented else matmul(self, other)

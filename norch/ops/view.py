@@ -9,13 +9,13 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle, wrap
+from .._handle import Handle, cell_of, wrap
 from .._lib import int64, ints, lib, raise_error
 from ..autograd import derivatives as d
 from ..autograd.forms import ViewOf
 from ..autograd.function import mode
-from ..autograd.inplace import edge, like_of, mark_view
-from ..errors import ArgumentError, ShapeError
+from ..autograd.inplace import edge, like_of, view_of
+from ..errors import ShapeError
 
 Shape = Sequence[int]
 
@@ -26,15 +26,16 @@ def _made(h: int | None, x: Any, node_class: type[ViewOf], step: Any, arguments:
         raise_error()
     out = wrap(h)
     if view:
-        mark_view(out, x, step, arguments)
-    to_x = x._node if x._view is None else edge(x)
-    if to_x is not None and mode.enabled:
-        node = node_class(to_x)
-        node.like = like_of(x)
-        node.step = (step, arguments)
-        out._node = node
-        if out._view is not None:
-            out._view.node = out._view.base._node  # edge(x) above may have brought the base up to date
+        out._cell = cell_of(x)
+    if mode.enabled:
+        to_x = x._node if x._view is None else edge(x)
+        if to_x is not None:
+            node = node_class(to_x)
+            node.like = like_of(x)
+            node.step = (step, arguments)
+            out._node = node
+        if view:
+            out._view = view_of(x, step, arguments)
     return out
 
 
@@ -162,7 +163,7 @@ def select(x: Any, dim: int, index: int) -> Any:
 
 
 def slice_(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
-    """x[start:stop:step] along dim; start and stop lie in the axis already."""
+    """x[start:stop:step] along dim, its bounds as in Python."""
     return _made(lib.norch_slice(x._h, dim, start, stop, step), x, d.Region, slice_, (dim, start, stop, step))
 
 
@@ -192,35 +193,54 @@ def alias_of(x: Any) -> Any:
     return _made(lib.norch_alias(x._h), x, d.Alias, alias_of, ())
 
 
+_END = (1 << 63) - 1
+
+
+def _bound(value: Any, default: int) -> int:
+    """A bound of a slice; beyond 64 bits is as good as the end."""
+    if value is None:
+        return default
+    try:
+        return builtins.min(builtins.max(value.__index__(), -_END), _END)
+    except AttributeError:
+        raise TypeError(f"slice bounds are integers or None, not {type(value).__name__}") from None
+
+
+def _take(x: Any, dim: int, part: Any) -> Any:
+    """x[part] along dim, part a slice or an integer."""
+    if type(part) is slice:
+        step = part.step
+        return slice_(x, dim, _bound(part.start, 0), _bound(part.stop, _END), 1 if step is None else int64(step, "slice step"))
+    if not hasattr(part, "__index__") or isinstance(part, bool):
+        raise TypeError(f"an index is an integer, a slice, None or ..., not {type(part).__name__}")
+    return select(x, dim, part.__index__())
+
+
 def take_index(x: Any, index: Any) -> Any:
     """x[index] for integers, slices, ... and None: a chain of views."""
-    parts = index if type(index) is tuple else (index,)
+    kind = type(index)
+    if kind is slice:
+        return _take(x, 0, index)
+    if kind is int:
+        # unlike PyTorch: loss[0] of a 0-d loss is the loss
+        return alias_of(x) if index == 0 and x.ndim == 0 else select(x, 0, index)
+    parts = index if kind is tuple else (index,)
+    ndim = x.ndim
     axes = builtins.sum(1 for part in parts if part is not None and part is not Ellipsis)
     if builtins.sum(1 for part in parts if part is Ellipsis) > 1:
         raise IndexError("an index can hold only one ellipsis (...)")
-    if x.ndim == 0 and index == 0 and type(index) is int:
-        return alias_of(x)  # unlike PyTorch: loss[0] of a 0-d loss is the loss
-    if axes > x.ndim:
-        raise IndexError(f"{axes} indices for a tensor of {x.ndim} dimensions")
+    if axes > ndim:
+        raise IndexError(f"{axes} indices for a tensor of {ndim} dimensions")
     dim, out = 0, x
     for part in parts:
         if part is None:
             out = unsqueeze(out, dim)
             dim += 1
         elif part is Ellipsis:
-            dim += x.ndim - axes
-        elif isinstance(part, slice):
-            step = 1 if part.step is None else int64(part.step, "slice step")
-            if step < 1:
-                raise ArgumentError(f"slice step must be positive, not {step}")
-            start, stop, _ = part.indices(out.shape[dim])
-            if (start, stop, step) != (0, out.shape[dim], 1):
-                out = slice_(out, dim, start, builtins.max(start, stop), step)
-            dim += 1
-        elif hasattr(part, "__index__") and not isinstance(part, bool):
-            out = select(out, dim, part.__index__())
+            dim += ndim - axes
         else:
-            raise TypeError(f"an index is an integer, a slice, None or ..., not {type(part).__name__}")
+            out = _take(out, dim, part)
+            dim += type(part) is slice
     return alias_of(x) if out is x else out
 
 

@@ -102,7 +102,7 @@ class AdamW(Adam):
 def _by_step(
     params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]
 ) -> list[tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]]:
-    """One bucket, as a rule; parameters that once had no gradient lag behind, and step in calls of their own."""
+    """One bucket, as a rule; parameters that once had no gradient lag behind, and get a call of their own."""
     first = entries[0]["step"]
     if all(entry["step"] == first for entry in entries):
         return [(params, grads, entries)]

@@ -8,9 +8,10 @@ array that belongs to the group and is rewritten each time, so that a step reads
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from struct import Struct
 from typing import Any
 
-from .._lib import doubles, pointers
+from .._lib import doubles
 from ..autograd import enable_grad
 from ..errors import DTypeError, ShapeError
 from ..tensor import Tensor
@@ -189,4 +190,10 @@ def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
 
 def handles(tensors: list[Tensor]) -> bytes:
     """The C pointers of the tensors, side by side: what the step functions take."""
-    return pointers([tensor._h for tensor in tensors])
+    count = len(tensors)
+    pack = _packers.get(count) or _packers.setdefault(count, Struct(f"{count}Q").pack)
+    return pack(*[tensor._h for tensor in tensors])
+
+
+# By number of tensors: looking the format up anew would take longer than packing.
+_packers: dict[int, Callable[..., bytes]] = {}

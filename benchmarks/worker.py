@@ -1,0 +1,91 @@
+"""One library in a process of its own: sets cases up and times them when told to.
+
+Reads one JSON request a line from standard input and answers each with one line on standard output:
+
+    ["setup", case number, seed]  ->  {"output": [...]}: numbers from the first call, to be compared
+    ["calibrate", seconds]        ->  {"count": n}: how many calls take about that long
+    ["time", n]                   ->  {"seconds": s}: CPU time of n calls
+
+Every other failure is answered with {"error": text}; the end of input ends the process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from itertools import repeat
+from time import process_time
+from typing import Any
+
+from .cases import CASES, Library, Run
+
+COMPARED = 1000  # numbers of an output that are sent for comparison
+
+
+def timed(run: Run, count: int) -> float:
+    """CPU time of count calls. The collector of cycles stays on: it is part of what a user pays."""
+    start = process_time()
+    for _ in repeat(None, count):
+        run()
+    return process_time() - start
+
+
+def calibrate(run: Run, seconds: float) -> int:
+    """How many calls take about seconds; warms caches and allocators up on the way."""
+    count = 1
+    while (spent := timed(run, count)) < seconds / 2:
+        count = min(count * 10, int(count * seconds / max(spent, 1e-9)) + 1)
+    return max(1, round(count * seconds / spent))
+
+
+def numbers(output: Any) -> list[float]:
+    """The elements of what a case gave, evenly thinned where they are many."""
+    if isinstance(output, (list, tuple)):
+        return [number for part in output for number in numbers(part)]
+    flat = (output.detach() if hasattr(output, "detach") else output).reshape(-1)
+    step = max(1, flat.shape[0] // COMPARED)
+    return [float(value) for value in flat[::step].tolist()]
+
+
+def serve(lib: Library) -> None:
+    """Answers requests until there are no more."""
+    run: Run | None = None
+    for line in sys.stdin:
+        request, *arguments = json.loads(line)
+        answer: dict[str, Any]
+        try:
+            if request == "setup":
+                index, seed = arguments
+                lib.seed(seed)
+                setup = CASES[index].arrays if lib.name == "numpy" else CASES[index].tensors
+                assert setup is not None
+                run = None  # the last case's inputs go first
+                run = setup(lib)
+                answer = {"output": numbers(run())}
+            elif request == "calibrate":
+                assert run is not None
+                answer = {"count": calibrate(run, *arguments)}
+            else:
+                assert run is not None
+                answer = {"seconds": timed(run, *arguments)}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+def main() -> None:
+    """python -m benchmarks.worker LIBRARY CORE"""
+    name, core = sys.argv[1:]
+    os.sched_setaffinity(0, {int(core)})
+    try:
+        lib = Library(name)
+    except ImportError as error:
+        print(json.dumps({"missing": str(error)}), flush=True)
+        return
+    print(json.dumps({"version": lib.version}), flush=True)
+    serve(lib)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The losses of norch.nn: values and gradients against PyTorch where it is installed, and the hard cases
+(large logits, ignored samples, bad targets) against closed forms."""
+
+import math
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+import norch
+import norch.nn.functional as F
+from norch import nn
+
+
+@pytest.fixture
+def torch():
+    if os.environ.get("NORCH_TEST_TORCH") == "0":
+        pytest.skip("comparisons with PyTorch are off")
+    return pytest.importorskip("torch")
+
+
+def close(ours, theirs, tolerance=1e-5):
+    if hasattr(theirs, "detach"):
+        theirs = theirs.detach().numpy()
+    np.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=tolerance, atol=tolerance)
+
+
+def samples(*shape, seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def compare(torch, ours, theirs, array, *arguments, tolerance=1e-5, **options):
+    """Value and gradient of a loss of `array` in both libraries; further arrays become tensors of each."""
+    x, y = norch.tensor(array, requires_grad=True), torch.tensor(array, requires_grad=True)
+    mine = {k: norch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
+    yours = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
+    a = ours(x, *map(norch.tensor, arguments), **mine)
+    b = theirs(y, *map(torch.tensor, arguments), **yours)
+    close(a, b, tolerance)
+    a.sum().backward()
+    b.sum().backward()
+    close(x.grad, y.grad, tolerance)
+
+
+REDUCTIONS = ["mean", "sum", "none"]
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_regression_losses_match_torch(torch, reduction):
+    x, t = samples(4, 3), samples(4, 3, seed=1)
+    compare(torch, F.mse_loss, torch.nn.functional.mse_loss, x, t, reduction=reduction)
+    compare(torch, F.l1_loss, torch.nn.functional.l1_loss, x, t, reduction=reduction)
+    compare(torch, nn.MSELoss(reduction), torch.nn.MSELoss(reduction=reduction), x, t)
+    compare(torch, nn.L1Loss(reduction), torch.nn.L1Loss(reduction=reduction), x, t)
+
+
+def test_losses_warn_on_broadcast_and_reject_bad_reductions():
+    with pytest.warns(UserWarning, match=r"target size \(3,\).*input size \(3, 1\)"):
+        loss = F.mse_loss(norch.zeros(3, 1), norch.ones(3))
+    assert loss.item() == 1.0
+    with pytest.raises(norch.ShapeError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        F.mse_loss(norch.zeros(2), norch.zeros(3))
+    with pytest.raises(ValueError, match="median"):
+        F.mse_loss(norch.zeros(2), norch.zeros(2), reduction="median")
+    with pytest.raises(ValueError, match="median"):
+        nn.MSELoss("median")
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(6, 4), (4,), (2, 4, 3)])
+def test_cross_entropy_matches_torch(torch, reduction, smoothing, weighted, shape):
+    x = samples(*shape) * 3
+    rng = np.random.default_rng(1)
+    where = shape[:0] if len(shape) == 1 else shape[:1] + shape[2:]
+    target = rng.integers(0, 4, where)
+    if len(shape) > 1:
+        target.flat[1] = -100
+    options = {"reduction": reduction, "label_smoothing": smoothing}
+    if weighted:
+        options["weight"] = np.array([0.5, 1.0, 2.0, 3.0], np.float32)
+    ours, theirs = F.cross_entropy, torch.nn.functional.cross_entropy
+    compare(torch, ours, theirs, x, target, **options)
+    soft = rng.random(shape).astype(np.float32)
+    compare(torch, ours, theirs, x, soft / soft.sum(1 if len(shape) > 1 else 0, keepdims=True), **options)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_nll_matches_torch(torch, reduction):
+    x, target = samples(5, 4), np.array([0, 3, 1, 3, 2])
+    weight = np.array([0.5, 1.0, 2.0, 3.0], np.float32)
+    ours, theirs = F.nll_loss, torch.nn.functional.nll_loss
+    compare(torch, ours, theirs, x, target, reduction=reduction)
+    compare(torch, ours, theirs, x, target, reduction=reduction, weight=weight, ignore_index=3)
+    compare(torch, ours, theirs, samples(2, 4, 3), np.array([[0, 1, 2], [3, 3, 0]]), reduction=reduction)
+
+
+def test_classification_modules_keep_their_options(torch):
+    x, target = samples(5, 4), np.array([0, 3, 1, 3, 2])
+    weight = np.array([0.5, 1.0, 2.0, 3.0], np.float32)
+    for name in ("CrossEntropyLoss", "NLLLoss"):
+        options = {"ignore_index": 3, "reduction": "sum"}
+        if name == "CrossEntropyLoss":
+            options["label_smoothing"] = 0.2
+        ours = getattr(nn, name)(norch.tensor(weight), **options)
+        theirs = getattr(torch.nn, name)(torch.tensor(weight), **options)
+        compare(torch, ours, theirs, x, target)
+        assert list(ours.state_dict()) == ["weight"]
+
+
+def test_cross_entropy_is_stable_at_large_logits():
+    for scale in (1e4, 1e30):
+        x = norch.tensor([[scale, 0.0, -scale], [-scale, -scale, -scale]], requires_grad=True)
+        loss = F.cross_entropy(x, norch.tensor([1, 2]), reduction="none")
+        close(loss / scale, [1.0, math.log(3) / scale])
+        loss.sum().backward()
+        close(x.grad, [[1, -1, 0], [1 / 3, 1 / 3, -2 / 3]])
+    x = norch.tensor([[1e4, -1e4]], requires_grad=True)
+    loss = F.cross_entropy(x, norch.tensor([[0.5, 0.5]]))
+    assert loss.item() == 1e4
+    loss.backward()
+    close(x.grad, [[0.5, -0.5]])
+    x = norch.tensor([[0.0, -math.inf]], requires_grad=True)
+    F.cross_entropy(x, norch.tensor([0])).backward()
+    assert x.grad.tolist() == [[0.0, 0.0]]
+
+
+def test_cross_entropy_edges():
+    x = norch.zeros(2, 3)
+    assert math.isnan(F.cross_entropy(x, norch.tensor([-100, -100])).item())
+    assert F.cross_entropy(x, norch.tensor([-100, -100]), reduction="sum").item() == 0
+    assert math.isnan(F.cross_entropy(norch.zeros(0, 3), norch.zeros(0, dtype=norch.int64)).item())
+    small = norch.tensor([0, 2], dtype=norch.int32)
+    close(F.cross_entropy(x, small), math.log(3))
+    for bad in (3, -1):
+        with pytest.raises(IndexError):
+            F.cross_entropy(x, norch.tensor([0, bad]))
+    with pytest.raises(ValueError, match="does not fit"):
+        F.cross_entropy(x, norch.tensor([0, 1, 2]))
+    with pytest.raises(ValueError, match="do not fit"):
+        F.cross_entropy(x, norch.zeros(2))
+    with pytest.raises(ValueError, match="0-d"):
+        F.cross_entropy(norch.tensor(1.0), norch.tensor(0))
+    with pytest.raises(TypeError):
+        F.nll_loss(x, norch.zeros(2))
+    with pytest.raises(ValueError, match="label_smoothing"):
+        F.cross_entropy(x, small, label_smoothing=2.0)
+
+
+def test_cross_entropy_gradient_of_gradient():
+    x = norch.tensor([[0.3, -0.2, 0.5]], dtype=norch.float64, requires_grad=True)
+    (grad,) = norch.autograd.grad(F.cross_entropy(x, norch.tensor([1])), x, create_graph=True)
+    (second,) = norch.autograd.grad((grad * norch.tensor([[1.0, 2.0, 3.0]])).sum(), x)
+    p = np.exp(x.detach().numpy()[0])
+    p /= p.sum()
+    close(second[0], (np.diag(p) - np.outer(p, p)) @ [1.0, 2.0, 3.0], 1e-10)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_bce_with_logits_matches_torch(torch, reduction):
+    x = np.concatenate([samples(9) * 4, [0.0, 0.0, 0.0]]).astype(np.float32).reshape(4, 3)
+    target = np.random.default_rng(1).random((4, 3)).astype(np.float32)
+    target[0] = [0.0, 1.0, 1.0]
+    ours, theirs = F.binary_cross_entropy_with_logits, torch.nn.functional.binary_cross_entropy_with_logits
+    extra = {
+        "weight": np.array([1.0, 2.0, 0.5], np.float32),
+        "pos_weight": np.array([3.0, 1.0, 2.0], np.float32),
+    }
+    compare(torch, ours, theirs, x, target, reduction=reduction)
+    compare(torch, ours, theirs, x, target, reduction=reduction, **extra)
+    options = {"reduction": reduction}
+    compare(torch, nn.BCEWithLogitsLoss(**options), torch.nn.BCEWithLogitsLoss(**options), x, target)
+
+
+def test_bce_with_logits_is_stable():
+    x = norch.tensor([1e4, -1e4, 0.0, 20.0], requires_grad=True)
+    loss = F.binary_cross_entropy_with_logits(x, norch.tensor([0.0, 1.0, 1.0, 1.0]), reduction="none")
+    np.testing.assert_allclose(loss.detach().numpy(), [1e4, 1e4, math.log(2), math.exp(-20)], rtol=1e-5)
+    loss.sum().backward()
+    close(x.grad, [1.0, -1.0, -0.5, 0.0])
+    with pytest.raises(ValueError, match="target size"):
+        F.binary_cross_entropy_with_logits(x, norch.zeros(3))
