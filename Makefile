@@ -21,6 +21,11 @@ endif
 Q := $(if $(V),,@)
 comma := ,
 
+# On all cores, unless -j says otherwise or several goals are given, whose outputs would mix.
+ifeq ($(MAKELEVEL)$(words $(MAKECMDGOALS)),$(filter 00 01,$(MAKELEVEL)$(words $(MAKECMDGOALS))))
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -103,7 +108,7 @@ $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))' > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else \
-	    echo '#include <math.h>\n#include <pthread.h>\nint main(void) { return 0; }' | sed 's/\\n/\n/g' > $(BUILD)/try.c; \
+	    printf '%s\n' '#include <math.h>' '#include <pthread.h>' 'int main(void) { return 0; }' > $(BUILD)/try.c; \
 	    $(CC) -pthread -o $(BUILD)/try $(BUILD)/try.c -lm || { \
 	        echo 'norch needs the headers of the C library, and "$(CC)" finds none: install them (Debian, Ubuntu: apt install build-essential)' >&2; \
 	        rm -f $@.new; exit 1; }; \
@@ -137,7 +142,7 @@ $(VENV)/bin/python:
 # One stamp for each of pyproject.toml's extras.
 $(VENV)/ready-%: pyproject.toml setup.py $(VENV)/bin/python | $(LIB)
 	@echo "  PIP   what \"$*\" needs, into $(VENV)"
-	$(Q)CC="$(CC)" $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]" || { \
+	$(Q)CC="$(CC)" flock $(VENV)/bin $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]" || { \
 	    echo "norch could not install its extra \"$*\" from the package index: the reason is above" >&2; exit 1; }
 	@touch $@
 .PRECIOUS: $(VENV)/ready-%

@@ -17,14 +17,16 @@ from setuptools.errors import SetupError
 ROOT = Path(__file__).resolve().parent
 
 
-def make(library: Path) -> None:
-    """Builds the library at the path given; SetupError in one sentence when that cannot be."""
+def make(library: str) -> None:
+    """Builds the library at a path inside the checkout; SetupError in one sentence when that cannot be."""
     if not sys.platform.startswith("linux"):
         raise SetupError(f"norch builds on Linux only, and this is {sys.platform}")
     if not shutil.which("make"):
         raise SetupError("norch needs make: install it (Debian, Ubuntu: apt install build-essential)")
-    command = ["make", f"-j{len(os.sched_getaffinity(0))}", "BUILD=build", f"LIB={library}", str(library)]
-    done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    # Under make its variables hold here too (CC=clang), but its job server is out of reach.
+    flags = [word for word in os.environ.get("MAKEFLAGS", "").split(" ") if not word.startswith(("-j", "--jobserver"))]
+    env = {**os.environ, "MAKEFLAGS": " ".join(flags)}
+    done = subprocess.run(["make", f"LIB={library}"], cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
     sys.stderr.write(done.stderr)
     if done.returncode:
         reasons = [line for line in done.stderr.splitlines() if "norch needs" in line]
@@ -37,12 +39,13 @@ class BuildLibrary(build_py):
 
     def run(self) -> None:
         if self.editable_mode:
-            make(Path("norch/libnorch.so"))
+            make("norch/libnorch.so")
             super().run()
         else:
             shutil.rmtree(self.build_lib, ignore_errors=True)  # what an older version left would be shipped
             super().run()
-            make(Path(self.build_lib).resolve() / "norch" / "libnorch.so")
+            make("build/wheel/libnorch.so")
+            shutil.copy(ROOT / "build/wheel/libnorch.so", Path(self.build_lib) / "norch")
 
 
 class PlatformWheel(bdist_wheel):

@@ -117,7 +117,7 @@ int32_t norch_default_dtype(void);
 norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type, int64_t device_index);
 /* Every element set to value; for integers and bool the exact number is given in `integer`. */
 norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer);
-/* The same shape and device as x. */
+/* The same shape and device as x, and with dtype -1 the same dtype. */
 norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer);
 /* 0-d tensors that stand for Python scalars in promotion. */
 norch_tensor *norch_scalar_float(double value);

@@ -25,18 +25,21 @@ class Handle:
     grad    the gradient collected so far (leaves, and others after retain_grad())
     _cell   [time of the last in-place write], shared by all tensors over one storage; None until needed
     _view   for a view, its base and how it was taken (autograd/inplace.py)
+    _owner  another Handle that owns _h, when this one does not
     """
 
-    __slots__ = ("__weakref__", "_cell", "_h", "_node", "_view", "grad")
+    __slots__ = ("__weakref__", "_cell", "_h", "_node", "_owner", "_view", "grad")
 
     _h: int
     _node: Node | None
     grad: Any
     _cell: list[int] | None
     _view: Any
+    _owner: Handle | None
 
     def __del__(self, release: Any = lib.norch_release) -> None:
-        release(self._h)
+        if self._owner is None:
+            release(self._h)
 
     def _bump(self) -> None:
         """Notes an in-place write done behind autograd's back, by a C call or through shared memory."""
@@ -61,7 +64,7 @@ def wrap(h: int | None) -> Tensor:
         raise_error()
     out = _new(result_class)
     out._h = h
-    out._node = out.grad = out._cell = out._view = None
+    out._node = out.grad = out._cell = out._view = out._owner = None
     return out
 
 
@@ -81,3 +84,27 @@ def alias(x: Any) -> Tensor:
     out = wrap(lib.norch_retain(x._h))
     out._cell = cell_of(x)
     return out
+
+
+def bare_twin(x: Any) -> Tensor:
+    """An alias that takes over the C tensor of x, which x then only borrows: what a node saves of its own result.
+
+    The twin knows no graph, so a node that holds it is in no cycle; and no call into C is made.
+    """
+    if x._owner is not None:
+        return alias(x)
+    twin = _new(result_class)
+    twin._h = x._h
+    twin._node = twin.grad = twin._view = twin._owner = None
+    twin._cell = cell_of(x)
+    x._owner = twin
+    return twin
+
+
+def replace(x: Any, h: int) -> None:
+    """Lets x see the C tensor h (a reference that it takes over) instead of its own."""
+    old, owned = x._h, x._owner is None
+    x._h, x._owner = h, None
+    x._cell = x._view = None
+    if owned:
+        lib.norch_release(old)

@@ -136,6 +136,8 @@ def check(status: int) -> None:
 
 _PACK = [struct.Struct(f"{n}q").pack for n in range(constants["MAX_DIMS"] + 1)]
 
+_UNPACK = [struct.Struct(f"{n}q").unpack for n in range(constants["MAX_DIMS"] + 1)]
+
 
 def ints(values: Sequence[int], what: str = "size") -> bytes:
     """Packs up to 16 integers as an int64 array for C; checks their type and range."""
@@ -186,6 +188,11 @@ def forget(owner: object) -> None:
 def read_bytes(address: int, count: int) -> bytes:
     """count bytes of memory as a copy."""
     return ctypes.string_at(address, count)
+
+
+def read_int64s(address: int, count: int) -> tuple[int, ...]:
+    """count int64 in memory."""
+    return _UNPACK[count](ctypes.string_at(address, count * 8))
 
 
 def buffer(count: int) -> Any:

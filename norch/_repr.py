@@ -14,14 +14,11 @@ DIGITS = 4
 
 def text(x: Any) -> str:
     """The repr of a tensor."""
-    from .nn.parameter import Parameter
-
     prefix = "tensor("
     notes = _notes(x)
     plain = x.detach()
     body = "[]" if x.numel() == 0 else _body(plain, len(prefix))
-    shown = _joined(prefix + body, notes)
-    return f"Parameter containing:\n{shown}" if isinstance(x, Parameter) else shown
+    return _joined(prefix + body, notes)
 
 
 def _notes(x: Any) -> list[str]:

@@ -32,7 +32,7 @@ def _placed(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
 
 def _flatten(data: Any, flat: list[Any]) -> tuple[int, ...]:
     """Appends the numbers in nested lists to flat, in order; gives their shape."""
-    if not isinstance(data, (list, tuple)):
+    if not isinstance(data, (list, tuple, range)):
         if isinstance(data, (str, bytes)) or not hasattr(data, "__float__"):
             raise TypeError(f"tensor: a {type(data).__name__} is no number: {data!r}")
         flat.append(data.item() if hasattr(data, "item") else data)
@@ -147,7 +147,7 @@ def _copied_array(array: Any) -> Tensor:
 def _array_dtype(typestr: str) -> DType:
     if typestr[0] == ">":
         raise DTypeError(f"tensor: big-endian elements ({typestr}); convert them to native order first")
-    return _dtype_of(typestr[1], int(typestr[2:]), typestr)
+    return _dtype_of(typestr[1], int(typestr[2:] or 0), typestr)
 
 
 def from_numpy(array: Any) -> Tensor:

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from . import _handle, _repr
 from ._handle import Handle, alias, wrap
-from ._lib import TensorStruct, buffer, doubles, int64s, lib, raise_error, read_bytes
+from ._lib import TensorStruct, buffer, doubles, int64s, lib, raise_error, read_bytes, read_int64s
 from .autograd import engine
 from .autograd.function import Leaf, mode
-from .autograd.inplace import edge
+from .autograd.inplace import edge, same_history
 from .device import CPU
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
@@ -64,8 +64,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
     @property
     def shape(self) -> Size:
         """The size of each axis."""
-        header = TensorStruct.from_address(self._h)
-        return Size(header.shape[: header.ndim])
+        return Size(read_int64s(self._h + TensorStruct.shape.offset, self.ndim))
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one axis."""
@@ -73,8 +72,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of memory lie between neighbours along each axis, or along one."""
-        header = TensorStruct.from_address(self._h)
-        strides = tuple(header.strides[: header.ndim])
+        strides = read_int64s(self._h + TensorStruct.strides.offset, self.ndim)
         return strides if dim is None else strides[dim]
 
     @property
@@ -199,10 +197,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
     def data(self, other: Tensor) -> None:
         if other.dtype is not self.dtype and self._node is not None and not other.dtype.is_floating_point:
             raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
-        old = self._h
-        self._h = lib.norch_retain(other._h)
-        self._cell = self._view = None
-        lib.norch_release(old)
+        _handle.replace(self, lib.norch_retain(other._h))
 
     def retain_grad(self) -> None:
         """Lets backward() leave the gradient in .grad, also where this is no leaf."""
@@ -312,6 +307,9 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
             raise TypeError("only a single integer can be an index")
         return int(self.item())
 
+    def __pos__(self: T) -> T:
+        return self
+
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
 
@@ -328,7 +326,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def __setitem__(self, index: Any, value: Any) -> None:
         part = take_index(self, index)
-        if isinstance(value, Handle) and lib.norch_is_same(part._h, value._h):
+        if isinstance(value, Handle) and lib.norch_is_same(part._h, value._h) and same_history(part, value):
             return  # x[i] += 1 has written through the view already
         copy_(part, value)
 
@@ -425,7 +423,7 @@ def adopt(cls: type[T], tensor: Tensor) -> T:
         return tensor  # type: ignore[return-value]
     out = object.__new__(cls)
     out._h = lib.norch_retain(tensor._h)
-    out._node = out.grad = out._view = None
+    out._node = out.grad = out._view = out._owner = None
     out._cell = _handle.cell_of(tensor)
     return out
 

@@ -46,6 +46,7 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
         nr_fail(NORCH_ERROR_VALUE, "full_like: no tensor given");
         return NULL;
     }
+    if (dtype == -1) dtype = x->dtype;
     if (nr_check_dtype("full_like", dtype)) return NULL;
     return full(x->ndim, x->shape, dtype, x, value, integer);
 }

@@ -388,9 +388,9 @@ class Linear(Ternary):
             return g.unsqueeze(-1) * self.a
         return g.flatten(0, -2)._product(self.a.flatten(0, -2), True)
 
-    def grad_c(self, g: Any) -> Any: return g._sum_to(self.bias)
-
-    passes = True  # the gradient of a bias may be g itself
+    def grad_c(self, g: Any) -> Any:
+        total = g._sum_to(self.bias)
+        return g.clone() if total is g else total
 
 
 # ---- views: the gradient goes back the way the elements came ----------------------------------------------------

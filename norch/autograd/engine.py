@@ -29,13 +29,8 @@ def run(
     useful = None if wanted is None else _leading_to(wanted, [node for node, _ in roots])
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
-    fresh: set[Node] = set()  # nodes whose gradient nobody else holds
     for node, g in roots:
-        if node in gradients:
-            gradients[node] = gradients[node] + g
-        else:
-            gradients[node] = g
-            heappush(waiting, (-node.seq, node))
+        _add(gradients, waiting, node, g)
 
     before = mode.enabled
     mode.enabled = create_graph
@@ -45,28 +40,22 @@ def run(
             g = gradients.pop(node)
             if node.hooks is not None:
                 for hook in tuple(node.hooks):
-                    g = _hooked(hook, g)
-                fresh.discard(node)
+                    changed = hook(g)
+                    g = g if changed is None else changed
             if wanted is not None and node in wanted:
                 caught[wanted[node]] = g
             if type(node) is Leaf:
                 if accumulate and (wanted is None or node in wanted):
-                    _accumulate(node, g, node in fresh, create_graph)
+                    _accumulate(node, g, False, create_graph)
                 continue
             inputs = node.propagate(g)
-            passes = node.passes
-            for edge, part in zip(node.edges, inputs):  # noqa: B905  (propagate gives one a edge)
+            for edge, part in zip(node.edges, inputs):  # noqa: B905  (propagate gives one an edge)
                 if edge is None or part is None or (useful is not None and edge not in useful):
                     continue
-                known = gradients.get(edge)
-                if known is not None:
-                    gradients[edge] = known + part
-                    fresh.add(edge)
+                if type(edge) is Leaf and edge.hooks is None and wanted is None:
+                    _accumulate(edge, part, not node.passes, create_graph)  # nobody needs to see the sum first
                 else:
-                    gradients[edge] = part
-                    heappush(waiting, (-edge.seq, edge))
-                    if not passes:
-                        fresh.add(edge)
+                    _add(gradients, waiting, edge, part)
             if not retain_graph:
                 node.release()
     finally:
@@ -74,12 +63,18 @@ def run(
     return caught
 
 
-def _hooked(hook: Any, g: Any) -> Any:
-    result = hook(g)
-    return g if result is None else result
+def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node, g: Any) -> None:
+    """Notes g as a part of the gradient that arrives at node."""
+    known = gradients.get(node)
+    if known is None:
+        gradients[node] = g
+        heappush(waiting, (-node.seq, node))
+    else:
+        gradients[node] = known + g
 
 
 def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
+    """Adds g to the .grad of a leaf. fresh: nobody else holds g, so that it can become .grad itself."""
     tensor: Any = leaf.tensor()
     if tensor is None:
         return

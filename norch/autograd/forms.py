@@ -13,30 +13,13 @@ from .._handle import alias
 from .function import Node, freed, mode, saved_intact
 
 
-class _Saved:
-    """A saved tensor as an attribute: checked whenever it is read."""
-
-    def __init__(self, slot: str):
-        self.slot = slot
-
-    def __get__(self, node: Any, owner: type) -> Any:
-        saved = getattr(node, self.slot)
-        if saved is None:
-            raise freed(node)
-        if saved._cell is not None:
-            saved_intact(node, saved)
-        return saved
-
-
-class _SavedResult(_Saved):
-    """The saved result. The node keeps only its elements: with its place in the graph it would be a cycle."""
-
-    def __get__(self, node: Any, owner: type) -> Any:
-        saved = super().__get__(node, owner)
-        if mode.enabled:
-            saved = alias(saved)
-            saved._node = node
-        return saved
+def _checked(node: Any, saved: Any) -> Any:
+    """A saved tensor on its way to a gradient: still there, and not written to since."""
+    if saved is None:
+        raise freed(node)
+    if saved._cell is not None:
+        saved_intact(node, saved)
+    return saved
 
 
 class Operation(Node):
@@ -51,7 +34,15 @@ class Operation(Node):
 
     # Shape and dtype of each input, where broadcasting or promotion made the result differ; else None.
     likes: tuple[Any, ...] | None
-    out: Any = _SavedResult("_out")
+
+    @property
+    def out(self) -> Any:
+        """The result. The node keeps only its elements: with its place in the graph it would be a cycle."""
+        saved = _checked(self, self._out)
+        if mode.enabled:
+            saved = alias(saved)
+            saved._node = self
+        return saved
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -71,8 +62,11 @@ class Unary(Operation):
 
     __slots__ = ("_x",)
     inputs = ("x",)
-    x: Any = _Saved("_x")
     grad_x: Any
+
+    @property
+    def x(self) -> Any:
+        return _checked(self, self._x)
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return (self.grad_x(g),)
@@ -86,10 +80,16 @@ class Binary(Operation):
 
     __slots__ = ("_a", "_b")
     inputs = ("a", "b")
-    a: Any = _Saved("_a")
-    b: Any = _Saved("_b")
     grad_a: Any
     grad_b: Any
+
+    @property
+    def a(self) -> Any:
+        return _checked(self, self._a)
+
+    @property
+    def b(self) -> Any:
+        return _checked(self, self._b)
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         to_a, to_b = self.edges
@@ -112,9 +112,18 @@ class Ternary(Operation):
 
     __slots__ = ("_a", "_b", "_c")
     inputs = ("a", "b", "c")
-    a: Any = _Saved("_a")
-    b: Any = _Saved("_b")
-    c: Any = _Saved("_c")
+
+    @property
+    def a(self) -> Any:
+        return _checked(self, self._a)
+
+    @property
+    def b(self) -> Any:
+        return _checked(self, self._b)
+
+    @property
+    def c(self) -> Any:
+        return _checked(self, self._c)
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         grads = []

@@ -16,7 +16,9 @@ from ..errors import Error
 from . import function
 
 
-Steps = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
+# The last step of a view, (earlier steps or None, function, arguments): a list that grows at one end, so that a view
+# of a view costs the same however long the chain is.
+Steps = tuple[Any, Callable[..., Any], tuple[Any, ...]]
 
 
 class View:
@@ -24,15 +26,27 @@ class View:
 
     __slots__ = ("base", "node", "steps")
 
-    def __init__(self, base: Any, steps: Steps):
+    def __init__(self, base: Any, steps: Steps | None):
         self.base = base
         self.steps = steps
         self.node = base._node  # the base's history that the view's own one builds on
 
 
-def take(x: Any, steps: Steps) -> Any:
-    """Goes the steps of a view, (function, arguments) each, from its base or from a gradient of it."""
-    for step, arguments in steps:
+class _Nowhere:
+    _node = None
+
+
+# Of a view taken under no_grad() from what requires grad: a write through it could not be recorded, and raises.
+SEVERED = View(_Nowhere(), None)
+
+
+def take(x: Any, steps: Steps | None) -> Any:
+    """Goes the steps of a view from its base or from a gradient of it."""
+    path = []
+    while steps is not None:
+        steps, step, arguments = steps
+        path.append((step, arguments))
+    for step, arguments in reversed(path):
         x = step(x, *arguments)
     return x
 
@@ -41,8 +55,8 @@ def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Vie
     """What step(x, *arguments) keeps of the way it was taken."""
     through = x._view
     if through is None:
-        return View(x, ((step, arguments),))
-    return View(through.base, (*through.steps, (step, arguments)))
+        return View(x, (None, step, arguments))
+    return through if through is SEVERED else View(through.base, (through.steps, step, arguments))
 
 
 def edge(x: Any) -> function.Node | None:
@@ -58,12 +72,21 @@ def edge(x: Any) -> function.Node | None:
     return x._node
 
 
+def same_history(a: Any, b: Any) -> bool:
+    """Whether gradients of a and b, which see the same elements, go the same way."""
+    if a._view is None or b._view is None or a._view is SEVERED:
+        return not function.mode.enabled
+    return a._view.base is b._view.base
+
+
 def check_writable(x: Any, name: str) -> None:
     """Raises when autograd forbids writing into x: gradients of leaves must belong to the values they were given."""
     if not function.mode.enabled:
         return
     if type(x._node) is function.Leaf:
         raise Error(f"{name}: a leaf that requires grad cannot be written to; do it under no_grad(), or to a clone()")
+    if x._view is SEVERED:
+        raise Error(f"{name}: a view taken under no_grad() cannot be written to outside of it; take it anew, or detach() it")
     if x._view is not None and type(x._view.base._node) is function.Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
 

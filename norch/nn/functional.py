@@ -16,6 +16,7 @@ from ..create import arange
 from ..dtype import bool_, int64
 from ..dtype import dtype as DType
 from ..errors import DTypeError, ShapeError
+from ..ops import reduce as _reduce
 from ..ops.matmul import linear as linear
 from ..ops.pointwise import gelu as _gelu
 from ..ops.pointwise import silu as silu
@@ -92,20 +93,13 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
     tensor([0.5000, 0.5000])
     """
     dim = _softmax_dim("softmax", input, dim)
-    if dtype is not None:
-        input = input.to(dtype)
-    # The shift changes no value, so it needs no gradient.
-    powers = (input - input.detach().amax(dim, keepdim=True)).exp()
-    return powers / powers.sum(dim, keepdim=True)
+    return _reduce.softmax(input, dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """log(softmax(x)) along dim: finite where x is, and exact to rounding at logits of any size."""
     dim = _softmax_dim("log_softmax", input, dim)
-    if dtype is not None:
-        input = input.to(dtype)
-    shifted = input - input.detach().amax(dim, keepdim=True)
-    return shifted - shifted.logsumexp(dim, keepdim=True)
+    return _reduce.log_softmax(input, dim, dtype)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -26,3 +26,6 @@ class Parameter(Tensor):
         if requires_grad:
             param.requires_grad_(True)
         return param
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()

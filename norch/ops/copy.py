@@ -76,12 +76,14 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     """Writes src, broadcast and cast, into x."""
     src = must(src, "copy_")
     check_writable(x, "copy_")
+    node = None
+    if mode.enabled:
+        edge(x)  # what can fail comes before the write
+        if (to_src := edge(src)) is not None and x.dtype.is_floating_point:
+            node = d.CopyInto(to_src)
+            node.like = like_of(src)
     if lib.norch_copy(x._h, src._h):
         raise_error()
-    node = None
-    if mode.enabled and (to_src := edge(src)) is not None and x.dtype.is_floating_point:
-        node = d.CopyInto(to_src)
-        node.like = like_of(src)
     written(x, node)
     return x
 

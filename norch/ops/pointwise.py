@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _handle
-from .._handle import Handle, alias, tick
+from .._handle import Handle, alias, bare_twin, tick
 from .._lib import lib, raise_error
 from ..autograd import derivatives
 from ..autograd.forms import Binary, Ternary, Unary
@@ -48,16 +48,17 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
     saves_out = node_class is not None and node_class.saves_out
 
     def function(x: Any) -> Any:
-        if not isinstance(x, Handle):
+        tensor = _handle.result_class
+        if type(x) is not tensor:
             x = must(x, name)
         h = call(op, x._h)
         if h <= 0:  # negative: promoted on the way, which only integers are
             if not h:
                 raise_error()
             h = -h
-        out = _new(_handle.result_class)
+        out = _new(tensor)
         out._h = h
-        out._node = out.grad = out._cell = out._view = None
+        out._node = out.grad = out._cell = out._view = out._owner = None
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
             node = _new(node_class)
@@ -65,7 +66,7 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
             node.seq = tick()
             node.hooks = node.likes = None
             node._x = x if saves_x else None
-            node._out = alias(out) if saves_out else None
+            node._out = bare_twin(out) if saves_out else None
             out._node = node
         return out
 
@@ -99,8 +100,8 @@ def unary_(name: str, node_class: type[Unary] | None) -> Op:
 
 
 def before(x: Any) -> Any:
-    """x with the history that it has now: what a node saves of a tensor that is about to be written to."""
-    old = alias(x)
+    """x as it is now, with its history: what a node saves of a tensor that is about to be written to."""
+    old = _handle.wrap(lib.norch_clone(x._h))
     old._node = edge(x)
     return old
 
@@ -115,9 +116,10 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
     saves_out = node_class is not None and node_class.saves_out
 
     def function(a: Any, b: Any) -> Any:
-        if not isinstance(b, Handle) and (b := accept(b, name)) is NotImplemented:
+        tensor = _handle.result_class
+        if type(b) is not tensor and (b := accept(b, name)) is NotImplemented:
             return b
-        if not isinstance(a, Handle):
+        if type(a) is not tensor:
             a = must(a, name)
         h = call(op, a._h, b._h)
         mixed = False
@@ -125,9 +127,9 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
             if not h:
                 raise_error()
             h, mixed = -h, True
-        out = _new(_handle.result_class)
+        out = _new(tensor)
         out._h = h
-        out._node = out.grad = out._cell = out._view = None
+        out._node = out.grad = out._cell = out._view = out._owner = None
         to_a = a._node if a._view is None else edge(a)
         to_b = b._node if b._view is None else edge(b)
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
@@ -138,7 +140,7 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
             node.likes = (like_of(a), like_of(b)) if mixed else None
             node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
             node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
-            node._out = alias(out) if saves_out else None
+            node._out = bare_twin(out) if saves_out else None
             out._node = node
         return out
 
@@ -398,8 +400,7 @@ class PointwiseMethods(Handle):
     __eq__, __ne__ = _operator("eq"), _operator("ne")
     __hash__ = object.__hash__
 
-    add_ = __iadd__ = binary_("add", d.Add)
-    sub_ = __isub__ = binary_("sub", d.Sub)
+    __iadd__, __isub__ = binary_("add", d.Add), binary_("sub", d.Sub)
     mul_ = __imul__ = binary_("mul", d.Mul)
     div_ = __itruediv__ = binary_("div", d.Div)
     floor_divide_ = __ifloordiv__ = binary_("floor_divide", None)
@@ -428,6 +429,14 @@ class PointwiseMethods(Handle):
     def where(self, condition: Any, other: Any) -> Any:
         """self where condition holds, other elsewhere."""
         return _where(condition, self, other)
+
+    def add_(self, other: Any, *, alpha: Any = 1) -> Any:
+        """add() in place."""
+        return self.__iadd__(other if alpha == 1 else mul(other, alpha))
+
+    def sub_(self, other: Any, *, alpha: Any = 1) -> Any:
+        """sub() in place."""
+        return self.__isub__(other if alpha == 1 else mul(other, alpha))
 
     def clamp_(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
         """clamp() in place."""

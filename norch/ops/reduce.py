@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .._handle import Handle, alias, wrap
+from .._handle import Handle, bare_twin, wrap
 from .._lib import int64, ints, lib, raise_error
 from ..autograd import derivatives as d
 from ..autograd.forms import Reduction
@@ -15,7 +15,7 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 
 from ._operand import must
-from .pointwise import OPS, sub
+from .pointwise import OPS, sub, true_divide
 
 Dims = int | Sequence[int] | None
 
@@ -51,7 +51,7 @@ def reduced(
         node.count, node.axes, node.keepdim = count, axes, keepdim
         node.param = param
         node._x = x if "x" in node_class.saves[0] else None
-        node._out = alias(out) if node_class.saves_out else None
+        node._out = bare_twin(out) if node_class.saves_out else None
         out._node = node
     return out
 
@@ -60,7 +60,8 @@ def reduced(
 
 def _elements(x: Any, out: Any) -> float:
     """How many elements of x went into one of out."""
-    return x.numel() / out.numel() if out.numel() else 0.0
+    outputs = out.numel()
+    return x.numel() / outputs if outputs else 0.0
 
 
 def sum(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A001
@@ -208,9 +209,15 @@ def logsumexp(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 
 
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
-    """x - logsumexp(x) along dim: the logarithms of probabilities that sum to 1."""
-    x = must(x, "log_softmax") if dtype is None else x.to(dtype)
-    return sub(x, logsumexp(x, dim, True))
+    """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too."""
+    shifted = _shifted(x, dim, dtype, "log_softmax")
+    return sub(shifted, logsumexp(shifted, dim, True))
+
+
+def _shifted(x: Any, dim: int, dtype: DType | None, name: str) -> Any:
+    """x less its largest element along dim, which changes no softmax and needs no gradient."""
+    x = must(x, name) if dtype is None else x.to(dtype)
+    return sub(x, amax(x.detach(), dim, True)) if x.numel() else x
 
 
 def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
@@ -219,7 +226,8 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     >>> norch.softmax(norch.zeros(2), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return log_softmax(x, dim, dtype).exp()
+    powers = _shifted(x, dim, dtype, "softmax").exp()
+    return true_divide(powers, sum(powers, dim, True))
 
 
 def sum_to(x: Any, like: Handle) -> Any:

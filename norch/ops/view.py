@@ -14,7 +14,7 @@ from .._lib import int64, ints, lib, raise_error
 from ..autograd import derivatives as d
 from ..autograd.forms import ViewOf
 from ..autograd.function import mode
-from ..autograd.inplace import edge, like_of, view_of
+from ..autograd.inplace import SEVERED, edge, like_of, view_of
 from ..errors import ShapeError
 
 Shape = Sequence[int]
@@ -36,6 +36,8 @@ def _made(h: int | None, x: Any, node_class: type[ViewOf], step: Any, arguments:
             out._node = node
         if view:
             out._view = view_of(x, step, arguments)
+    elif view and (x._view is SEVERED or edge(x) is not None):
+        out._view = SEVERED
     return out
 
 

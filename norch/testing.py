@@ -1,0 +1,232 @@
+"""What tests of numerical code need: comparison within tolerances, and derivatives checked by finite differences.
+
+All raise AssertionError with the numbers that differ. Nothing here is needed by the rest of norch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .autograd import enable_grad, grad, no_grad
+from .create import tensor
+from .create import zeros_like as _zeros_like
+from .dtype import float64
+from .random import Generator, randn
+from .tensor import Tensor
+
+__all__ = ["assert_close", "gradcheck", "gradgradcheck"]
+
+# Relative and absolute tolerance by the bytes of a floating dtype; integers and bool must be equal.
+_TOLERANCES = {2: (1e-3, 1e-5), 4: (1.3e-6, 1e-5), 8: (1e-7, 1e-7)}
+
+
+# ---- comparison -----------------------------------------------------------------------------------------------------
+
+
+def assert_close(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True
+) -> None:
+    """Asserts that |actual - expected| <= atol + rtol * |expected| everywhere, and that shapes and dtypes agree.
+
+    actual is a tensor or what norch.tensor() takes; expected too, and takes the dtype of actual unless it is a tensor
+    itself. Tolerances follow the dtype unless given (both or none): for float32 1.3e-6 and 1e-5, for float64 1e-7 and
+    1e-7, else 0. Infinities must be equal, NaNs count as equal unless equal_nan is False. Raises AssertionError, which
+    names the worst element.
+
+    >>> norch.testing.assert_close(norch.tensor([1.0, 2.0]), [1.0, 2.0000001])
+    >>> norch.testing.assert_close(norch.tensor([1.0, 2.0]), [1.0, 2.5])
+    Traceback (most recent call last):
+    AssertionError: 1 of 2 elements differ by more than atol 1e-05 + rtol 1.3e-06 * |expected|; the worst at [1]: ...
+    """
+    if (rtol is None) != (atol is None):
+        raise ValueError("assert_close: give both rtol and atol, or none")
+    actual = actual.detach() if isinstance(actual, Tensor) else tensor(actual)
+    expected = expected.detach() if isinstance(expected, Tensor) else tensor(expected).to(actual.dtype)
+    assert tuple(actual.shape) == tuple(expected.shape), (
+        f"shapes differ: {tuple(actual.shape)}, expected {tuple(expected.shape)}"
+    )
+    assert actual.dtype is expected.dtype, f"dtypes differ: {actual.dtype}, expected {expected.dtype}"
+    if rtol is None or atol is None:
+        rtol, atol = _TOLERANCES[actual.element_size()] if actual.is_floating_point() else (0.0, 0.0)
+    close = actual == expected
+    if actual.is_floating_point():
+        with no_grad():
+            a, b = actual.to(float64), expected.to(float64)
+            close = close | (((a - b).abs() <= b.abs() * rtol + atol) & b.isfinite())
+            if equal_nan:
+                close = close | (a.isnan() & b.isnan())
+    elif rtol or atol:
+        close = close | ((actual.to(float64) - expected.to(float64)).abs() <= expected.to(float64).abs() * rtol + atol)
+    if not bool(close.all()):
+        raise AssertionError(_report(actual, expected, close, rtol, atol))
+
+
+def _report(actual: Tensor, expected: Tensor, close: Tensor, rtol: float, atol: float) -> str:
+    """How many elements differ, and which one most."""
+    flat_close = close.reshape(-1).tolist()
+    pairs = list(zip(actual.reshape(-1).tolist(), expected.reshape(-1).tolist(), strict=True))
+    wrong = [i for i, good in enumerate(flat_close) if not good]
+
+    def excess(i: int) -> float:
+        difference = abs(pairs[i][0] - pairs[i][1])
+        return difference if difference == difference else float("inf")  # a NaN against a number is the worst of all
+
+    worst = max(wrong, key=excess)
+    place = _place(worst, tuple(actual.shape))
+    got, wanted = pairs[worst]
+    limit = f"by more than atol {atol:g} + rtol {rtol:g} * |expected|" if rtol or atol else "(they must be equal)"
+    return (
+        f"{len(wrong)} of {len(pairs)} elements differ {limit}; the worst at {place}: {got!r}, expected {wanted!r}, "
+        f"difference {abs(got - wanted):g}"
+    )
+
+
+def _place(position: int, shape: tuple[int, ...]) -> list[int]:
+    """The indices of an element from its position in C order."""
+    place = []
+    for size in reversed(shape):
+        place.append(position % size)
+        position //= size
+    return place[::-1]
+
+
+# ---- derivatives ----------------------------------------------------------------------------------------------------
+
+
+def gradcheck(
+    function: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3
+) -> bool:
+    """Checks the derivatives that backward finds for function(*inputs) against central differences.
+
+    inputs is a tensor or a sequence of arguments; the float64 tensors among them that require grad are the variables.
+    function gives a tensor or a tuple of them, of which the floating ones are checked; it must be differentiable at the
+    inputs. Every derivative has to satisfy |backward - difference| <= atol + rtol * |difference|. True when all do, else
+    AssertionError; ValueError when there is nothing to check or a variable is no float64.
+
+    >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
+    >>> norch.testing.gradcheck(norch.sin, x)
+    True
+    """
+    arguments = _arguments(inputs)
+    variables = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    if not variables:
+        raise ValueError("gradcheck: no input requires grad")
+    for i in variables:
+        if arguments[i].dtype is not float64:
+            raise ValueError(f"gradcheck: differences need float64, but input {i} is {arguments[i].dtype.name}")
+    with enable_grad():
+        outputs = _floating(function(*arguments))
+    for i in variables:
+        numeric = _differences(function, arguments, i, eps)
+        if len(numeric) != len(outputs):
+            raise AssertionError(f"the function gave {len(outputs)} outputs, and {len(numeric)} at another point")
+        for k, output in enumerate(outputs):
+            _compare(_derivatives(output, arguments[i]), numeric[k], f"of output {k} by input {i}", atol, rtol)
+    return True
+
+
+def gradgradcheck(
+    function: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Sequence[Tensor] | None = None,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+) -> bool:
+    """Checks second derivatives: gradcheck() of what backward computes, as a function of the inputs and the gradient.
+
+    grad_outputs are the gradients of the outputs at which to check, random ones unless given.
+
+    >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
+    >>> norch.testing.gradgradcheck(norch.sin, x)
+    True
+    """
+    arguments = _arguments(inputs)
+    variables = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    if grad_outputs is None:
+        source = Generator().manual_seed(0)
+        outputs = _floating(function(*arguments))
+        grad_outputs = [randn(out.shape, generator=source, dtype=float64) for out in outputs]
+    weights = [g.detach().clone().requires_grad_() for g in grad_outputs]
+
+    def first_derivatives(*values: Any) -> tuple[Tensor, ...]:
+        now, g = values[: len(arguments)], values[len(arguments) :]
+        with enable_grad():
+            # under no_grad() the differences of gradcheck() hand in plain values
+            points = [x if not isinstance(x, Tensor) or x.requires_grad else _variable(x, i) for i, x in enumerate(now)]
+            outputs = _floating(function(*points))
+            found = [(out, w) for out, w in zip(outputs, g, strict=True) if out.requires_grad]
+            if not found:
+                return tuple(_zeros_like(points[i]) for i in variables)
+            outs, ws = zip(*found, strict=True)
+            return grad(
+                outs, [points[i] for i in variables], ws, create_graph=True, allow_unused=True, materialize_grads=True
+            )
+
+    def _variable(x: Tensor, position: int) -> Tensor:
+        return x.detach().requires_grad_() if position in variables else x
+
+    return gradcheck(first_derivatives, (*arguments, *weights), eps, atol, rtol)
+
+
+def _arguments(inputs: Any) -> list[Any]:
+    return list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+
+
+def _floating(outputs: Any) -> list[Tensor]:
+    listed = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    return [out for out in listed if isinstance(out, Tensor) and out.is_floating_point()]
+
+
+def _differences(function: Callable[..., Any], arguments: list[Any], i: int, eps: float) -> list[list[list[float]]]:
+    """For each output, and each element of argument i: the derivatives of the output's elements."""
+    point = arguments[i].detach().clone()
+    elements = point.view(-1)
+    given = [point if j == i else x.detach() if isinstance(x, Tensor) else x for j, x in enumerate(arguments)]
+
+    def values() -> list[list[float]]:
+        with no_grad():
+            return [out.reshape(-1).tolist() for out in _floating(function(*given))]
+
+    result: list[list[list[float]]] = [[] for _ in values()]
+    for at in range(point.numel()):
+        here = elements[at].item()
+        elements[at] = here + eps
+        above = values()
+        elements[at] = here - eps
+        below = values()
+        elements[at] = here
+        for k, (high, low) in enumerate(zip(above, below, strict=True)):
+            result[k].append([(a - b) / (2 * eps) for a, b in zip(high, low, strict=True)])
+    return result
+
+
+def _derivatives(output: Tensor, x: Tensor) -> list[list[float]]:
+    """For each element of x: the derivatives of the output's elements, one walk of the graph for each of those."""
+    columns = []
+    for k in range(output.numel()):
+        if not output.requires_grad:
+            columns.append([0.0] * x.numel())
+            continue
+        weight = _zeros_like(output)
+        weight.view(-1)[k] = 1
+        (g,) = grad(output, [x], [weight], retain_graph=True, allow_unused=True)
+        if g is None:
+            columns.append([0.0] * x.numel())
+            continue
+        assert tuple(g.shape) == tuple(x.shape), f"a gradient of shape {tuple(g.shape)} for shape {tuple(x.shape)}"
+        assert g.dtype is x.dtype, f"a gradient of {g.dtype} for {x.dtype}"
+        columns.append(g.reshape(-1).tolist())
+    return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(x.numel())]
+
+
+def _compare(analytic: list[list[float]], numeric: list[list[float]], what: str, atol: float, rtol: float) -> None:
+    worst, message = -1.0, ""
+    for i, (row, wanted) in enumerate(zip(analytic, numeric, strict=True)):
+        for k, (a, n) in enumerate(zip(row, wanted, strict=True)):
+            excess = abs(a - n) - (atol + rtol * abs(n))
+            if not excess <= 0 and (excess != excess or excess > worst):
+                worst = excess if excess == excess else float("inf")
+                message = f"element {k} by element {i}: backward says {a!r}, differences say {n!r}"
+    assert not message, f"the derivative {what} is wrong, {message}\nbackward    {analytic}\ndifferences {numeric}"

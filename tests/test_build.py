@@ -1,0 +1,159 @@
+"""What the build promises: the symbols, the embedded header, dependencies, messages, the wheel."""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import norch
+from norch import _lib
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = Path(norch.__file__).parent / "libnorch.so"
+BARE = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NORCH_LIBRARY", "NORCH_ISA")}
+
+
+def run(*command, cwd=ROOT, env=BARE):
+    return subprocess.run([str(word) for word in command], cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def make(*arguments, **variables):
+    """make in the checkout, with no word from the make that may have started us."""
+    env = {key: value for key, value in BARE.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    return run("make", *arguments, *(f"{name}={value}" for name, value in variables.items()), env=env)
+
+
+def declared():
+    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc" / "norch.h").read_text(), flags=re.S)
+    return set(re.findall(r"\b(norch_\w+)\(", text))
+
+
+def test_the_library_exports_what_the_header_declares_and_nothing_else():
+    listing = run("nm", "-D", "--defined-only", LIBRARY).stdout
+    assert {line.split()[-1] for line in listing.splitlines()} == declared()
+
+
+def test_the_library_carries_its_header():
+    library = ctypes.CDLL(str(LIBRARY))
+    library.norch_header.restype = ctypes.c_char_p
+    assert library.norch_header().decode() == (ROOT / "csrc" / "norch.h").read_text()
+    library.norch_abi.restype = ctypes.c_uint64
+    assert library.norch_abi() > 2**32
+
+
+def test_python_binds_every_function_of_the_header():
+    assert declared() <= set(vars(_lib.lib))
+
+
+def test_an_isa_that_this_machine_lacks_is_named():
+    done = run(sys.executable, "-c", "import norch", env={**os.environ, "NORCH_ISA": "abacus"})
+    assert done.returncode != 0
+    assert "NORCH_ISA=abacus" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "changed, rebuilt",
+    [("csrc/norch.h", "csrc/core/library.c"), ("csrc/core/dtype.h", "csrc/core/tensor.c"), ("csrc/ops.def", "csrc/core/optable.c")],
+)
+def test_a_changed_header_rebuilds_what_includes_it(changed, rebuilt):
+    assert make("all").returncode == 0
+    assert " CC " not in make("all").stdout
+    planned = make("-n", "-W", changed, "all").stdout
+    assert rebuilt in planned
+    assert "LINK" in planned
+
+
+def test_without_a_compiler_make_says_what_to_install():
+    done = make("all", CC="no-such-compiler")
+    assert done.returncode != 0
+    assert done.stderr.count("\n") == 1
+    assert "apt install build-essential" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "script, word",
+    [
+        ('case "$2" in *version_info*) exit 1;; esac; echo Python 3.9.2', "3.10 or newer"),
+        ('case "$2" in *ensurepip*) exit 1;; esac', "apt install python3-venv"),
+        ("exit 127", "3.10 or newer"),
+    ],
+)
+def test_without_a_good_python_make_says_what_to_install(tmp_path, script, word):
+    python = tmp_path / "python3"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    done = make("venv-test", PYTHON=python, VENV=tmp_path / "venv")
+    assert done.returncode != 0
+    said = [line for line in done.stderr.splitlines() if not line.startswith("make:")]
+    assert len(said) == 1, done.stderr
+    assert word in said[0]
+
+
+def test_make_help_lists_every_target():
+    text = make("help").stdout
+    for target in "all demo test check sanitize bench format clean help".split():
+        assert f"make {target} " in text
+
+
+def test_the_version_has_one_source():
+    text = (ROOT / "norch" / "__init__.py").read_text()
+    assert re.search(r'^__version__ = "([\d.]+)"$', text, re.M)[1] == norch.__version__
+
+
+def test_norch_imports_from_any_directory(tmp_path):
+    code = "import norch; print((norch.tensor([1.0, 2.0]) * 2).tolist())"
+    done = run(sys.executable, "-c", code, cwd=tmp_path, env=os.environ)
+    assert done.stdout == "[2.0, 4.0]\n", done.stderr
+
+
+def checkout(where):
+    """A copy of what a clone would hold."""
+    where.mkdir()
+    for name in "Makefile setup.py pyproject.toml MANIFEST.in LICENSE README.md csrc norch tests".split():
+        source = ROOT / name
+        if source.is_dir():
+            skipped = shutil.ignore_patterns("*.so", "__pycache__")
+            shutil.copytree(source, where / name, ignore=skipped)
+        else:
+            shutil.copy(source, where)
+    return where
+
+
+def files(where):
+    return {str(path.relative_to(where)) for path in where.rglob("*") if path.relative_to(where).parts[0] != "build"}
+
+
+@pytest.mark.slow
+def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
+    source = checkout(tmp_path / "a folder")
+    before = files(source)
+    done = run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", tmp_path, source)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert files(source) == before
+    [wheel] = tmp_path.glob("*.whl")
+    assert re.fullmatch(rf"norch-{re.escape(norch.__version__)}-py3-none-linux_\w+\.whl", wheel.name)
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {"norch/libnorch.so", "norch/py.typed", "norch/nn/__init__.py", "norch/utils/data/__init__.py"} <= set(names)
+    assert not [name for name in names if name.startswith(("tests", "csrc", "build"))]
+
+    venv = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", venv)
+    python = venv / "bin" / "python"
+    assert run(python, "-m", "pip", "install", "--no-index", "--no-deps", wheel).returncode == 0
+    done = run(python, "-c", "import norch; print(norch.__file__)", cwd=tmp_path)
+    assert done.stdout.startswith(str(venv)), done.stderr
+
+
+@pytest.mark.slow
+def test_without_a_compiler_pip_says_what_to_install(tmp_path):
+    source = checkout(tmp_path / "source")
+    env = {**BARE, "CC": "no-such-compiler"}
+    done = run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", tmp_path, source, env=env)
+    assert done.returncode != 0
+    assert "libnorch.so was not built: norch needs a C compiler" in done.stdout + done.stderr
