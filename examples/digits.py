@@ -113,10 +113,10 @@ def draw(path: str, losses: list[float], test: TensorDataset, read: list[int], s
     top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.75], hspace=0.04)
     axes = top.subplots()
     epochs = [(step + 1) / steps_in_epoch for step in range(len(losses))]
-    axes.semilogy(epochs, losses, color=BLUE, alpha=0.25, linewidth=0.8, label="each step")
-    axes.semilogy(epochs, smooth(losses, steps_in_epoch), color=BLUE, linewidth=2, label="mean over an epoch")
+    axes.plot(epochs, losses, color=BLUE, alpha=0.3, linewidth=0.8, label="each step")
+    axes.plot(epochs, smooth(losses, 20), color=BLUE, linewidth=2, label="mean of 20 steps")
     axes.set_title("Training loss", fontsize=14)
-    axes.set(xlabel="epoch", ylabel="cross-entropy", xlim=(0, epochs[-1]))
+    axes.set(xlabel="epoch", ylabel="cross-entropy", xlim=(0, epochs[-1]), ylim=(0, None))
     axes.legend(loc="upper right", frameon=False)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

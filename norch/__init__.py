@@ -23,6 +23,8 @@ from .create import (
     zeros_like,
 )
 from .device import device
+from .dtype import bool_ as bool  # noqa: A004
+from .dtype import double as double
 from .dtype import (
     dtype,
     float32,
@@ -34,8 +36,6 @@ from .dtype import (
     set_default_dtype,
     uint8,
 )
-from .dtype import bool_ as bool  # noqa: A004
-from .dtype import double as double
 from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .dtype import long as long

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ._lib import lib, raise_error
 
 if TYPE_CHECKING:
-    from .autograd.function import Node
+    from .autograd.node import Node
     from .tensor import Tensor
 
 

@@ -101,7 +101,9 @@ def _check_isa() -> None:
     wanted = os.environ.get("NORCH_ISA")
     builds = lib.norch_isa_builds().decode().split()
     if wanted and wanted not in builds:
-        raise ImportError(f"norch: NORCH_ISA={wanted} is no build that this machine can run; it has {', '.join(builds)}")
+        raise ImportError(
+            f"norch: NORCH_ISA={wanted} is no build that this machine can run; it has {', '.join(builds)}"
+        )
 
 
 _check_isa()

@@ -7,9 +7,9 @@ from typing import Any
 from ._handle import wrap
 from ._lib import forget, int64, ints, keep_alive, lib
 from .device import device as Device  # noqa: N812
+from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import dtype_named, float32, float64, get_default_dtype
-from .dtype import bool_ as norch_bool
 from .dtype import int64 as norch_int64
 from .errors import DTypeError, ShapeError
 from .ops.view import sizes
@@ -88,8 +88,8 @@ def _as_float32(flat: list[Any]) -> bytes:
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor of the values in data: a number, nested lists, an array, a buffer or a tensor; always a copy.
 
-    Its dtype is that of the values: int64 for integers, bool for bools, the default dtype for floats, the array's own for
-    arrays. ShapeError for ragged lists, TypeError for what is no number.
+    Its dtype is that of the values: int64 for integers, bool for bools, the default dtype for floats, the array's own
+    for arrays. ShapeError for ragged lists, TypeError for what is no number.
 
     >>> norch.tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
@@ -99,7 +99,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if isinstance(data, Tensor):
         made = data.detach().clone()
         made = made if wanted is None else made.to(wanted)
-    elif not isinstance(data, (list, tuple, bool, int, float)) and (hasattr(data, "__array_interface__") or _is_buffer(data)):
+    elif not isinstance(data, (list, tuple, bool, int, float)) and (
+        hasattr(data, "__array_interface__") or _is_buffer(data)
+    ):
         made = _from_buffer(data) if not hasattr(data, "__array_interface__") else _copied_array(data)
         made = made if wanted is None else made.to(wanted)
     elif hasattr(data, "__array__"):
@@ -178,7 +180,11 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """data as a tensor, sharing memory where it can."""
     if isinstance(data, Tensor):
         return data.to(dtype=dtype, device=device)
-    if hasattr(data, "__array_interface__") and not data.__array_interface__["data"][1] and min((0, *data.strides)) >= 0:
+    if (
+        hasattr(data, "__array_interface__")
+        and not data.__array_interface__["data"][1]
+        and min((0, *data.strides)) >= 0
+    ):
         return from_numpy(data).to(dtype=dtype, device=device)
     return tensor(data, dtype=dtype, device=device)
 

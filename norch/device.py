@@ -21,7 +21,8 @@ class device:  # noqa: N801  (PyTorch's name)
 
     def __init__(self, type: str | device, index: int | None = None):  # noqa: A002
         if isinstance(type, device):
-            type, index = type.type, type.index if index is None else index  # noqa: A001
+            index = type.index if index is None else index
+            type = type.type  # noqa: A001
         name, colon, number = str(type).partition(":")
         if colon:
             if not number.isdecimal() or index is not None:
@@ -36,7 +37,8 @@ class device:  # noqa: N801  (PyTorch's name)
         self.code: int = _TYPES[name]
 
     def __repr__(self) -> str:
-        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{index})"
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

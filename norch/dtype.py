@@ -7,7 +7,6 @@ from typing import Any
 from ._lib import check, lib
 from .errors import DTypeError
 
-
 # Codes of the struct module, by kind and bytes.
 _STRUCT_FORMATS = {"b1": "?", "u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f2": "e", "f4": "f", "f8": "d"}
 

@@ -91,8 +91,10 @@ def randn_like(x: Tensor, *, generator: Generator | None = None, dtype: Any = No
     return randn(x.shape, generator=generator, dtype=dtype or x.dtype)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = None) -> Tensor:
-    """Integers drawn uniformly from [low, high): randint(low, high, size) or randint(high, size). int64 unless given."""
+def randint(
+    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = None
+) -> Tensor:
+    """Integers from [low, high), all as likely: randint(low, high, size) or randint(high, size). int64 unless given."""
     if size is None:
         low, high, size = 0, low, high
     if size is None:

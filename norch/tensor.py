@@ -9,8 +9,8 @@ from . import _handle, _repr
 from ._handle import Handle, alias, wrap
 from ._lib import TensorStruct, buffer, doubles, int64s, lib, raise_error, read_bytes, read_int64s
 from .autograd import engine
-from .autograd.function import Leaf, mode
 from .autograd.inplace import edge, same_history
+from .autograd.node import Leaf
 from .device import CPU
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
@@ -43,8 +43,8 @@ class Size(tuple[int, ...]):
 class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMethods, IndexMethods):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
-    ``Tensor([[1, 2], [3, 4]])`` takes values and ``Tensor(2, 3)`` takes sizes (its elements are then undefined); both are
-    of the default float dtype. ``norch.tensor(values)`` keeps the dtype of the values.
+    ``Tensor([[1, 2], [3, 4]])`` takes values and ``Tensor(2, 3)`` takes sizes (its elements are then undefined); both
+    are of the default float dtype. ``norch.tensor(values)`` keeps the dtype of the values.
 
     >>> norch.Tensor([[1, 2], [3, 4]], requires_grad=True).sum()
     tensor(10., grad_fn=<SumBackward>)
@@ -254,7 +254,8 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
         memory = buffer(count)
         if lib.norch_to_bytes(self._h, memory, count):
             raise_error()
-        return memoryview(memory).cast("B")[:count].cast(self.dtype.format).tolist()
+        view: Any = memoryview(memory).cast("B")[:count]
+        return view.cast(self.dtype.format).tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
         """A NumPy array over the same memory; writes go both ways. Needs NumPy. force: detach and move first."""

@@ -1,11 +1,13 @@
 """Reverse-mode automatic differentiation.
 
-function.py (grad modes, nodes, Function), derivatives.py (what each operation does in backward), engine.py (the
-walk), inplace.py (views and writes).
+node.py (what a graph is made of), derivatives.py (what each operation does in backward), engine.py (the
+walk), inplace.py (views and writes), function.py (operations
+of your own), grad_mode.py (no_grad and its kin).
 """
 
 from .engine import backward, grad
-from .function import Function, enable_grad, is_grad_enabled, no_grad, once_differentiable, set_grad_enabled
+from .function import Function, once_differentiable
+from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
 __all__ = [
     "Function",

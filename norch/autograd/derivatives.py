@@ -1,8 +1,9 @@
 """The page that answers "what happens in backward": one short entry an operation.
 
-g is the gradient of the result. Each method gives the gradient of one input; the tensors that it mentions (self.x,
-self.a, self.b, self.c, self.out) are what the node saves. Gradients are summed back over broadcast dimensions, and cast,
-by the form (forms.py). They are written in recorded operations, so derivatives of derivatives come by themselves.
+g is the gradient of the result. Each method gives the gradient of one input; the tensors that it mentions
+(self.x, self.a, self.b, self.c, self.out) are what the node saves. Gradients are summed back over broadcast
+dimensions, and cast, by the form (forms.py). They are written in recorded operations, so derivatives of
+derivatives come by themselves.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 
 from .._handle import Handle
 from .forms import Binary, Operation, Reduction, Ternary, Unary, ViewOf
-from .function import Node
 from .inplace import zeros_of
+from .node import Node
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..errors import Error, ShapeError
 from . import inplace
-from .function import Leaf, Node, mode
+from .grad_mode import mode
+from .node import Leaf, Node
 
 
 def run(
@@ -143,9 +144,9 @@ def backward(
 ) -> None:
     """Adds the derivative of tensors, weighted by grad_tensors (1 for single numbers), to .grad of the leaves.
 
-    retain_graph keeps what was saved, for another walk (default: as create_graph); create_graph records the walk itself,
-    for derivatives of derivatives; inputs limits the walk to these leaves. Raises Error where there is no graph, or it was
-    freed; ShapeError where a gradient has another shape than its tensor.
+    retain_graph keeps what was saved, for another walk (default: as create_graph); create_graph records the walk
+    itself, for derivatives of derivatives; inputs limits the walk to these leaves. Raises Error where there is no
+    graph, or it was freed; ShapeError where a gradient has another shape than its tensor.
 
     >>> x = norch.tensor([1.0, 2.0], requires_grad=True)
     >>> norch.autograd.backward((x * x).sum())
@@ -199,6 +200,6 @@ def grad(
         if g is None and materialize_grads:
             g = x.new_zeros(x.shape)
         elif g is None and not allow_unused:
-            raise Error("grad: an input was not used in the graph of the outputs; pass allow_unused=True to get None for it")
+            raise Error("grad: an input was not used in the graph; pass allow_unused=True to get None for it")
         result.append(g)
     return tuple(result)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._handle import alias
-from .function import Node, freed, mode, saved_intact
+from .grad_mode import mode
+from .node import Node, freed, saved_intact
 
 
 def _checked(node: Any, saved: Any) -> Any:
@@ -23,7 +24,7 @@ def _checked(node: Any, saved: Any) -> Any:
 
 
 class Operation(Node):
-    """A built-in operation. Classes name their inputs; ``saves[i]`` are the inputs that the gradient of input i needs."""
+    """A built-in operation. ``saves[i]`` are the names of the inputs that the gradient of input i needs."""
 
     __slots__ = ("_out", "likes")
 
@@ -31,6 +32,26 @@ class Operation(Node):
     inputs: tuple[str, ...] = ()
     saves: tuple[frozenset[str], ...] = ()
     saves_out = False
+
+    # What the slots of the classes hold, for type checkers.
+    _x: Any
+    _a: Any
+    _b: Any
+    _c: Any
+    _out: Any
+    like: Any
+    step: tuple[Any, tuple[Any, ...]]
+    axes: bytes | None
+    count: int
+    keepdim: Any
+    param: float
+    dim: int
+    index: Any
+    sizes: list[int | None]
+    dtypes: list[Any]
+    vectors: tuple[bool, bool]
+    transposed: tuple[bool, bool]
+    bias: Any
 
     # Shape and dtype of each input, where broadcasting or promotion made the result differ; else None.
     likes: tuple[Any, ...] | None
@@ -46,10 +67,10 @@ class Operation(Node):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        mentioned = [
-            frozenset(code.co_names) if (code := getattr(getattr(cls, f"grad_{name}", None), "__code__", None)) else frozenset()
-            for name in cls.inputs
-        ]
+        mentioned: list[frozenset[str]] = []
+        for name in cls.inputs:
+            code = getattr(getattr(cls, f"grad_{name}", None), "__code__", None)
+            mentioned.append(frozenset(code.co_names) if code else frozenset())
         cls.saves = tuple(names & frozenset(cls.inputs) for names in mentioned)
         cls.saves_out = any("out" in names for names in mentioned)
 

@@ -1,211 +1,15 @@
-"""What the graph is made of: grad modes, nodes, leaves, and Functions of the user.
-
-A node remembers an operation that was done: ``edges`` say where the gradients of its inputs go (a node, or None
-for an input that needs none), and ``propagate(g)`` turns the gradient of the output into those of the inputs.
-Built-in operations are Nodes themselves (derivatives.py); users write a ``Function`` with forward and backward.
-"""
+"""Function: an operation of the user's own, with a derivative. (Built-in ones are in derivatives.py.)"""
 
 from __future__ import annotations
 
-import functools
-import threading
-import weakref
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from .._handle import Handle, alias, cell_of, tick, wrap
 from .._lib import lib
 from ..errors import Error
 from . import inplace
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-# ---- grad mode -------------------------------------------------------------------------------------------------
-
-
-class _Mode(threading.local):
-    enabled = True
-
-
-mode = _Mode()
-
-
-def is_grad_enabled() -> bool:
-    """Whether operations of this thread are recorded."""
-    return mode.enabled
-
-
-class set_grad_enabled:  # noqa: N801  (PyTorch's name)
-    """Turns recording on or off in this thread: at once, until the end of a `with`, or within a decorated function.
-
-    >>> x = norch.ones(2, requires_grad=True)
-    >>> with norch.set_grad_enabled(False):
-    ...     print((x * 2).requires_grad)
-    False
-    """
-
-    def __init__(self, mode_: bool):
-        self.enabled = bool(mode_)
-        self.before = mode.enabled
-        mode.enabled = self.enabled
-
-    def __enter__(self) -> None:
-        mode.enabled = self.enabled
-
-    def __exit__(self, *_: object) -> None:
-        mode.enabled = self.before
-
-    def __call__(self, function: F) -> F:
-        mode.enabled = self.before  # as a decorator it acts inside the function only
-        return _decorate(function, lambda: set_grad_enabled(self.enabled))
-
-
-class _Within:
-    """A grad mode for a `with` or a decorated function; one object may be entered many times, also nested."""
-
-    enabled: bool
-
-    def __init__(self) -> None:
-        self.before: list[bool] = []
-
-    def __new__(cls, function: Any = None) -> Any:
-        return object.__new__(cls) if function is None else _decorate(function, cls)
-
-    def __enter__(self) -> None:
-        self.before.append(mode.enabled)
-        mode.enabled = self.enabled
-
-    def __exit__(self, *_: object) -> None:
-        mode.enabled = self.before.pop()
-
-    def __call__(self, function: F) -> F:
-        return _decorate(function, type(self))
-
-
-def _decorate(function: F, make: Callable[[], Any]) -> F:
-    @functools.wraps(function)
-    def inside(*arguments: Any, **named: Any) -> Any:
-        with make():
-            return function(*arguments, **named)
-
-    return cast(F, inside)
-
-
-class no_grad(_Within):  # noqa: N801  (PyTorch's name)
-    """Operations inside are not recorded: ``with no_grad():`` or ``@no_grad()``.
-
-    >>> x = norch.ones(2, requires_grad=True)
-    >>> with norch.no_grad():
-    ...     y = x * 2
-    >>> y.requires_grad
-    False
-    """
-
-    enabled = False
-
-
-class enable_grad(_Within):  # noqa: N801  (PyTorch's name)
-    """Operations inside are recorded, also within no_grad()."""
-
-    enabled = True
-
-
-# ---- nodes -----------------------------------------------------------------------------------------------------
-
-
-class Node:
-    """One recorded operation.
-
-    edges   for each differentiable input, the node that its gradient goes to, or None
-    seq     when it was made; inputs are always older, which is all the order that the engine needs
-    hooks   functions of the incoming gradient, in order; each may return another gradient
-    """
-
-    __slots__ = ("__weakref__", "edges", "hooks", "seq")
-
-    # True when propagate may hand on its argument, or a view of it, instead of a fresh tensor.
-    passes = True
-
-    edges: tuple[Node | None, ...]
-    seq: int
-    hooks: list[Callable[[Any], Any]] | None
-
-    def __init__(self, *edges: Node | None):
-        self.edges = edges
-        self.seq = tick()
-        self.hooks = None
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        raise NotImplementedError(f"{self.name()} has no derivative")
-
-    def release(self) -> None:
-        """Forgets what was saved for propagate."""
-
-    def name(self) -> str:
-        return type(self).__name__ + "Backward"
-
-    @property
-    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """PyTorch's view of the edges."""
-        return tuple((edge, 0) for edge in self.edges)
-
-    def __repr__(self) -> str:
-        return f"<{self.name()}>"
-
-
-def saved_intact(node: Node, saved: Any) -> None:
-    """Raises when a tensor saved by node was written to after node was made."""
-    cell = saved._cell
-    if cell is not None and cell[0] > node.seq:
-        raise Error(
-            f"{node.name()}: a tensor of shape {tuple(saved.shape)} that it needs for its gradient was changed "
-            "in place after it was used; change a clone() instead"
-        )
-
-
-def freed(node: Node) -> Error:
-    return Error(
-        f"{node.name()}: going backward through this graph a second time, but what it saved was freed the "
-        "first time; pass retain_graph=True to the first backward()"
-    )
-
-
-class Leaf(Node):
-    """Where a gradient arrives that is kept: adds it to tensor.grad."""
-
-    __slots__ = ("tensor",)
-
-    def __init__(self, tensor: Handle):
-        super().__init__()
-        self.tensor = weakref.ref(tensor)  # the tensor owns this node; a strong reference would be a cycle
-
-    def name(self) -> str:
-        return "AccumulateGrad"
-
-
-class Output(Node):
-    """Stands between a Function with several outputs and the users of one of them."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, parent: Node, index: int):
-        super().__init__(parent)
-        self.index = index
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        return (Outputs({self.index: g}),)
-
-
-class Outputs(dict[int, Any]):
-    """Gradients of some of the outputs of a Function; they add up output by output."""
-
-    def __add__(self, other: Outputs) -> Outputs:
-        return Outputs({i: self[i] + other[i] if i in self and i in other else self.get(i, other.get(i))
-                        for i in {**self, **other}})
-
-
-# ---- Functions of the user --------------------------------------------------------------------------------------
+from .grad_mode import F, decorated, mode, no_grad
+from .node import Node, Output, Outputs, freed, saved_intact
 
 
 class Function(Node):
@@ -270,7 +74,7 @@ class Function(Node):
         """What save_for_backward kept, in its order."""
         if self._released:
             raise freed(self)
-        tensors = []
+        tensors: list[Any] = []
         for position, saved in enumerate(self._saved):
             if saved is None:
                 tensors.append(None)
@@ -360,4 +164,4 @@ class Function(Node):
 
 def once_differentiable(function: F) -> F:
     """Decorates a backward whose own derivative is not wanted: it runs without recording."""
-    return _decorate(function, no_grad)
+    return decorated(function, no_grad)

@@ -13,8 +13,8 @@ from typing import Any
 from .._handle import Handle, wrap
 from .._lib import lib
 from ..errors import Error
-from . import function
-
+from .grad_mode import enable_grad, mode
+from .node import Leaf, Node
 
 # The last step of a view, (earlier steps or None, function, arguments): a list that grows at one end, so that a view
 # of a view costs the same however long the chain is.
@@ -59,14 +59,14 @@ def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Vie
     return through if through is SEVERED else View(through.base, (through.steps, step, arguments))
 
 
-def edge(x: Any) -> function.Node | None:
+def edge(x: Any) -> Node | None:
     """Where the gradient of x goes; the one place that reads x._node for recording."""
     view = x._view
     if view is None or view.base._node is view.node:
         return x._node
     base_node = view.base._node
-    if base_node is not None and type(base_node) is not function.Leaf:
-        with function.enable_grad():
+    if base_node is not None and type(base_node) is not Leaf:
+        with enable_grad():
             x._node = take(view.base, view.steps)._node
     view.node = base_node
     return x._node
@@ -75,30 +75,32 @@ def edge(x: Any) -> function.Node | None:
 def same_history(a: Any, b: Any) -> bool:
     """Whether gradients of a and b, which see the same elements, go the same way."""
     if a._view is None or b._view is None or a._view is SEVERED:
-        return not function.mode.enabled
+        return not mode.enabled
     return a._view.base is b._view.base
 
 
 def check_writable(x: Any, name: str) -> None:
     """Raises when autograd forbids writing into x: gradients of leaves must belong to the values they were given."""
-    if not function.mode.enabled:
+    if not mode.enabled:
         return
-    if type(x._node) is function.Leaf:
+    if type(x._node) is Leaf:
         raise Error(f"{name}: a leaf that requires grad cannot be written to; do it under no_grad(), or to a clone()")
     if x._view is SEVERED:
-        raise Error(f"{name}: a view taken under no_grad() cannot be written to outside of it; take it anew, or detach() it")
-    if x._view is not None and type(x._view.base._node) is function.Leaf:
+        raise Error(
+            f"{name}: a view taken under no_grad() cannot be written to outside of it; take it anew, or detach() it"
+        )
+    if x._view is not None and type(x._view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
 
 
-def written(x: Any, node: function.Node | None) -> None:
+def written(x: Any, node: Node | None) -> None:
     """Notes that x was written to, and that (when recording) its new value comes from node."""
     x._bump()
-    if function.mode.enabled and (node is not None or edge(x) is not None):
+    if mode.enabled and (node is not None or edge(x) is not None):
         rebase(x, node if node is not None else Constant())
 
 
-def rebase(x: Any, node: function.Node) -> None:
+def rebase(x: Any, node: Node) -> None:
     """Makes node the history of x, after the write."""
     view = x._view
     if view is None:
@@ -107,19 +109,19 @@ def rebase(x: Any, node: function.Node) -> None:
         view.base._node = ViewWrite(view, node)
 
 
-class Constant(function.Node):
+class Constant(Node):
     """A value that depends on nothing."""
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return ()
 
 
-class ViewWrite(function.Node):
+class ViewWrite(Node):
     """A base in which the region of a view was replaced."""
 
     __slots__ = ("steps",)
 
-    def __init__(self, view: View, node: function.Node):
+    def __init__(self, view: View, node: Node):
         super().__init__(view.base._node, node)
         self.steps = view.steps
 

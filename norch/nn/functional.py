@@ -177,9 +177,7 @@ class _Classes:
 
     __slots__ = ("dim", "index", "valid", "weight")
 
-    def __init__(
-        self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
-    ) -> None:
+    def __init__(self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
         shape, kind = input.shape, target.dtype
         if not shape:
             raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
@@ -302,9 +300,7 @@ def binary_cross_entropy_with_logits(
     input, target: the same shape; weight and pos_weight (the factor of the positive term) broadcast to it.
     """
     if tuple(input.shape) != tuple(target.shape):
-        raise ShapeError(
-            f"target size {tuple(target.shape)} must be the same as input size {tuple(input.shape)}"
-        )
+        raise ShapeError(f"target size {tuple(target.shape)} must be the same as input size {tuple(input.shape)}")
     log_likelihood = logsigmoid(input)
     if pos_weight is not None:
         log_likelihood = log_likelihood * ((pos_weight - 1) * target + 1)

@@ -91,9 +91,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor)))))
 
 
-def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
-) -> Tensor:
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Uniform in +-gain * sqrt(3 / fan), where `a` is the slope for leaky_relu's gain."""
     if tensor.numel() == 0:
         warnings.warn("initializing zero-element tensors is a no-op", stacklevel=2)
@@ -102,9 +100,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound)
 
 
-def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
-) -> Tensor:
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Normal with standard deviation gain / sqrt(fan)."""
     if tensor.numel() == 0:
         warnings.warn("initializing zero-element tensors is a no-op", stacklevel=2)

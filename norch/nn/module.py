@@ -351,9 +351,7 @@ class Module:
                     f"checkpoint, the shape in current model is {tuple(ours.shape)}."
                 )
         if errors:
-            raise Error(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors)
-            )
+            raise Error(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         with no_grad():
             for _, ours, theirs in pairs:
                 ours.copy_(theirs)
@@ -409,9 +407,7 @@ class Module:
         if not goal.is_floating_point():
             raise DTypeError(f"Module.to only accepts floating point dtypes, got {goal.dtype}")
         return self._convert(
-            lambda tensor: (
-                tensor.to(goal.device, goal.dtype) if tensor.is_floating_point() else tensor.to(goal.device)
-            )
+            lambda tensor: tensor.to(goal.device, goal.dtype) if tensor.is_floating_point() else tensor.to(goal.device)
         )
 
     def float(self: M) -> M:
@@ -467,9 +463,7 @@ class Module:
 
 
 def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:
-    return TypeError(
-        f"cannot assign '{type(value).__name__}' as {kind} {name!r} ({expected} or None expected)"
-    )
+    return TypeError(f"cannot assign '{type(value).__name__}' as {kind} {name!r} ({expected} or None expected)")
 
 
 def _quoted(names: list[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from .._handle import Handle, wrap
 from .._lib import int64, lib, pointers, raise_error
 from ..autograd import derivatives as d
-from ..autograd.function import mode
+from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..device import device as Device  # noqa: N812
 from ..dtype import dtype as DType  # noqa: N812
@@ -22,7 +22,7 @@ def _recorded(h: int | None, x: Any, node_class: type[d.Clone] | type[d.Cast]) -
         node = node_class(to_x)
         node._out = node.likes = None
         if node_class is d.Cast:
-            node.like = like_of(x)  # type: ignore[attr-defined]
+            node.like = like_of(x)
         out._node = node
     return out
 
@@ -45,7 +45,9 @@ def cast(x: Any, dtype: DType) -> Any:
     return _recorded(h, x, d.Cast) if dtype.is_floating_point else wrap(h)
 
 
-def to(x: Any, *arguments: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False) -> Any:
+def to(
+    x: Any, *arguments: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
+) -> Any:
     """x in another dtype, on another device, or like another tensor: to(norch.float64), to("cuda"), to(other).
 
     Gives x itself when nothing differs, unless copy. DeviceError when the device is not there.
@@ -162,4 +164,4 @@ class CopyMethods(Handle):
 
     def cuda(self, device: Any = None) -> Any:
         """On a CUDA device."""
-        return to(self, "cuda" if device is None else Device("cuda", device) if isinstance(device, int) else device)  # type: ignore[valid-type,arg-type]
+        return to(self, "cuda" if device is None else Device("cuda", device) if isinstance(device, int) else device)

@@ -7,7 +7,7 @@ from typing import Any
 from .._handle import Handle, wrap
 from .._lib import int64, lib
 from ..autograd import derivatives as d
-from ..autograd.function import mode
+from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 
 

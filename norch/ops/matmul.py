@@ -7,7 +7,7 @@ from typing import Any
 from .._handle import Handle, wrap
 from .._lib import lib, raise_error
 from ..autograd import derivatives as d
-from ..autograd.function import mode
+from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 from ..errors import ShapeError
 from ._operand import must, operand
@@ -16,8 +16,8 @@ from ._operand import must, operand
 def matmul(a: Any, b: Any) -> Any:
     """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast.
 
-    Shapes (..., M, K) and (..., K, N) give (..., M, N); a vector stands for one row on the left, one column on the right.
-    ShapeError when the inner sizes differ.
+    Shapes (..., M, K) and (..., K, N) give (..., M, N); a vector stands for one row on the left, one column on the
+    right. ShapeError when the inner sizes differ.
 
     >>> norch.ones(2, 3) @ norch.ones(3)
     tensor([3., 3.])

@@ -14,7 +14,7 @@ from .._handle import Handle, alias, bare_twin, tick
 from .._lib import lib, raise_error
 from ..autograd import derivatives
 from ..autograd.forms import Binary, Ternary, Unary
-from ..autograd.function import mode
+from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ._operand import must, operand
 
@@ -196,7 +196,9 @@ def ternary(name: str, node_class: type[Ternary]) -> Op:
         if mode.enabled and edges != (None, None, None):
             node = node_class(*edges)
             node.likes = tuple(like_of(x) for x in inputs) if mixed else None
-            needed = {saved for to, names in zip(edges, node_class.saves, strict=True) if to is not None for saved in names}
+            needed = {
+                saved for to, names in zip(edges, node_class.saves, strict=True) if to is not None for saved in names
+            }
             node._a, node._b, node._c = (x if n in needed else None for x, n in zip(inputs, "abc", strict=True))
             node._out = None
             out._node = node
@@ -238,7 +240,9 @@ erf = unary("erf", d.Erf, "Error function: 2/sqrt(pi) times the integral of exp(
 erfc = unary("erfc", d.Erfc, "1 - erf(x).")
 sigmoid = unary("sigmoid", d.Sigmoid, "1 / (1 + e**-x). Integers become floats.")
 silu = unary("silu", d.Silu, "x * sigmoid(x) (Elfwing et al. 2017). Floats only.")
-gelu = unary("gelu", d.Gelu, "x times the normal distribution at x (Hendrycks and Gimpel 2016), exact form. Floats only.")
+gelu = unary(
+    "gelu", d.Gelu, "x times the normal distribution at x (Hendrycks and Gimpel 2016), exact form. Floats only."
+)
 relu = unary("relu", d.Relu, "The larger of x and 0; NaN stays.")
 floor = unary("floor", d.Floor, "The largest integer not above x.")
 ceil = unary("ceil", d.Ceil, "The smallest integer not below x.")
@@ -406,7 +410,11 @@ class PointwiseMethods(Handle):
     floor_divide_ = __ifloordiv__ = binary_("floor_divide", None)
     remainder_ = __imod__ = binary_("remainder", d.Remainder)
     pow_ = __ipow__ = binary_("pow", d.Pow)
-    __iand__, __ior__, __ixor__ = binary_("bitwise_and", None), binary_("bitwise_or", None), binary_("bitwise_xor", None)
+    __iand__, __ior__, __ixor__ = (
+        binary_("bitwise_and", None),
+        binary_("bitwise_or", None),
+        binary_("bitwise_xor", None),
+    )
     neg_, abs_, sqrt_, exp_ = unary_("neg", d.Neg), unary_("abs", d.Abs), unary_("sqrt", d.Sqrt), unary_("exp", d.Exp)
     sigmoid_, tanh_, relu_ = unary_("sigmoid", d.Sigmoid), unary_("tanh", d.Tanh), unary_("relu", d.Relu)
     floor_, ceil_, round_, trunc_ = (
@@ -415,7 +423,12 @@ class PointwiseMethods(Handle):
         unary_("round", d.Round),
         unary_("trunc", d.Trunc),
     )
-    log_, sin_, cos_, square_ = unary_("log", d.Log), unary_("sin", d.Sin), unary_("cos", d.Cos), unary_("square", d.Square)
+    log_, sin_, cos_, square_ = (
+        unary_("log", d.Log),
+        unary_("sin", d.Sin),
+        unary_("cos", d.Cos),
+        unary_("square", d.Square),
+    )
     reciprocal_, rsqrt_ = unary_("reciprocal", d.Reciprocal), unary_("rsqrt", d.Rsqrt)
     _clamp_min_, _clamp_max_ = binary_("clamp_min", d.ClampMin), binary_("clamp_max", d.ClampMax)
 

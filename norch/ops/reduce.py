@@ -9,11 +9,10 @@ from .._handle import Handle, bare_twin, wrap
 from .._lib import int64, ints, lib, raise_error
 from ..autograd import derivatives as d
 from ..autograd.forms import Reduction
-from ..autograd.function import mode
+from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
-
 from ._operand import must
 from .pointwise import OPS, sub, true_divide
 
@@ -54,8 +53,6 @@ def reduced(
         node._out = bare_twin(out) if node_class.saves_out else None
         out._node = node
     return out
-
-
 
 
 def _elements(x: Any, out: Any) -> float:
@@ -178,7 +175,7 @@ def all(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001
 def var(
     x: Any, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
 ) -> Any:
-    """The variance over all elements, or over the axes dim: squared deviations summed, over n - correction (default 1)."""
+    """The variance over all elements, or over the axes dim: squared deviations summed, over n - correction."""
     return _spread_of(x, "var", d.Var, dim, unbiased, keepdim, correction)
 
 

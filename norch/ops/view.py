@@ -13,14 +13,16 @@ from .._handle import Handle, cell_of, wrap
 from .._lib import int64, ints, lib, raise_error
 from ..autograd import derivatives as d
 from ..autograd.forms import ViewOf
-from ..autograd.function import mode
+from ..autograd.grad_mode import mode
 from ..autograd.inplace import SEVERED, edge, like_of, view_of
 from ..errors import ShapeError
 
 Shape = Sequence[int]
 
 
-def _made(h: int | None, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True) -> Any:
+def _made(
+    h: int | None, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True
+) -> Any:
     """The view with C tensor h = step(x, *arguments)."""
     if not h:
         raise_error()
@@ -212,7 +214,9 @@ def _take(x: Any, dim: int, part: Any) -> Any:
     """x[part] along dim, part a slice or an integer."""
     if type(part) is slice:
         step = part.step
-        return slice_(x, dim, _bound(part.start, 0), _bound(part.stop, _END), 1 if step is None else int64(step, "slice step"))
+        return slice_(
+            x, dim, _bound(part.start, 0), _bound(part.stop, _END), 1 if step is None else int64(step, "slice step")
+        )
     if not hasattr(part, "__index__") or isinstance(part, bool):
         raise TypeError(f"an index is an integer, a slice, None or ..., not {type(part).__name__}")
     return select(x, dim, part.__index__())
@@ -252,7 +256,14 @@ class ViewMethods(Handle):
     __slots__ = ()
 
     view, reshape, permute, transpose, t, expand, expand_as = view, reshape, permute, transpose, t, expand, expand_as
-    broadcast_to, squeeze, unsqueeze, flatten, select, narrow = broadcast_to, squeeze, unsqueeze, flatten, select, narrow
+    broadcast_to, squeeze, unsqueeze, flatten, select, narrow = (
+        broadcast_to,
+        squeeze,
+        unsqueeze,
+        flatten,
+        select,
+        narrow,
+    )
     swapaxes = swapdims = transpose
     diagonal, unfold = diagonal, unfold
     _slice, _reshape_to, _expand_to, _spread = slice_, reshape_to, expand_to, spread

@@ -59,9 +59,7 @@ class Optimizer:
         seen = {id(p) for group in self.param_groups for p in group["params"]}
         for param in params:
             if not isinstance(param, Tensor):
-                raise TypeError(
-                    f"an optimizer takes Tensors, but one of the params is {type(param).__name__}"
-                )
+                raise TypeError(f"an optimizer takes Tensors, but one of the params is {type(param).__name__}")
             if not param.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
             if not param.is_floating_point():
@@ -117,8 +115,7 @@ class Optimizer:
         return {
             "state": {numbers[id(param)]: dict(entry) for param, entry in self.state.items()},
             "param_groups": [
-                {**group, "params": [numbers[id(param)] for param in group["params"]]}
-                for group in self.param_groups
+                {**group, "params": [numbers[id(param)] for param in group["params"]]} for group in self.param_groups
             ],
         }
 
@@ -127,9 +124,7 @@ class Optimizer:
         state of another shape than its parameter, raise a ValueError, and nothing has been changed then."""
         groups: Sequence[dict[str, Any]] = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
-            raise ValueError(
-                f"loaded state dict has {len(groups)} groups, the optimizer {len(self.param_groups)}"
-            )
+            raise ValueError(f"loaded state dict has {len(groups)} groups, the optimizer {len(self.param_groups)}")
         owner: dict[Any, Tensor] = {}
         for theirs, ours in zip(groups, self.param_groups, strict=True):
             if len(theirs["params"]) != len(ours["params"]):
@@ -142,13 +137,8 @@ class Optimizer:
         for number, entry in state_dict["state"].items():
             if number not in owner:
                 raise ValueError(f"loaded state dict has state of parameter {number}, which is in no group")
-            state[owner[number]] = {
-                name: _adapted(value, name, owner[number]) for name, value in entry.items()
-            }
-        fresh = [
-            {**theirs, "params": ours["params"]}
-            for theirs, ours in zip(groups, self.param_groups, strict=True)
-        ]
+            state[owner[number]] = {name: _adapted(value, name, owner[number]) for name, value in entry.items()}
+        fresh = [{**theirs, "params": ours["params"]} for theirs, ours in zip(groups, self.param_groups, strict=True)]
         for group in fresh:
             self._check_options(group)
         self.state = state
@@ -170,9 +160,7 @@ def _adapted(value: Any, name: str, param: Tensor) -> Any:
     if not isinstance(value, Tensor):
         return value
     if value.shape != param.shape:
-        raise ShapeError(
-            f"loaded state {name!r} has shape {tuple(value.shape)}, its parameter {tuple(param.shape)}"
-        )
+        raise ShapeError(f"loaded state {name!r} has shape {tuple(value.shape)}, its parameter {tuple(param.shape)}")
     return value.detach().to(param.device, param.dtype).clone()
 
 

@@ -97,9 +97,7 @@ class SGD(Optimizer):
             _step(*old, hyper, 0)
 
 
-def _step(
-    params: list[Tensor], grads: list[Tensor], momenta: list[Tensor] | None, hyper: Any, first: int
-) -> None:
+def _step(params: list[Tensor], grads: list[Tensor], momenta: list[Tensor] | None, hyper: Any, first: int) -> None:
     m = None if momenta is None else handles(momenta)
     check(lib.norch_sgd_step(len(params), handles(params), handles(grads), m, hyper, first))
     for param in params:

@@ -1,0 +1,97 @@
+"""Whether operations are recorded: a switch for each thread."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Mode(threading.local):
+    enabled = True
+
+
+mode = _Mode()
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations of this thread are recorded."""
+    return mode.enabled
+
+
+class set_grad_enabled:  # noqa: N801  (PyTorch's name)
+    """Turns recording on or off in this thread: at once, until the end of a `with`, or within a decorated function.
+
+    >>> x = norch.ones(2, requires_grad=True)
+    >>> with norch.set_grad_enabled(False):
+    ...     print((x * 2).requires_grad)
+    False
+    """
+
+    def __init__(self, mode_: bool):
+        self.enabled = bool(mode_)
+        self.before = mode.enabled
+        mode.enabled = self.enabled
+
+    def __enter__(self) -> None:
+        mode.enabled = self.enabled
+
+    def __exit__(self, *_: object) -> None:
+        mode.enabled = self.before
+
+    def __call__(self, function: F) -> F:
+        mode.enabled = self.before  # as a decorator it acts inside the function only
+        return decorated(function, lambda: set_grad_enabled(self.enabled))
+
+
+class _Within:
+    """A grad mode for a `with` or a decorated function; one object may be entered many times, also nested."""
+
+    enabled: bool
+
+    def __init__(self) -> None:
+        self.before: list[bool] = []
+
+    def __new__(cls, function: Any = None) -> Any:
+        return object.__new__(cls) if function is None else decorated(function, cls)
+
+    def __enter__(self) -> None:
+        self.before.append(mode.enabled)
+        mode.enabled = self.enabled
+
+    def __exit__(self, *_: object) -> None:
+        mode.enabled = self.before.pop()
+
+    def __call__(self, function: F) -> F:
+        return decorated(function, type(self))
+
+
+def decorated(function: F, make: Callable[[], Any]) -> F:
+    @functools.wraps(function)
+    def inside(*arguments: Any, **named: Any) -> Any:
+        with make():
+            return function(*arguments, **named)
+
+    return cast(F, inside)
+
+
+class no_grad(_Within):  # noqa: N801  (PyTorch's name)
+    """Operations inside are not recorded: ``with no_grad():`` or ``@no_grad()``.
+
+    >>> x = norch.ones(2, requires_grad=True)
+    >>> with norch.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    enabled = False
+
+
+class enable_grad(_Within):  # noqa: N801  (PyTorch's name)
+    """Operations inside are recorded, also within no_grad()."""
+
+    enabled = True

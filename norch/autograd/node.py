@@ -1,0 +1,109 @@
+"""What the graph is made of.
+
+A node remembers an operation that was done: ``edges`` say where the gradients of its inputs go (a node, or None
+for an input that needs none), and ``propagate(g)`` turns the gradient of the output into those of the inputs.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .._handle import Handle, tick
+from ..errors import Error
+
+
+class Node:
+    """One recorded operation.
+
+    edges   for each differentiable input, the node that its gradient goes to, or None
+    seq     when it was made; inputs are always older, which is all the order that the engine needs
+    hooks   functions of the incoming gradient, in order; each may return another gradient
+    """
+
+    __slots__ = ("__weakref__", "edges", "hooks", "seq")
+
+    # True when propagate may hand on its argument, or a view of it, instead of a fresh tensor.
+    passes = True
+
+    edges: tuple[Node | None, ...]
+    seq: int
+    hooks: list[Callable[[Any], Any]] | None
+
+    def __init__(self, *edges: Node | None):
+        self.edges = edges
+        self.seq = tick()
+        self.hooks = None
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        raise NotImplementedError(f"{self.name()} has no derivative")
+
+    def release(self) -> None:
+        """Forgets what was saved for propagate."""
+
+    def name(self) -> str:
+        return type(self).__name__ + "Backward"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """PyTorch's view of the edges."""
+        return tuple((edge, 0) for edge in self.edges)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+
+def saved_intact(node: Node, saved: Any) -> None:
+    """Raises when a tensor saved by node was written to after node was made."""
+    cell = saved._cell
+    if cell is not None and cell[0] > node.seq:
+        raise Error(
+            f"{node.name()}: a tensor of shape {tuple(saved.shape)} that it needs for its gradient was changed "
+            "in place after it was used; change a clone() instead"
+        )
+
+
+def freed(node: Node) -> Error:
+    return Error(
+        f"{node.name()}: going backward through this graph a second time, but what it saved was freed the "
+        "first time; pass retain_graph=True to the first backward()"
+    )
+
+
+class Leaf(Node):
+    """Where a gradient arrives that is kept: adds it to tensor.grad."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Handle):
+        super().__init__()
+        self.tensor = weakref.ref(tensor)  # the tensor owns this node; a strong reference would be a cycle
+
+    def name(self) -> str:
+        return "AccumulateGrad"
+
+
+class Output(Node):
+    """Stands between a Function with several outputs and the users of one of them."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, parent: Node, index: int):
+        super().__init__(parent)
+        self.index = index
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (Outputs({self.index: g}),)
+
+
+class Outputs(dict[int, Any]):
+    """Gradients of some of the outputs of a Function; they add up output by output."""
+
+    def __add__(self, other: Outputs) -> Outputs:
+        return Outputs(
+            {
+                i: self[i] + other[i] if i in self and i in other else self.get(i, other.get(i))
+                for i in {**self, **other}
+            }
+        )

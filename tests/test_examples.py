@@ -1,0 +1,118 @@
+"""The examples do what they say, and the README's example runs as printed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import norch
+
+ROOT = Path(__file__).resolve().parent.parent
+NEEDED_BY_DIGITS = ("numpy", "sklearn", "matplotlib", "tqdm")
+
+
+def load(name: str) -> ModuleType:
+    """examples/name.py as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
+
+
+def test_the_article_golden_run() -> None:
+    _, losses = load("norch_article").train()
+    known = [1.7035, 0.7193, 0.3068, 0.1742, 0.1342, 0.1232, 0.1220, 0.1241, 0.1270, 0.1297]
+    assert losses == pytest.approx(known, rel=0, abs=2e-4)
+
+
+def test_the_article_prints_its_losses(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["norch_article.py"])
+    assert load("norch_article").main() == 0
+    printed = capsys.readouterr().out
+    assert "Epoch [1/10], Loss: 1.7035\n" in printed and "agree with the known ones" in printed
+
+
+def test_the_article_notices_other_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    article = load("norch_article")
+    monkeypatch.setattr(sys, "argv", ["norch_article.py"])
+    monkeypatch.setattr(article, "KNOWN_LOSSES", [loss + 3e-4 for loss in article.KNOWN_LOSSES])
+    assert article.main() == 1
+
+
+def test_a_line_is_fitted_as_algebra_says() -> None:
+    lines = load("linear_regression")
+    x, y = lines.make_points(seed=3)
+    slope, intercept, losses = lines.fit(x, y)
+    assert (slope, intercept) == pytest.approx(lines.closed_form(x, y), rel=0, abs=1e-3)
+    assert slope == pytest.approx(lines.TRUE_SLOPE, abs=0.3) and losses[-1] < losses[0] / 10
+
+
+def test_plots_are_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name, option in (("norch_article", "--plot"), ("linear_regression", "--out")):
+        picture = tmp_path / f"{name}.png"
+        done = run(f"examples/{name}.py", option, str(picture))
+        assert done.returncode == 0, done.stderr
+        assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
+
+
+@pytest.mark.slow
+def test_digits_are_read(tmp_path: Path) -> None:
+    for name in NEEDED_BY_DIGITS:
+        pytest.importorskip(name)
+    picture = tmp_path / "digits.png"
+    done = run("examples/digits.py", "--out", str(picture))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.fullmatch(r"test accuracy: (\d+\.\d)%", done.stdout.splitlines()[-1])
+    assert found is not None and float(found[1]) >= 97
+    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
+
+
+@pytest.mark.slow
+def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
+    for name in NEEDED_BY_DIGITS:
+        pytest.importorskip(name)
+    done = run("examples/digits.py", "--epochs", "1", "--out", str(tmp_path / "digits.png"))
+    assert done.returncode == 1 and "less than the 97%" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "script, option", [("digits", "--epochs=1"), ("linear_regression", "--seed=1"), ("norch_article", "--plot=x.png")]
+)
+def test_what_is_missing_is_said_in_a_sentence(script: str, option: str) -> None:
+    code = (
+        "import runpy, sys; sys.modules['matplotlib'] = None; "
+        f"sys.argv = ['{script}.py', '{option}']; runpy.run_path('examples/{script}.py', run_name='__main__')"
+    )
+    done = run("-c", code)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1 and 'matplotlib' in done.stderr and 'pip install ".[examples]"' in done.stderr
+
+
+def test_the_readme_example_runs_as_printed() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    example = next(block for block in blocks if block.startswith("import norch"))
+    assert len(example.splitlines()) <= 20
+    done = run("-c", example)
+    assert done.returncode == 0, done.stderr
+    printed = [line.partition("# prints ")[2] for line in example.splitlines() if "# prints " in line]
+    assert printed and done.stdout.splitlines()[-len(printed) :] == printed
+
+
+def test_the_readme_tells_the_version_that_is_true() -> None:
+    text = (ROOT / "README.md").read_text()
+    for target in re.findall(r"`make ([a-z-]+)[` ]", text):
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.M), f"make {target} does not exist"
+    assert not norch.cuda.is_available()  # the README says so
