@@ -162,19 +162,22 @@ test-isa: $(VENV)/ready-test  ## the kernel tests, once for each ISA build that 
 	    *" $$isa "*) echo "NORCH_ISA=$$isa"; NORCH_ISA=$$isa $(RUN) -m pytest -q -m "kernel and not slow" $(ARGS) || exit 1 ;; \
 	    *) echo "NORCH_ISA=$$isa: built, but not run, for this machine has no $$isa" ;; esac; done
 
+CLANG_FORMAT = $(VENV)/bin/python -c 'import clang_format; clang_format.clang_format()'
 C_FILES = $(shell find csrc tests benchmarks -name '*.[ch]')
 
 check: $(VENV)/ready-dev  ## ruff, clang-format and mypy, and a count of lines
-	$(VENV)/bin/python -m ruff check .
-	$(VENV)/bin/python -m ruff format --check .
-	$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
-	$(VENV)/bin/python -m mypy
+	@bad=0; try() { echo "  CHECK $$1"; shift; "$$@" || bad=1; }; \
+	try "ruff" $(VENV)/bin/python -m ruff check --quiet .; \
+	try "ruff format" $(VENV)/bin/python -m ruff format --quiet --check .; \
+	try "clang-format" $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
+	try "mypy" $(VENV)/bin/python -m mypy; \
+	if [ $$bad = 1 ]; then echo "make check: failed; make format mends what is a matter of format" >&2; exit 1; fi
 	$(count)
 
 format: $(VENV)/ready-dev  ## formats Python and C
 	$(VENV)/bin/python -m ruff check --fix --select I .
 	$(VENV)/bin/python -m ruff format .
-	$(VENV)/bin/clang-format -i $(C_FILES)
+	$(CLANG_FORMAT) -i $(C_FILES)
 
 # The heart is what a reader reads in an afternoon; it should stay near 5,000 lines.
 HEART = csrc/norch.h csrc/ops.def csrc/core csrc/ops norch/_lib.py norch/autograd norch/ops norch/tensor.py

@@ -41,7 +41,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **one_thread()},
+            env=environment(),
         )
         self.hello = self._answer()
 
@@ -69,10 +69,11 @@ class Worker:
         self.process.wait()
 
 
-def one_thread() -> dict[str, str]:
-    """The environment that keeps each library to one thread."""
+def environment() -> dict[str, str]:
+    """What children run in: one thread for each library, and compiled modules kept, as Python does by itself."""
     names = ["NORCH_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]
-    return {name: "1" for name in names}
+    given = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**given, **dict.fromkeys(names, "1")}
 
 
 # ---- measuring ----------------------------------------------------------------------------------------------
@@ -122,6 +123,8 @@ def import_times(names: list[str], core: int, rounds: int) -> list[dict[str, Any
     """Rows for `import`: as the interpreter sees it, and the whole process, which includes bare Python's start."""
     inside: dict[str, list[float]] = {name: [] for name in names}
     whole: dict[str, list[float]] = {name: [] for name in [*names, "bare"]}
+    for name in names:
+        child(f"import {name}", core)  # the first import compiles its modules
     for _ in range(rounds):
         for name in names:
             inside[name].append(float(child(INSIDE.format(name), core)[0]))
@@ -140,7 +143,7 @@ def child(code: str, core: int) -> tuple[str, float]:
         [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, **one_thread()},
+        env=environment(),
         preexec_fn=lambda: os.sched_setaffinity(0, {core}),
     )
     assert process.stdout is not None

@@ -2,8 +2,8 @@
 
 A case is set up from a `Library` and gives a callable, of which one call is timed. norch and PyTorch share their face,
 and so one function here; NumPy has its own where the comparison means something. All draw their inputs from the
-library's `random`, in the same order: the same seed gives the same numbers everywhere, and the outputs of the first call
-are compared before anything is timed.
+library's `random`, in the same order: the same seed gives the same numbers everywhere, and the outputs of the first
+call are compared before anything is timed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Library:
 
 
 class Case(NamedTuple):
-    """A row of the table: tensors sets it up for norch and PyTorch, arrays for NumPy (None: no sensible counterpart)."""
+    """A row of the table: tensors sets it up for norch and PyTorch, arrays for NumPy (None: it has none)."""
 
     group: str
     name: str

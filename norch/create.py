@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from ._handle import wrap
 from ._lib import forget, int64, ints, keep_alive, lib
 from .device import device as Device  # noqa: N812
+from .dtype import BY_NAME, dtype_named, float32, float64, get_default_dtype, promote_types
 from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
-from .dtype import dtype_named, float32, float64, get_default_dtype
 from .dtype import int64 as norch_int64
 from .errors import DTypeError, ShapeError
 from .ops.view import sizes
@@ -30,39 +31,62 @@ def _placed(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
 # ---- from values ------------------------------------------------------------------------------------------------
 
 
-def _flatten(data: Any, flat: list[Any]) -> tuple[int, ...]:
-    """Appends the numbers in nested lists to flat, in order; gives their shape."""
+def _flatten(data: Any, flat: list[Any], seen: set[Any]) -> tuple[int, ...]:
+    """Appends the numbers in nested lists to flat, in order, and their types and dtypes to seen; gives their shape."""
     if not isinstance(data, (list, tuple, range)):
-        if isinstance(data, (str, bytes)) or not hasattr(data, "__float__"):
-            raise TypeError(f"tensor: a {type(data).__name__} is no number: {data!r}")
-        flat.append(data.item() if hasattr(data, "item") else data)
+        kind = type(data)
+        if kind is float or kind is int or kind is bool:
+            seen.add(kind)
+            flat.append(data)
+        else:
+            flat.append(_number(data, seen))
         return ()
     inner: tuple[int, ...] | None = None
     for position, part in enumerate(data):
         if isinstance(part, Tensor) and part.ndim or (hasattr(part, "__array__") and getattr(part, "ndim", 0)):
-            part = part.tolist()
-        shape = _flatten(part, flat)
+            _see(part, seen)
+            shape = _flatten(part.tolist(), flat, set())
+        else:
+            shape = _flatten(part, flat, seen)
         if inner is not None and shape != inner:
             raise ShapeError(f"tensor: ragged lists: item {position} has shape {shape} where item 0 has shape {inner}")
         inner = shape
     return (len(data), *(inner or ()))
 
 
-def _infer(flat: list[Any]) -> DType:
-    kinds = set(map(type, flat))
-    if not flat or any(issubclass(kind, float) for kind in kinds):
+def _see(data: Any, seen: set[Any]) -> bool:
+    """Adds the dtype of an array, a tensor or a scalar of one to seen; whether norch knows it."""
+    found = BY_NAME.get(getattr(getattr(data, "dtype", None), "name", ""))
+    if found is not None:
+        seen.add(found)
+    return found is not None
+
+
+def _number(data: Any, seen: set[Any]) -> Any:
+    """data, which is no plain Python number, as one."""
+    if isinstance(data, (str, bytes)) or not hasattr(data, "__float__"):
+        raise TypeError(f"tensor: a {type(data).__name__} is no number: {data!r}")
+    known = _see(data, seen)
+    number = data.item() if hasattr(data, "item") else data
+    if not isinstance(number, (bool, int, float)):
+        number = int(number) if hasattr(number, "__index__") else float(number)
+    if not known:
+        seen.add(bool if isinstance(number, bool) else float if isinstance(number, float) else int)
+    return number
+
+
+def _infer(seen: set[Any]) -> DType:
+    """The dtype that holds all of the given types and dtypes."""
+    if not seen:
         return get_default_dtype()
-    if kinds == {bool}:
-        return norch_bool
-    return norch_int64
+    return reduce(promote_types, map(dtype_named, seen))
 
 
-def _from_numbers(flat: list[Any], shape: tuple[int, ...], dtype: DType | None) -> Tensor:
+def _from_numbers(flat: list[Any], shape: tuple[int, ...], dtype: DType | None, known: DType) -> Tensor:
     from array import array
 
-    known = _infer(flat)
     wanted = dtype or known
-    if known is norch_int64:
+    if known.kind in "iu":
         try:
             data, source = array("q", [int(x) for x in flat]).tobytes(), norch_int64
         except OverflowError:
@@ -108,8 +132,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         return tensor(data.__array__(), dtype=dtype, device=device, requires_grad=requires_grad)
     else:
         flat: list[Any] = []
-        shape = _flatten(data, flat)
-        made = _from_numbers(flat, shape, wanted)
+        seen: set[Any] = set()
+        shape = _flatten(data, flat, seen)
+        made = _from_numbers(flat, shape, wanted, _infer(seen))
     return _placed(made, device, requires_grad)
 
 
@@ -222,7 +247,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     shape = sizes((size,))
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    wanted = _infer([fill_value]) if dtype is None else dtype_named(dtype)
+    wanted = _infer({type(fill_value)}) if dtype is None else dtype_named(dtype)
     value, integer = _both(fill_value)
     return _placed(wrap(lib.norch_full(len(shape), ints(shape), wanted.code, value, integer)), device, requires_grad)
 

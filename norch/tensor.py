@@ -203,14 +203,9 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
         """Lets backward() leave the gradient in .grad, also where this is no leaf."""
         node = self._hookable("retain_grad")
         if type(node) is not Leaf:
-            reference = _handle.weakly(self)
-
-            def keep(g: Any) -> None:
-                tensor = reference()
-                if tensor is not None:
-                    tensor.grad = g if tensor.grad is None else tensor.grad + g
-
-            node.hooks = [*(node.hooks or ()), keep]
+            hooks = node.hooks or []
+            if not any(isinstance(hook, _Keep) and hook.tensor() is self for hook in hooks):
+                node.hooks = [*hooks, _Keep(self)]
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces it."""
@@ -391,16 +386,34 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 T = TypeVar("T", bound=Tensor)
 
 
+class _Keep:
+    """The hook of retain_grad()."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = _handle.weakly(tensor)
+
+    def __call__(self, g: Any) -> None:
+        tensor = self.tensor()
+        if tensor is not None:
+            tensor.grad = g if tensor.grad is None else tensor.grad + g
+
+
 class RemovableHandle:
     """Takes a hook back: handle.remove()."""
 
     def __init__(self, node: Any, hook: Any):
-        self.node, self.hook = node, hook
+        self.node, self.hook = _handle.weakly(node), hook  # a handle that is kept keeps no graph
 
     def remove(self) -> None:
         """Removes the hook; a second time does nothing."""
-        hooks = [hook for hook in self.node.hooks or () if hook is not self.hook]
-        self.node.hooks = hooks or None
+        node, hook = self.node(), self.hook
+        self.hook = None
+        if node is None or hook is None:
+            return
+        for i, one in enumerate(node.hooks or ()):
+            if one is hook:
+                node.hooks = [*node.hooks[:i], *node.hooks[i + 1 :]] or None
+                break
 
 
 class _Memory:

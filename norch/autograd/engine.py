@@ -7,10 +7,13 @@ and hands them along its edges, where they add up. Nothing recurses, and the wal
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
+from .._handle import Handle
 from ..errors import Error, ShapeError
 from . import inplace
 from .grad_mode import mode
@@ -42,7 +45,9 @@ def run(
             if node.hooks is not None:
                 for hook in tuple(node.hooks):
                     changed = hook(g)
-                    g = g if changed is None else changed
+                    if changed is not None and changed is not g:
+                        _check_gradient(changed, g, "hook")
+                        g = changed.to(g.dtype)
             if wanted is not None and node in wanted:
                 caught[wanted[node]] = g
             if type(node) is Leaf:
@@ -74,17 +79,23 @@ def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node
         gradients[node] = known + g
 
 
+# Threads that walk at once may meet at a leaf. Reentrant, as a finalizer may walk too; and no fork inherits it locked.
+_adding: Any = threading.RLock()
+os.register_at_fork(after_in_child=_adding._at_fork_reinit)
+
+
 def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
     """Adds g to the .grad of a leaf. fresh: nobody else holds g, so that it can become .grad itself."""
     tensor: Any = leaf.tensor()
     if tensor is None:
         return
-    if tensor.grad is None:
-        tensor.grad = g if fresh else g.clone()
-    elif create_graph:
-        tensor.grad = tensor.grad + g
-    else:
-        tensor.grad.add_(g)
+    with _adding:
+        if tensor.grad is None:
+            tensor.grad = g if fresh else g.clone()
+        elif create_graph:
+            tensor.grad = tensor.grad + g
+        else:
+            tensor.grad.add_(g)
 
 
 def _leading_to(wanted: dict[Node, int], roots: list[Node]) -> set[Node]:
@@ -117,11 +128,16 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
                 "reduce it (.sum(), .mean()) or pass gradient="
             )
         return node, inplace.full_of(output, 1.0)
-    if tuple(gradient.shape) != tuple(output.shape):
-        raise ShapeError(
-            f"backward: a gradient of shape {tuple(gradient.shape)} for a tensor of shape {tuple(output.shape)}"
-        )
-    return node, gradient if create_graph else gradient.detach()
+    _check_gradient(gradient, output, "backward")
+    return node, (gradient if create_graph else gradient.detach()).to(output.dtype)
+
+
+def _check_gradient(gradient: Any, of: Any, name: str) -> None:
+    if not isinstance(gradient, Handle):
+        raise TypeError(f"{name}: a gradient is a tensor, not {type(gradient).__name__}")
+    shape, wanted = tuple(gradient.shape), tuple(of.shape)  # type: ignore[attr-defined]
+    if shape != wanted:
+        raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
 
 
 def _listed(x: Any) -> list[Any]:
@@ -145,7 +161,7 @@ def backward(
     """Adds the derivative of tensors, weighted by grad_tensors (1 for single numbers), to .grad of the leaves.
 
     retain_graph keeps what was saved, for another walk (default: as create_graph); create_graph records the walk
-    itself, for derivatives of derivatives; inputs limits the walk to these leaves. Raises Error where there is no
+    itself, for derivatives of derivatives; inputs limits the walk to these tensors. Raises Error where there is no
     graph, or it was freed; ShapeError where a gradient has another shape than its tensor.
 
     >>> x = norch.tensor([1.0, 2.0], requires_grad=True)
@@ -157,7 +173,11 @@ def backward(
     if inputs is not None:
         wanted = _wanted(_listed(inputs))
     roots = _roots(_listed(tensors), grad_tensors, create_graph)
-    run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
+    caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
+    for node, position in (wanted or {}).items():
+        if type(node) is not Leaf and (g := caught[position]) is not None:
+            x = next(x for x in _listed(inputs) if inplace.edge(x) is node)
+            x.grad = g if x.grad is None else x.grad + g
 
 
 def _wanted(inputs: list[Any]) -> dict[Node, int]:

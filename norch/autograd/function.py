@@ -40,6 +40,7 @@ class Function(Node):
         self._released = False
         self._not_differentiable: tuple[Any, ...] = ()
         self._dirty: tuple[Any, ...] = ()
+        self._input_shapes: list[Any] = []
         self._output_shapes: list[Any] = []
         self._materialize = True
 
@@ -99,6 +100,9 @@ class Function(Node):
             result = cls.forward(node, *arguments, **named)
         if record:
             node.edges = edges
+            node._input_shapes = [
+                None if to is None else inplace.like_of(cast(Handle, x)) for to, x in zip(edges, inputs)
+            ]
             node._record(result if isinstance(result, tuple) else (result,), inputs)
             if not isinstance(result, tuple) and any(result is x for x in inputs) and not node._is_dirty(result):
                 return node._identity(result)
@@ -155,7 +159,15 @@ class Function(Node):
             raise Error(
                 f"{self.name()}: backward returned {len(listed)} gradients for {len(self.edges)} arguments of forward"
             )
-        return listed
+        return tuple(map(self._fitting, listed, self._input_shapes))
+
+    def _fitting(self, g: Any, like: Any) -> Any:
+        """A gradient from the user, in the shape and dtype of its input; broadcast ones are summed back."""
+        if g is None or like is None:
+            return None
+        if not isinstance(g, Handle):
+            raise TypeError(f"{self.name()}: backward returned {type(g).__name__} where a gradient is due")
+        return cast(Any, g)._sum_to(like)
 
     def release(self) -> None:
         self._saved = ()

@@ -303,17 +303,21 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode == "floor":
         return floor_divide(a, b)
     if rounding_mode == "trunc":
-        quotient = true_divide(a, b).trunc()
-        whole = must(a, "div").dtype
-        return quotient if whole.is_floating_point else quotient.to(whole)
+        a, b = must(a, "div"), must(b, "div")
+        if a.dtype.is_floating_point or b.dtype.is_floating_point:
+            return true_divide(a, b).trunc()
+        inexact = logical_and(ne(remainder(a, b), 0), ne(lt(a, 0), lt(b, 0)))
+        return add(floor_divide(a, b), inexact)  # one up where rounding down went away from 0
     raise ValueError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
 
 
 def pow(a: Any, b: Any) -> Any:  # noqa: A001
     """a ** b. Integers to a negative power raise ValueError."""
     if type(b) is int or type(b) is float:
-        if b == 2:
-            return square(a)
+        if b == 2 or b == 0.5:
+            a = must(a, "pow")
+            if a.dtype.is_floating_point:
+                return square(a) if b == 2 else sqrt(a)
         if type(b) is int and b < 0 and not must(a, "pow").dtype.is_floating_point:
             raise ValueError(f"pow: integers to the negative power {b} are not integers; convert to floats first")
     return _pow(a, b)
@@ -430,7 +434,7 @@ class PointwiseMethods(Handle):
         unary_("square", d.Square),
     )
     reciprocal_, rsqrt_ = unary_("reciprocal", d.Reciprocal), unary_("rsqrt", d.Rsqrt)
-    _clamp_min_, _clamp_max_ = binary_("clamp_min", d.ClampMin), binary_("clamp_max", d.ClampMax)
+    clamp_min_, clamp_max_ = binary_("clamp_min", d.ClampMin), binary_("clamp_max", d.ClampMax)
 
     # Fused derivatives: self is the gradient.
     _relu_backward = binary("relu_backward", d.ReluBackward)
@@ -456,8 +460,8 @@ class PointwiseMethods(Handle):
         if min is None and max is None:
             raise ValueError("clamp_: give min, max or both")
         if min is not None:
-            self._clamp_min_(min)
-        return self if max is None else self._clamp_max_(max)
+            self.clamp_min_(min)
+        return self if max is None else self.clamp_max_(max)
 
     clip_ = clamp_
 

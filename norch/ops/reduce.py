@@ -12,7 +12,7 @@ from ..autograd.forms import Reduction
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 from ..dtype import dtype as DType  # noqa: N812
-from ..dtype import dtype_named
+from ..dtype import dtype_named, get_default_dtype
 from ._operand import must
 from .pointwise import OPS, sub, true_divide
 
@@ -206,7 +206,10 @@ def logsumexp(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 
 
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
-    """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too."""
+    """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too.
+
+    Integers become floats.
+    """
     shifted = _shifted(x, dim, dtype, "log_softmax")
     return sub(shifted, logsumexp(shifted, dim, True))
 
@@ -214,11 +217,13 @@ def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 def _shifted(x: Any, dim: int, dtype: DType | None, name: str) -> Any:
     """x less its largest element along dim, which changes no softmax and needs no gradient."""
     x = must(x, name) if dtype is None else x.to(dtype)
+    if not x.dtype.is_floating_point:
+        x = x.to(get_default_dtype())
     return sub(x, amax(x.detach(), dim, True)) if x.numel() else x
 
 
 def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
-    """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x.
+    """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats.
 
     >>> norch.softmax(norch.zeros(2), dim=0)
     tensor([0.5000, 0.5000])

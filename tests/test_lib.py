@@ -1,0 +1,208 @@
+"""The border: what norch.h says, what Python reads from it, and calls that do not go through Tensor."""
+
+import ctypes
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import norch
+from norch import _lib
+from norch._lib import lib
+
+HEADER = lib.norch_header().decode()
+
+
+def test_every_function_of_the_header_is_bound():
+    names = set(re.findall(r"\b(norch_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)))
+    assert names == set(vars(lib)) and len(names) > 50
+    for name in names:
+        assert getattr(lib, name).argtypes is not None
+
+
+def test_the_header_is_the_one_of_the_sources():
+    path = os.path.join(os.path.dirname(os.path.dirname(norch.__file__)), "csrc", "norch.h")
+    if not os.path.exists(path):
+        pytest.skip("the sources are not here")
+    with open(path) as file:
+        assert file.read() == HEADER
+
+
+def test_only_the_border_is_exported():
+    names = subprocess.run(["nm", "-D", "--defined-only", _lib._PATH], capture_output=True, text=True)
+    if names.returncode:
+        pytest.skip("needs nm")
+    exported = {line.split()[-1] for line in names.stdout.splitlines()}
+    assert {name for name in exported if not name.startswith("norch_")} <= {
+        "_init",
+        "_fini",
+        "_edata",
+        "_end",
+        "__bss_start",
+    }
+
+
+def test_the_struct():
+    assert lib.norch_sizeof_tensor() == ctypes.sizeof(_lib.TensorStruct)
+    x = norch.zeros(2, 3, dtype=norch.float64)[1:, ::2]
+    header = _lib.TensorStruct.from_address(x._h)
+    assert (header.ndim, header.numel, header.offset) == (2, 2, 3)
+    assert list(header.shape[:2]) == [1, 2] and list(header.strides[:2]) == [3, 2]
+    assert header.dtype == norch.float64.code and header.data == x.data_ptr()
+
+
+def test_constants():
+    assert _lib.constants["MAX_DIMS"] >= 8
+    assert [norch.dtype(i).name for i in range(6)] == ["bool", "uint8", "int32", "int64", "float32", "float64"]
+    assert lib.norch_dtype_name(6) is None and lib.norch_dtype_name(-1 & (2**64 - 1)) is None
+    assert lib.norch_abi() != 0
+    assert lib.norch_isa().decode() in lib.norch_isa_builds().decode().split()
+
+
+def test_the_table_of_operations():
+    names = []
+    while (name := lib.norch_op_name(len(names))) is not None:
+        names.append(name.decode())
+        assert lib.norch_op_form(len(names) - 1).decode() in ("unary", "binary", "choice", "ternary", "reduce")
+    assert len(set(names)) == len(names) > 50
+    assert lib.norch_op_form(len(names)) is None
+    assert lib.norch_op_name(2**62) is None and lib.norch_op_name(2**64 - 1) is None
+
+
+def failed(result):
+    """Whether a call failed with a message."""
+    return result in (None, 0) and bool(lib.norch_last_error())
+
+
+def test_bad_calls_fail_and_do_not_crash():
+    x, y = norch.zeros(2, 3), norch.zeros(4)
+    like = norch.autograd.inplace.like_of(x)  # a shape over no memory
+    shape = _lib.ints((2, 3))
+    last = 2**64 - 1  # -1
+    calls = [
+        lambda: lib.norch_empty(17, _lib.ints((1,) * 16) + b"\0" * 8, 4, 0, 0),
+        lambda: lib.norch_empty(last, shape, 4, 0, 0),
+        lambda: lib.norch_empty(2, shape, 99, 0, 0),
+        lambda: lib.norch_empty(2, shape, last, 0, 0),
+        lambda: lib.norch_empty(2, shape, 4, 7, 0),
+        lambda: lib.norch_empty(2, shape, 4, 0, 1),
+        lambda: lib.norch_empty(2, shape, 4, last, 0),
+        lambda: lib.norch_full(2, shape, 99, 0.0, 0),
+        lambda: lib.norch_full_like(x._h, 99, 0.0, 0),
+        lambda: lib.norch_arange(last, 4, 0.0, 1.0, 0, 1),
+        lambda: lib.norch_arange(5, 99, 0.0, 1.0, 0, 1),
+        lambda: lib.norch_unary(2**40, x._h),
+        lambda: lib.norch_unary(last, x._h),
+        lambda: lib.norch_binary(2**40, x._h, x._h),
+        lambda: lib.norch_binary(0, x._h, y._h),
+        lambda: lib.norch_reduce(2**40, x._h, last, None, 0, last, 0.0),
+        lambda: lib.norch_reduce(0, x._h, last, None, 0, last, 0.0),  # row 0 is no reduction
+        lambda: lib.norch_view(x._h, 1, _lib.ints((7,))),
+        lambda: lib.norch_view(x._h, 40, _lib.ints((1,) * 16) + b"\0" * 200),
+        lambda: lib.norch_view(x._h, last, _lib.ints(())),
+        lambda: lib.norch_permute(x._h, 2, _lib.ints((0, 0))),
+        lambda: lib.norch_permute(x._h, 3, _lib.ints((0, 1, 2))),
+        lambda: lib.norch_slice(x._h, 5, 0, 1, 1),
+        lambda: lib.norch_slice(x._h, 0, 0, 1, 0),
+        lambda: lib.norch_slice(x._h, 0, 0, 1, last),
+        lambda: lib.norch_cast(x._h, 99),
+        lambda: lib.norch_cast(x._h, last),
+        lambda: lib.norch_cat(0, b"", 0),
+        lambda: lib.norch_stack(0, b"", 0),
+        lambda: lib.norch_from_bytes(b"abc", 3, 2, shape, 4),
+        lambda: lib.norch_expand_as(x._h, y._h),
+        lambda: lib.norch_reshape_as(x._h, y._h),
+        lambda: lib.norch_unary(0, 0),
+        lambda: lib.norch_binary(0, x._h, 0),
+        lambda: lib.norch_unary(0, like._h),
+    ]
+    start = lib.norch_live_storages()
+    for position, call in enumerate(calls):
+        assert failed(call()), f"call {position}"
+    assert lib.norch_live_storages() == start
+
+
+def test_ints_are_checked():
+    assert _lib.ints((1, -2)) == (1).to_bytes(8, "little") + (2**64 - 2).to_bytes(8, "little")
+    with pytest.raises(OverflowError):
+        _lib.ints((2**63,))
+    with pytest.raises(TypeError):
+        _lib.ints((1.5,))
+    with pytest.raises(norch.ShapeError):
+        _lib.ints((1,) * 17)
+    assert _lib.int64(True) == 1
+    for bad in (2**63, -(2**63) - 1):
+        with pytest.raises(OverflowError):
+            _lib.int64(bad)
+
+
+def test_counts_of_allocations():
+    lib.norch_fail_allocation(-1)
+    x = norch.zeros(10)
+    count = lib.norch_fail_allocation(-1)
+    assert count >= 2
+    del x
+    lib.norch_fail_allocation(0)
+    with pytest.raises(MemoryError):
+        norch.zeros(10)
+    norch.zeros(10)
+    lib.norch_fail_allocation(-1)
+
+
+def python(program, **env):
+    environment = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(norch.__file__)), **env)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd="/")
+
+
+def test_forced_instruction_sets():
+    for isa in lib.norch_isa_builds().decode().split():
+        done = python(
+            "import norch; print(norch._lib.lib.norch_isa().decode(), norch.ones(9).sum().item())", NORCH_ISA=isa
+        )
+        assert done.stdout == f"{isa} 9.0\n", done.stderr
+    done = python("import norch", NORCH_ISA="neon512")
+    assert done.returncode and "ImportError" in done.stderr and "neon512" in done.stderr
+
+
+def test_a_missing_or_broken_library(tmp_path):
+    done = python("import norch", NORCH_LIBRARY=str(tmp_path / "none.so"))
+    assert "ImportError" in done.stderr and "make" in done.stderr
+    broken = tmp_path / "broken.so"
+    broken.write_text("no library")
+    done = python("import norch", NORCH_LIBRARY=str(broken))
+    assert "ImportError" in done.stderr and "cannot be loaded" in done.stderr
+
+
+def test_import_needs_no_numpy_and_prints_nothing():
+    program = """
+import sys
+sys.modules["numpy"] = None
+import norch
+x = norch.tensor([[1.0, 2.0]], requires_grad=True)
+y = (x * 2 + 1).sum()
+y.backward()
+assert x.grad.tolist() == [[2.0, 2.0]]
+repr(x), norch.arange(3), norch.rand(2).tolist(), norch.nn.Linear(2, 1)(x)
+"""
+    done = python(program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_public_names():
+    assert norch.__version__
+    for name in (
+        "Tensor",
+        "tensor",
+        "nn",
+        "optim",
+        "utils",
+        "autograd",
+        "no_grad",
+        "float32",
+        "Size",
+        "device",
+        "cuda",
+    ):
+        assert hasattr(norch, name)
