@@ -31,19 +31,20 @@ Shape = tuple[int, ...]
 class Case:
     """One way to call one operation.
 
-    row        its row in ops.def, or the name of the public function, or "" for more of the same
-    domains    the interval that each input is drawn from, or "bool" / "index" for inputs of that fixed kind
-    shapes     of the inputs: several tuples, one shape an input each
-    result     dtype of the result: same, float (integers become the default one), bool, sum, index, or a name
-    dtypes     that norch takes
-    grad       how many derivatives are checked: 0, 1, 2
-    inputs     which inputs have derivatives; None: all that are floats
-    in_place   the name of the method that does the same in place
-    torch_edges  whether edge values are compared with PyTorch too, or else why not
-    torch      PyTorch's way where it is called otherwise; False where it has none
-    slack      multiplies the tolerances
-    edges      whether edge values go through it
-    where      NumPy predicate of the inputs: where the function is differentiable
+    row          its row in ops.def, or the name of the public function, or "" for more of the same
+    domains      the interval that each input is drawn from, or "bool" / "index" for inputs of that fixed kind
+    shapes       of the inputs: several tuples, one shape an input each
+    result       dtype of each result: same, float (integers become the default one), bool, sum, index, or a name
+    dtypes       that norch takes
+    grad         how many derivatives are checked: 0, 1, 2
+    inputs       which inputs have derivatives; None: all that are floats
+    in_place     the name of the method that does the same in place
+    torch        PyTorch's way where it is called otherwise; False where it has none
+    slack        multiplies the tolerances
+    edges        whether edge values go through it
+    torch_edges  whether they are compared with PyTorch too, or else why not
+    index_below  indices are drawn from 0 up to this
+    scaled       whether errors are measured against the size of the terms that a result adds up
     """
 
     name: str
