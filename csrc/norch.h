@@ -42,9 +42,12 @@
 typedef struct norch_storage norch_storage;
 
 /* An N-d array seen through strides. Immutable once made; views share the storage.
- * data points at the first element; strides and offset count elements. `weak` marks a Python
- * scalar, which takes part in dtype promotion by its kind only. */
+ * references and type make it a Python object where Python is there. data points at the first element;
+ * strides and offset count elements. `weak` marks a Python scalar, which takes part in dtype promotion by
+ * its kind only; `mixed` the result of inputs that differ from it in shape or dtype. */
 typedef struct norch_tensor {
+    int64_t references;
+    void *type;
     void *data;
     norch_storage *storage;
     int64_t numel;
@@ -55,7 +58,7 @@ typedef struct norch_tensor {
     int32_t device_index;
     int32_t contiguous;
     int32_t weak;
-    int64_t references;
+    int32_t mixed;
     int64_t shape[NORCH_MAX_DIMS];
     int64_t strides[NORCH_MAX_DIMS];
 } norch_tensor;
@@ -72,8 +75,9 @@ int64_t norch_sizeof_tensor(void);
 const char *norch_last_error(void);
 int32_t norch_last_error_kind(void);
 
-/* Hands over PyEval_SaveThread and PyEval_RestoreThread, so that long work may let go of the GIL. */
-void norch_set_gil(void *save_thread, void *restore_thread);
+/* Makes tensors Python objects, and failures Python exceptions. functions: PyEval_SaveThread,
+ * PyEval_RestoreThread, PyGILState_Check, PyType_FromSpec, PyErr_SetString; exceptions: a class for each kind of error. */
+int32_t norch_bind_python(const void *const *functions, const void *const *exceptions);
 
 /* Worker threads: 1 to 256, the caller's included. The instruction set chosen at load ("avx2"). */
 int32_t norch_set_num_threads(int64_t count);
@@ -171,12 +175,11 @@ norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int6
 
 /* ---- pointwise ------------------------------------------------------------------------------ */
 
-/* The result of a row of the table over broadcast inputs (unused ones NULL). When inputs differ in
- * shape or dtype from each other the result comes as the NEGATIVE of its address (0 stays failure): a
- * caller that records gradients then knows to keep norch_like() of each. */
-int64_t norch_unary(int64_t op, const norch_tensor *x);
-int64_t norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b);
-int64_t norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c);
+/* The result of a row of the table over broadcast inputs. When it is `mixed`, a caller that records gradients
+ * keeps norch_like() of each input, to sum and cast them back. */
+norch_tensor *norch_unary(int64_t op, const norch_tensor *x);
+norch_tensor *norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b);
+norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c);
 /* The same, written into out, whose shape and dtype stay. */
 int32_t norch_unary_into(norch_tensor *out, int64_t op, const norch_tensor *x);
 int32_t norch_binary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b);
@@ -193,9 +196,10 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* NumPy's matmul for every rank; a flag exchanges the last two axes of its operand (not of a vector). linear: x (..., K) @ weight (N, K)^T + bias (N), bias may be NULL. */
+/* NumPy's matmul for every rank; a flag exchanges the last two axes of its operand (not of a vector). linear: x (..., K) @ weight (N, K)^T + optional_bias (N). What is called
+ * optional may be NULL. */
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b);
-norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias);
+norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias);
 
 /* ---- copies --------------------------------------------------------------------------------- */
 

@@ -4,9 +4,10 @@ The library carries its own header (csrc/norch.h). This module reads that text a
 the constants and the signatures, so that there is no second copy of them to drift. Every function of the header
 is an attribute of ``lib``, under the name it has in C.
 
-All pointers and integers travel as ``c_void_p``: a Python int then converts in 30 ns, against 115 for
-``c_int64``. ctypes keeps only the low 64 bits, so whoever passes a number from a user checks it with ``ints`` or
-``int64`` first. Calls go through ``PyDLL``, which keeps the GIL; the library releases it around long work.
+Tensors travel as Python objects: a C tensor is one (csrc/core/python.h), and dies with its last reference. All other
+pointers and integers travel as ``c_void_p``: a Python int then converts in 30 ns, against 115 for ``c_int64``. ctypes
+keeps only the low 64 bits, so whoever passes a number from a user checks it with ``ints`` or ``int64`` first. Calls
+go through ``PyDLL``, which keeps the GIL; the library releases it around long work. A call that fails raises.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import ctypes
 import os
 import re
 import struct
+import sys
 import types
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from . import errors
 
@@ -46,6 +48,8 @@ _SCALARS: dict[str, Any] = {
 
 
 def _result_type(text: str) -> Any:
+    if text == "norch_tensor *":
+        return ctypes.py_object
     if text == "const char *":
         return ctypes.c_char_p
     if "*" in text:
@@ -54,6 +58,8 @@ def _result_type(text: str) -> Any:
 
 
 def _argument_type(text: str) -> Any:
+    if "norch_tensor *" in text and "*optional_" not in text:
+        return ctypes.py_object
     return ctypes.c_double if text.startswith("double ") and "*" not in text else ctypes.c_void_p
 
 
@@ -91,10 +97,37 @@ constants, TensorStruct, _functions = _read_header(_library)
 lib: Any = types.SimpleNamespace(**_functions)
 if lib.norch_sizeof_tensor() != ctypes.sizeof(TensorStruct):
     raise ImportError("norch: the library's struct norch_tensor is not laid out as its header says")
-lib.norch_set_gil(
-    ctypes.cast(ctypes.pythonapi.PyEval_SaveThread, ctypes.c_void_p),
-    ctypes.cast(ctypes.pythonapi.PyEval_RestoreThread, ctypes.c_void_p),
-)
+
+
+def _bind_python() -> None:
+    """Makes tensors Python objects, and failures of the library Python exceptions."""
+    if not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in getattr(sys, "abiflags", ""):
+        raise ImportError("norch: this Python runs without a global lock; norch needs one that has it")
+    api = ctypes.pythonapi
+    functions = (
+        api.PyEval_SaveThread,
+        api.PyEval_RestoreThread,
+        api.PyGILState_Check,
+        api.PyType_FromSpec,
+        api.PyErr_SetString,
+    )
+    addresses = (ctypes.c_void_p * len(functions))(*[ctypes.cast(f, ctypes.c_void_p).value for f in functions])
+    raised: dict[str, type[Exception]] = {
+        "SHAPE": errors.ShapeError,
+        "DTYPE": errors.DTypeError,
+        "DEVICE": errors.DeviceError,
+        "INDEX": IndexError,
+        "MEMORY": MemoryError,
+        "VALUE": errors.ArgumentError,
+        "ZERO_DIVISION": ZeroDivisionError,
+    }
+    by_kind = {constants["ERROR_" + name]: error for name, error in raised.items()}
+    classes = [by_kind.get(kind, errors.Error) for kind in range(len(raised) + 1)]
+    if lib.norch_bind_python(addresses, (ctypes.c_void_p * len(classes))(*map(id, classes))):
+        raise ImportError("norch: the library could not make its tensors known to Python")
+
+
+_bind_python()
 
 
 def _check_isa() -> None:
@@ -107,31 +140,6 @@ def _check_isa() -> None:
 
 
 _check_isa()
-
-
-# ---- errors -----------------------------------------------------------------------------------------------------
-
-_ERROR_OF_KIND: dict[int, type[Exception]] = {
-    constants["ERROR_SHAPE"]: errors.ShapeError,
-    constants["ERROR_DTYPE"]: errors.DTypeError,
-    constants["ERROR_DEVICE"]: errors.DeviceError,
-    constants["ERROR_INDEX"]: IndexError,
-    constants["ERROR_MEMORY"]: MemoryError,
-    constants["ERROR_VALUE"]: errors.ArgumentError,
-    constants["ERROR_ZERO_DIVISION"]: ZeroDivisionError,
-}
-
-
-def raise_error() -> NoReturn:
-    """Raises what the last failed call of this thread reported."""
-    message = lib.norch_last_error().decode("utf-8", "replace")
-    raise _ERROR_OF_KIND.get(lib.norch_last_error_kind(), errors.Error)(message)
-
-
-def check(status: int) -> None:
-    """Raises when a call that returns a status failed."""
-    if status:
-        raise_error()
 
 
 # ---- numbers on their way to C -----------------------------------------------------------------------------------
@@ -165,9 +173,9 @@ def int64(value: Any, what: str = "number") -> int:
     return value
 
 
-def pointers(handles: Iterable[int]) -> bytes:
-    """Packs tensor handles as an array of pointers."""
-    listed = list(handles)
+def pointers(handles: Iterable[object]) -> bytes:
+    """Packs tensors of C as an array of pointers."""
+    listed = [id(handle) for handle in handles]
     return struct.pack(f"{len(listed)}q", *listed)
 
 
@@ -192,9 +200,20 @@ def read_bytes(address: int, count: int) -> bytes:
     return ctypes.string_at(address, count)
 
 
-def read_int64s(address: int, count: int) -> tuple[int, ...]:
-    """count int64 in memory."""
-    return _UNPACK[count](ctypes.string_at(address, count * 8))
+def shape_of(handle: Any) -> tuple[int, ...]:
+    """The sizes of a C tensor."""
+    count = handle.ndim
+    return _UNPACK[count](ctypes.string_at(id(handle) + _SHAPE_AT, count * 8))
+
+
+def strides_of(handle: Any) -> tuple[int, ...]:
+    """The strides of a C tensor, in elements."""
+    count = handle.ndim
+    return _UNPACK[count](ctypes.string_at(id(handle) + _STRIDES_AT, count * 8))
+
+
+_SHAPE_AT: int = TensorStruct.shape.offset  # type: ignore[attr-defined]
+_STRIDES_AT: int = TensorStruct.strides.offset  # type: ignore[attr-defined]
 
 
 def buffer(count: int) -> Any:

@@ -195,10 +195,11 @@ def from_numpy(array: Any) -> Tensor:
         raise ValueError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
     strides = ints([step // found.itemsize for step in steps], "stride")
     release, context = keep_alive(array)
-    h = lib.norch_from_memory(address, len(shape), ints(shape), strides, found.code, release, context)
-    if not h:
+    try:
+        return wrap(lib.norch_from_memory(address, len(shape), ints(shape), strides, found.code, release, context))
+    except BaseException:
         forget(array)
-    return wrap(h)
+        raise
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._lib import check, lib
+from ._lib import lib
 from .errors import DTypeError
 
 # Codes of the struct module, by kind and bytes.
@@ -82,7 +82,7 @@ def get_default_dtype() -> dtype:
 
 def set_default_dtype(d: dtype) -> None:
     """Makes d, a floating dtype, the one that Python floats become."""
-    check(lib.norch_set_default_dtype(dtype_named(d).code))
+    lib.norch_set_default_dtype(dtype_named(d).code)
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:

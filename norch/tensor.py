@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from . import _handle, _repr
 from ._handle import Handle, alias, wrap
-from ._lib import TensorStruct, buffer, doubles, int64s, lib, raise_error, read_bytes, read_int64s
+from ._lib import buffer, doubles, int64s, lib, read_bytes, shape_of, strides_of
 from .autograd import engine
 from .autograd.inplace import edge, same_history
 from .autograd.node import Leaf
@@ -64,7 +64,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
     @property
     def shape(self) -> Size:
         """The size of each axis."""
-        return Size(read_int64s(self._h + TensorStruct.shape.offset, self.ndim))
+        return Size(shape_of(self._h))
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one axis."""
@@ -72,13 +72,13 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of memory lie between neighbours along each axis, or along one."""
-        strides = read_int64s(self._h + TensorStruct.strides.offset, self.ndim)
+        strides = strides_of(self._h)
         return strides if dim is None else strides[dim]
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return TensorStruct.from_address(self._h).ndim
+        return self._h.ndim
 
     def dim(self) -> int:
         """The number of axes."""
@@ -86,19 +86,19 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def numel(self) -> int:
         """The number of elements."""
-        return TensorStruct.from_address(self._h).numel
+        return self._h.numel
 
     nelement = numel
 
     @property
     def dtype(self) -> DType:
         """The dtype of the elements."""
-        return DTYPES[TensorStruct.from_address(self._h).dtype]
+        return DTYPES[self._h.dtype]
 
     @property
     def device(self) -> Device:
         """Where the elements live."""
-        header = TensorStruct.from_address(self._h)
+        header = self._h
         return CPU if header.device_type == CPU.code else Device("cuda", header.device_index)
 
     @property
@@ -108,15 +108,15 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def storage_offset(self) -> int:
         """Where in its storage the first element lies, counted in elements."""
-        return TensorStruct.from_address(self._h).offset
+        return self._h.offset
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return TensorStruct.from_address(self._h).data or 0
+        return self._h.data
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in C order without gaps."""
-        return bool(TensorStruct.from_address(self._h).contiguous)
+        return bool(self._h.contiguous)
 
     def element_size(self) -> int:
         """Bytes of one element."""
@@ -191,13 +191,14 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
     @property
     def data(self) -> Tensor:
         """The same elements outside any graph; writes to them are not noticed by autograd."""
-        return wrap(lib.norch_retain(self._h))
+        return wrap(self._h)
 
     @data.setter
     def data(self, other: Tensor) -> None:
         if other.dtype is not self.dtype and self._node is not None and not other.dtype.is_floating_point:
             raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
-        _handle.replace(self, lib.norch_retain(other._h))
+        self._h = other._h
+        self._cell = self._view = None
 
     def retain_grad(self) -> None:
         """Lets backward() leave the gradient in .grad, also where this is no leaf."""
@@ -229,8 +230,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
     def item(self) -> Any:
         """The only element as a Python number; ValueError when there is not exactly one."""
         value, integer = doubles(0.0), int64s(0)
-        if lib.norch_item(self._h, value, integer):
-            raise_error()
+        lib.norch_item(self._h, value, integer)
         kind = self.dtype.kind
         return value[0] if kind == "f" else bool(integer[0]) if kind == "b" else integer[0]
 
@@ -247,8 +247,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
         """All elements in C order."""
         count = self.nbytes
         memory = buffer(count)
-        if lib.norch_to_bytes(self._h, memory, count):
-            raise_error()
+        lib.norch_to_bytes(self._h, memory, count)
         view: Any = memoryview(memory).cast("B")[:count]
         return view.cast(self.dtype.format).tolist()
 
@@ -436,8 +435,8 @@ def adopt(cls: type[T], tensor: Tensor) -> T:
     if cls is Tensor and type(tensor) is Tensor and tensor._node is None:
         return tensor  # type: ignore[return-value]
     out = object.__new__(cls)
-    out._h = lib.norch_retain(tensor._h)
-    out._node = out.grad = out._view = out._owner = None
+    out._h = tensor._h
+    out._node = out.grad = out._view = None
     out._cell = _handle.cell_of(tensor)
     return out
 

@@ -59,7 +59,11 @@ def test_an_isa_that_this_machine_lacks_is_named():
 
 @pytest.mark.parametrize(
     "changed, rebuilt",
-    [("csrc/norch.h", "csrc/core/library.c"), ("csrc/core/dtype.h", "csrc/core/tensor.c"), ("csrc/ops.def", "csrc/core/optable.c")],
+    [
+        ("csrc/norch.h", "csrc/core/library.c"),
+        ("csrc/core/dtype.h", "csrc/core/tensor.c"),
+        ("csrc/ops.def", "csrc/core/optable.c"),
+    ],
 )
 def test_a_changed_header_rebuilds_what_includes_it(changed, rebuilt):
     assert make("all").returncode == 0
@@ -122,7 +126,10 @@ def checkout(where):
             shutil.copytree(source, where / name, ignore=skipped)
         else:
             shutil.copy2(source, where)
-    for name in [*(ROOT / "build").glob("*.[od]"), *(ROOT / "build" / part for part in ("core", "ops", "cpu", "flags"))]:
+    for name in [
+        *(ROOT / "build").glob("*.[od]"),
+        *(ROOT / "build" / part for part in ("core", "ops", "cpu", "flags")),
+    ]:
         (shutil.copytree if name.is_dir() else shutil.copy2)(name, where / "build" / name.name)
     return where
 

@@ -169,9 +169,7 @@ def test_default_collate():
 # ---- the loader -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "data", [pairs(10), Squares(10), Subset(pairs(20), range(10)), [(i, i) for i in range(10)]]
-)
+@pytest.mark.parametrize("data", [pairs(10), Squares(10), Subset(pairs(20), range(10)), [(i, i) for i in range(10)]])
 def test_loader_visits_all_in_order_or_shuffled(data):
     loader = DataLoader(data, batch_size=4)
     assert len(loader) == 3

@@ -47,7 +47,7 @@ def test_only_the_border_is_exported():
 def test_the_struct():
     assert lib.norch_sizeof_tensor() == ctypes.sizeof(_lib.TensorStruct)
     x = norch.zeros(2, 3, dtype=norch.float64)[1:, ::2]
-    header = _lib.TensorStruct.from_address(x._h)
+    header = _lib.TensorStruct.from_address(id(x._h))
     assert (header.ndim, header.numel, header.offset) == (2, 2, 3)
     assert list(header.shape[:2]) == [1, 2] and list(header.strides[:2]) == [3, 2]
     assert header.dtype == norch.float64.code and header.data == x.data_ptr()
@@ -69,11 +69,6 @@ def test_the_table_of_operations():
     assert len(set(names)) == len(names) > 50
     assert lib.norch_op_form(len(names)) is None
     assert lib.norch_op_name(2**62) is None and lib.norch_op_name(2**64 - 1) is None
-
-
-def failed(result):
-    """Whether a call failed with a message."""
-    return result in (None, 0) and bool(lib.norch_last_error())
 
 
 def test_bad_calls_fail_and_do_not_crash():
@@ -119,8 +114,9 @@ def test_bad_calls_fail_and_do_not_crash():
         lambda: lib.norch_unary(0, like._h),
     ]
     start = lib.norch_live_storages()
-    for position, call in enumerate(calls):
-        assert failed(call()), f"call {position}"
+    for call in calls:
+        with pytest.raises((norch.Error, IndexError)):
+            call()
     assert lib.norch_live_storages() == start
 
 

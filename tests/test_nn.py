@@ -279,9 +279,7 @@ def zoo(lib):
         lib.Sequential(lib.Linear(3, 4), lib.ReLU(), lib.Dropout(0.25), lib.Flatten(), lib.Softmax(dim=1)),
         lib.Sequential(OrderedDict([("fc", lib.Linear(1, 2, bias=False)), ("act", lib.GELU())])),
         lib.Sequential(),
-        lib.ModuleList(
-            [lib.Linear(2, 2) for _ in range(3)] + [lib.Tanh()] + [lib.Sequential(lib.SiLU())] * 2
-        ),
+        lib.ModuleList([lib.Linear(2, 2) for _ in range(3)] + [lib.Tanh()] + [lib.Sequential(lib.SiLU())] * 2),
         lib.ModuleList(),
         lib.ModuleDict({"a": lib.Sigmoid(), "b": lib.LogSoftmax(dim=-1)}),
         lib.ModuleDict(),
@@ -410,9 +408,7 @@ ACTIVATIONS = {
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations_match_torch(torch, name):
     options = ACTIVATIONS[name]
-    array = np.concatenate([samples(3, 8) * 3, [[0.0, -0.0, 30.0, -30.0, 1e4, -1e4, 88.0, -88.0]]]).astype(
-        np.float32
-    )
+    array = np.concatenate([samples(3, 8) * 3, [[0.0, -0.0, 30.0, -30.0, 1e4, -1e4, 88.0, -88.0]]]).astype(np.float32)
     x, y = norch.tensor(array, requires_grad=True), torch.tensor(array, requires_grad=True)
     a, b = getattr(nn, name)(**options)(x), getattr(torch.nn, name)(**options)(y)
     close(a, b)
@@ -424,9 +420,7 @@ def test_activations_match_torch(torch, name):
 
 def test_gelu_tanh_matches_torch(torch):
     array = samples(20) * 3
-    close(
-        F.gelu(norch.tensor(array), "tanh"), torch.nn.functional.gelu(torch.tensor(array), approximate="tanh")
-    )
+    close(F.gelu(norch.tensor(array), "tanh"), torch.nn.functional.gelu(torch.tensor(array), approximate="tanh"))
     with pytest.raises(ValueError):
         F.gelu(norch.ones(1), "about")
 

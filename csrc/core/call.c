@@ -1,16 +1,10 @@
 /* call: see call.h. */
 #include "call.h"
 
+#include "python.h"
+
 /* Work that is worth the two switches of the GIL, in nanoseconds of one core. */
 #define LONG_WORK 50e3
-
-static void *(*save_thread)(void);
-static void (*restore_thread)(void *);
-
-void norch_set_gil(void *save, void *restore) {
-    *(void **)&save_thread = save;
-    *(void **)&restore_thread = restore;
-}
 
 int32_t nr_gate(nr_call *call, const norch_tensor *where) {
     const nr_backend *backend = where->storage->backend;
@@ -20,10 +14,11 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
             return nr_fail(NORCH_ERROR_DTYPE, "%s: no %s kernel for dtype %s", nr_ops[call->op].name, backend->name,
                            nr_dtypes[call->dtype].name);
     }
-    if (call->work < LONG_WORK || !save_thread) return backend->run[call->family](call);
-    void *thread = save_thread();
+    if (call->work < LONG_WORK) return backend->run[call->family](call);
+    void *thread = nr_python_unlock();
     int32_t status = backend->run[call->family](call);
-    restore_thread(thread);
+    nr_python_lock(thread);
+    if (status != NORCH_OK && thread) nr_python_raise(status, norch_last_error()); /* it could not be raised out there */
     return status;
 }
 

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "python.h"
+
 static _Thread_local char message[512];
 static _Thread_local int32_t last_kind;
 
@@ -13,6 +15,7 @@ int32_t nr_fail(int32_t kind, const char *format, ...) {
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     last_kind = kind;
+    nr_python_raise(kind, message);
     return kind;
 }
 

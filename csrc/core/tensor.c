@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "python.h"
 
 static norch_tensor *make_header(norch_storage *storage, int32_t ndim, const int64_t *shape, int32_t dtype) {
     norch_tensor *x = nr_malloc(sizeof *x);
@@ -20,7 +21,9 @@ static norch_tensor *make_header(norch_storage *storage, int32_t ndim, const int
     x->device_type = storage ? storage->backend->device_type : NORCH_CPU;
     x->device_index = 0;
     x->weak = 0;
+    x->mixed = 0;
     x->references = 1;
+    x->type = nr_python_type;
     for (int32_t i = 0; i < ndim; i++) x->shape[i] = shape[i];
     return x;
 }
@@ -140,10 +143,13 @@ norch_tensor *norch_retain(norch_tensor *x) {
     return x;
 }
 
-void norch_release(norch_tensor *x) {
-    if (!x || __atomic_fetch_sub(&x->references, 1, __ATOMIC_ACQ_REL) != 1) return;
+void nr_tensor_free(norch_tensor *x) {
     if (x->storage) nr_storage_release(x->storage);
     nr_free(x);
+}
+
+void norch_release(norch_tensor *x) {
+    if (x && __atomic_fetch_sub(&x->references, 1, __ATOMIC_ACQ_REL) == 1) nr_tensor_free(x);
 }
 
 norch_tensor *norch_like(const norch_tensor *x) {
@@ -189,7 +195,7 @@ int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
 }
 
 int32_t nr_check_tensor(const char *op, const norch_tensor *x) {
-    if (!x) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensor given", op);
+    if (!x || x->type != nr_python_type) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensor given", op);
     if (!x->storage) return nr_fail(NORCH_ERROR_VALUE, "%s: this tensor has a shape only, and no elements", op);
     return NORCH_OK;
 }

@@ -130,9 +130,9 @@ static const norch_tensor *where_to(const job *j) {
 
 /* ---- into a new tensor ------------------------------------------------------------------------- */
 
-static int64_t compute(int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c) {
+static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c) {
     job j = {.inputs = inputs, .input = {a, b, c}};
-    if (check_form(&j, op) || infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return 0;
+    if (check_form(&j, op) || infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
     norch_tensor *out = NULL;
     if (ready_inputs(&j, NULL) == NORCH_OK) out = nr_make(j.ndim, j.shape, j.result, where_to(&j));
     if (out && run(&j, out) != NORCH_OK) {
@@ -140,14 +140,15 @@ static int64_t compute(int64_t op, int inputs, const norch_tensor *a, const norc
         out = NULL;
     }
     finish(&j);
-    return j.mixed ? -(int64_t)(intptr_t)out : (int64_t)(intptr_t)out;
+    if (out) out->mixed = j.mixed;
+    return out;
 }
 
-int64_t norch_unary(int64_t op, const norch_tensor *x) { return compute(op, 1, x, NULL, NULL); }
+norch_tensor *norch_unary(int64_t op, const norch_tensor *x) { return compute(op, 1, x, NULL, NULL); }
 
-int64_t norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b) { return compute(op, 2, a, b, NULL); }
+norch_tensor *norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b) { return compute(op, 2, a, b, NULL); }
 
-int64_t norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c) {
+norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c) {
     return compute(op, 3, a, b, c);
 }
 

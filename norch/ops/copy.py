@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._handle import Handle, wrap
-from .._lib import int64, lib, pointers, raise_error
+from .._lib import int64, lib, pointers
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
@@ -65,9 +65,7 @@ def to(
     if device is not None:
         wanted = Device(device)
         h = lib.norch_to_device(x._h, wanted.code, wanted.index or 0)
-        if h == x._h:
-            lib.norch_release(h)
-        else:
+        if h is not x._h:
             out = _recorded(h, x, d.Cast)
     if dtype is not None:
         out = cast(out, dtype_named(dtype))
@@ -84,8 +82,7 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
         if (to_src := edge(src)) is not None and x.dtype.is_floating_point:
             node = d.CopyInto(to_src)
             node.like = like_of(src)
-    if lib.norch_copy(x._h, src._h):
-        raise_error()
+    lib.norch_copy(x._h, src._h)
     written(x, node)
     return x
 

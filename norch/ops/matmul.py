@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._handle import Handle, wrap
-from .._lib import lib, raise_error
+from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
@@ -28,8 +28,6 @@ def matmul(a: Any, b: Any) -> Any:
 def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
     h = lib.norch_matmul(a._h, b._h, transpose_a, transpose_b)
-    if not h:
-        raise_error()
     out = wrap(h)
     to_a = a._node if a._view is None else edge(a)
     to_b = b._node if b._view is None else edge(b)
@@ -48,9 +46,7 @@ def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """x @ weight.T + bias in one pass: x (..., K), weight (N, K), bias (N) give (..., N)."""
-    h = lib.norch_linear(x._h, weight._h, None if bias is None else bias._h)
-    if not h:
-        raise_error()
+    h = lib.norch_linear(x._h, weight._h, None if bias is None else id(bias._h))
     out = wrap(h)
     to_x = x._node if x._view is None else edge(x)
     to_weight = weight._node if weight._view is None else edge(weight)

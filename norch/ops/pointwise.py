@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _handle
-from .._handle import Handle, alias, bare_twin, tick
-from .._lib import lib, raise_error
+from .._handle import Handle, alias, tick
+from .._lib import lib
 from ..autograd import derivatives
 from ..autograd.forms import Binary, Ternary, Unary
 from ..autograd.grad_mode import mode
@@ -52,13 +52,9 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
         if type(x) is not tensor:
             x = must(x, name)
         h = call(op, x._h)
-        if h <= 0:  # negative: promoted on the way, which only integers are
-            if not h:
-                raise_error()
-            h = -h
         out = _new(tensor)
         out._h = h
-        out._node = out.grad = out._cell = out._view = out._owner = None
+        out._node = out.grad = out._cell = out._view = None
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
             node = _new(node_class)
@@ -66,7 +62,7 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
             node.seq = tick()
             node.hooks = node.likes = None
             node._x = x if saves_x else None
-            node._out = bare_twin(out) if saves_out else None
+            node._out = alias(out) if saves_out else None
             out._node = node
         return out
 
@@ -88,8 +84,7 @@ def unary_(name: str, node_class: type[Unary] | None) -> Op:
             node.likes = None
             node._x = before(self) if saves_x else None
             node._out = None
-        if lib.norch_unary_into(self._h, op, self._h):
-            raise_error()
+        lib.norch_unary_into(self._h, op, self._h)
         written(self, node)
         if node is not None and saves_out:
             node.seq = tick()  # the result is saved as it is after the write
@@ -122,14 +117,9 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
         if type(a) is not tensor:
             a = must(a, name)
         h = call(op, a._h, b._h)
-        mixed = False
-        if h <= 0:  # negative: inputs were broadcast or promoted
-            if not h:
-                raise_error()
-            h, mixed = -h, True
         out = _new(tensor)
         out._h = h
-        out._node = out.grad = out._cell = out._view = out._owner = None
+        out._node = out.grad = out._cell = out._view = None
         to_a = a._node if a._view is None else edge(a)
         to_b = b._node if b._view is None else edge(b)
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
@@ -137,10 +127,10 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
             node.edges = (to_a, to_b)
             node.seq = tick()
             node.hooks = None
-            node.likes = (like_of(a), like_of(b)) if mixed else None
+            node.likes = (like_of(a), like_of(b)) if h.mixed else None
             node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
             node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
-            node._out = bare_twin(out) if saves_out else None
+            node._out = alias(out) if saves_out else None
             out._node = node
         return out
 
@@ -172,8 +162,7 @@ def binary_(name: str, node_class: type[Binary] | None) -> Op:
             node._a = before(self) if saves_a else None
             node._b = (before(other) if other is self else other) if saves_b else None
             node._out = None
-        if lib.norch_binary_into(self._h, op, self._h, other._h):
-            raise_error()
+        lib.norch_binary_into(self._h, op, self._h, other._h)
         written(self, node)
         return self
 
@@ -190,12 +179,11 @@ def ternary(name: str, node_class: type[Ternary]) -> Op:
     def function(a: Any, b: Any, c: Any) -> Any:
         inputs = (must(a, name), must(b, name), must(c, name))
         h = call(op, inputs[0]._h, inputs[1]._h, inputs[2]._h)
-        mixed = h < 0
-        out = _handle.wrap(-h if mixed else h)
+        out = _handle.wrap(h)
         edges = (edge(inputs[0]), edge(inputs[1]), edge(inputs[2]))
         if mode.enabled and edges != (None, None, None):
             node = node_class(*edges)
-            node.likes = tuple(like_of(x) for x in inputs) if mixed else None
+            node.likes = tuple(like_of(x) for x in inputs) if h.mixed else None
             needed = {
                 saved for to, names in zip(edges, node_class.saves, strict=True) if to is not None for saved in names
             }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .._handle import Handle, bare_twin, wrap
-from .._lib import int64, ints, lib, raise_error
+from .._handle import Handle, alias, wrap
+from .._lib import int64, ints, lib
 from ..autograd import derivatives as d
 from ..autograd.forms import Reduction
 from ..autograd.grad_mode import mode
@@ -40,8 +40,6 @@ def reduced(
 ) -> Any:
     """One REDUCE row over x, recorded when node_class is given."""
     h = lib.norch_reduce(OPS[name], x._h, count, axes, keepdim, dtype, param)
-    if not h:
-        raise_error()
     out = wrap(h)
     to_x = x._node if x._view is None else edge(x)
     if to_x is not None and mode.enabled and node_class is not None:
@@ -50,7 +48,7 @@ def reduced(
         node.count, node.axes, node.keepdim = count, axes, keepdim
         node.param = param
         node._x = x if "x" in node_class.saves[0] else None
-        node._out = bare_twin(out) if node_class.saves_out else None
+        node._out = alias(out) if node_class.saves_out else None
         out._node = node
     return out
 
@@ -235,8 +233,7 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 def sum_to(x: Any, like: Handle) -> Any:
     """x summed over the axes that broadcasting added, and cast, to the shape and dtype of like."""
     h = lib.norch_sum_to(x._h, like._h)
-    if h == x._h:
-        lib.norch_release(h)
+    if h is x._h:
         return x
     out = wrap(h)
     if mode.enabled and (to_x := edge(x)) is not None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._handle import Handle, cell_of, wrap
-from .._lib import int64, ints, lib, raise_error
+from .._lib import int64, ints, lib
 from ..autograd import derivatives as d
 from ..autograd.forms import ViewOf
 from ..autograd.grad_mode import mode
@@ -24,8 +24,6 @@ def _made(
     h: int | None, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True
 ) -> Any:
     """The view with C tensor h = step(x, *arguments)."""
-    if not h:
-        raise_error()
     out = wrap(h)
     if view:
         out._cell = cell_of(x)
@@ -68,8 +66,6 @@ def reshape(x: Any, *shape: Any) -> Any:
 
 
 def _reshaped(h: int | None, x: Any, step: Any, arguments: tuple[Any, ...]) -> Any:
-    if not h:
-        raise_error()
     return _made(h, x, d.Reshape, step, arguments, view=_shares(h, x))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._lib import check, lib
+from .._lib import lib
 from ..create import zeros_like
 from ..tensor import Tensor
 from .optimizer import Optimizer, Params, handles, with_gradients
@@ -118,7 +118,7 @@ def _by_step(
 def _step(params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]], hyper: Any) -> None:
     means = handles([entry["exp_avg"] for entry in entries])
     squares = handles([entry["exp_avg_sq"] for entry in entries])
-    check(lib.norch_adam_step(len(params), handles(params), handles(grads), means, squares, hyper))
+    lib.norch_adam_step(len(params), handles(params), handles(grads), means, squares, hyper)
     for param, entry in zip(params, entries, strict=True):
         entry["step"] += 1
         param._bump()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._lib import check, lib
+from .._lib import lib
 from ..create import empty_like
 from ..tensor import Tensor
 from .optimizer import Optimizer, Params, handles, with_gradients
@@ -99,6 +99,6 @@ class SGD(Optimizer):
 
 def _step(params: list[Tensor], grads: list[Tensor], momenta: list[Tensor] | None, hyper: Any, first: int) -> None:
     m = None if momenta is None else handles(momenta)
-    check(lib.norch_sgd_step(len(params), handles(params), handles(grads), m, hyper, first))
+    lib.norch_sgd_step(len(params), handles(params), handles(grads), m, hyper, first)
     for param in params:
         param._bump()
