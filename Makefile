@@ -200,7 +200,7 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 	@$(MAKE) --no-print-directory BUILD=build/sanitize LIB=$(SANITIZED) SANITIZE=address,undefined,float-cast-overflow $(SANITIZED)
 	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
-	    $(RUN) -m pytest -m "not slow" --ignore=tests/test_build.py -p no:cacheprovider $(ARGS)
+	    $(RUN) -m pytest -rfE -m "not slow and not resident" --ignore=tests/test_build.py $(ARGS)
 
 bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where it is installed
 	$(Q)$(RUN) -m benchmarks $(ARGS)

@@ -212,8 +212,8 @@ def strides_of(handle: Any) -> tuple[int, ...]:
     return _UNPACK[count](ctypes.string_at(id(handle) + _STRIDES_AT, count * 8))
 
 
-_SHAPE_AT: int = TensorStruct.shape.offset  # type: ignore[attr-defined]
-_STRIDES_AT: int = TensorStruct.strides.offset  # type: ignore[attr-defined]
+_SHAPE_AT: int = TensorStruct.shape.offset
+_STRIDES_AT: int = TensorStruct.strides.offset
 
 
 def buffer(count: int) -> Any:

@@ -15,18 +15,30 @@ import pytest
 import norch
 from norch._lib import lib
 
+# Started from a background job, a process would ignore Ctrl-C.
+LISTEN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
 
 def run(program, **options):
     """A Python process that runs program; its output."""
     env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(norch.__file__)))
     return subprocess.Popen(
-        [sys.executable, "-u", "-c", textwrap.dedent(program)],
+        [sys.executable, "-u", "-c", LISTEN + textwrap.dedent(program)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=env,
         **options,
     )
+
+
+def end_of(process):
+    """The rest of its output; one that does not end is killed."""
+    try:
+        return process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
 
 
 def resident():
@@ -126,6 +138,7 @@ def test_everything_else_takes_no_more_memory_either():
 
 
 @needs_proc
+@pytest.mark.resident
 def test_large_memory_goes_back_to_the_system():
     before = resident()
     x = norch.ones(50_000_000)
@@ -169,7 +182,7 @@ def test_a_kept_operand_does_not_leak_numbers():
 # ---- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 TRAINING = """
-    import norch, signal, sys
+    import norch, sys
     model = norch.nn.Sequential(norch.nn.Linear(20, 30), norch.nn.Tanh(), norch.nn.Linear(30, 1))
     optimizer = norch.optim.Adam(model.parameters(), lr=1e-3)
     x, y = norch.randn(16, 20), norch.randn(16, 1)
@@ -198,13 +211,42 @@ def test_ctrl_c_ends_a_training_loop(after, code):
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = end_of(process)
     assert out == "stopped\n"
     assert process.returncode == code
     if after == "raise":
         assert "KeyboardInterrupt" in err
     else:
         assert err == ""
+
+
+def test_no_ctrl_c_is_lost():
+    """Wherever it arrives: also while a tensor is freed, where Python could only print it and go on."""
+    model = norch.nn.Sequential(norch.nn.Linear(4, 5), norch.nn.Tanh(), norch.nn.Linear(5, 1))
+    optimizer = norch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+    x, generator, lost, ignored = norch.randn(3, 4), random.Random(0), 0, []
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    hook, sys.unraisablehook = sys.unraisablehook, ignored.append
+    try:
+        for _ in range(100):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.001 + generator.random() * 0.002)
+                for _ in range(1000):
+                    optimizer.zero_grad()
+                    model(x).square().mean().backward()
+                    optimizer.step()
+                lost += 1
+            except KeyboardInterrupt:
+                assert norch.is_grad_enabled()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        sys.unraisablehook = hook
+    assert lost == 0 and not ignored
 
 
 def test_ctrl_c_during_long_work_is_seen_right_after():
@@ -222,7 +264,7 @@ def test_ctrl_c_during_long_work_is_seen_right_after():
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = end_of(process)
     assert (out, err, process.returncode) == ("stopped\n", "", 0)
 
 
@@ -244,5 +286,5 @@ def test_tensors_alive_at_the_end_do_no_harm():
         threading.Thread(target=lambda: [norch.ones(10) + 1 for _ in range(1000)], daemon=True).start()
     """
     with run(program) as process:
-        out, err = process.communicate(timeout=30)
+        out, err = end_of(process)
     assert process.returncode == 0 and out == "" and "Traceback" not in err.replace("Exception ignored", ""), err

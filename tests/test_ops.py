@@ -14,7 +14,7 @@ from cases import ALL_NAMES, CASES, FLOAT_NAMES, Case, draw, edge_inputs, edge_v
 
 import norch
 from norch._lib import lib
-from norch.ops.pointwise import OPS
+from norch.ops._forms import OPS
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
 pytestmark = [

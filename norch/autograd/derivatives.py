@@ -194,7 +194,8 @@ class Pow(Binary):
         return (g * (self.b * self.a.pow(self.b - 1))).where(self.b != 0, 0)
 
     def grad_b(self, g: Any) -> Any:  # 0 ** b is constant for b >= 0, though log(0) is infinite
-        return (g * (self.a.pow(self.b) * self.a.to(g.dtype).log())).where(((self.a == 0) & (self.b >= 0)).logical_not(), 0)
+        flat = (self.a == 0) & (self.b >= 0)
+        return (g * (self.a.pow(self.b) * self.a.to(g.dtype).log())).where(flat.logical_not(), 0)
 
 
 class Atan2(Binary):  # 0 at the origin, where there is none; a or b may be an integer, whose square could overflow

@@ -16,7 +16,7 @@ from ..dtype import dtype_named
 from ._operand import must
 
 
-def _recorded(h: int | None, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
+def _recorded(h: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
     out = wrap(h)
     if mode.enabled and (to_x := edge(x)) is not None:
         node = node_class(to_x)

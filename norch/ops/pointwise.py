@@ -1,203 +1,18 @@
 """Elementwise operations.
 
 ``a + b`` comes here, is one call into C (csrc/ops/pointwise.c), and, when a gradient is wanted, one node of
-autograd/derivatives.py. All of a form share one function body, made by ``unary``, ``binary`` or ``ternary`` below.
+autograd/derivatives.py. All of a form share one function body: _forms.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from .. import _handle
-from .._handle import Handle, alias, tick
-from .._lib import lib
-from ..autograd import derivatives
-from ..autograd.forms import Binary, Ternary, Unary
-from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge, like_of, written
+from .._handle import Handle
+from ..autograd import derivatives as d
+from ._forms import binary, binary_, operator, reflected, ternary, unary, unary_
 from ._operand import must, operand
 
-Op = Callable[..., Any]
-
-
-def _read_table() -> dict[str, int]:
-    table: dict[str, int] = {}
-    while (name := lib.norch_op_name(len(table))) is not None:
-        table[name.decode()] = len(table)
-    return table
-
-
-OPS: dict[str, int] = _read_table()  # opcode by name
-_new = object.__new__
-
-
-def _finish(function: Any, name: str, about: str) -> Any:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = about
-    return function
-
-
-# ---- one input ----------------------------------------------------------------------------------------------------
-
-
-def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
-    """The function of a UNARY row; node_class is its derivative, None where there is none."""
-    op, call = OPS[name], lib.norch_unary
-    saves_x = node_class is not None and "x" in node_class.saves[0]
-    saves_out = node_class is not None and node_class.saves_out
-
-    def function(x: Any) -> Any:
-        tensor = _handle.result_class
-        if type(x) is not tensor:
-            x = must(x, name)
-        h = call(op, x._h)
-        out = _new(tensor)
-        out._h = h
-        out._node = out.grad = out._cell = out._view = None
-        to_x = x._node if x._view is None else edge(x)
-        if to_x is not None and mode.enabled and node_class is not None:
-            node = _new(node_class)
-            node.edges = (to_x,)
-            node.seq = tick()
-            node.hooks = node.likes = None
-            node._x = x if saves_x else None
-            node._out = alias(out) if saves_out else None
-            out._node = node
-        return out
-
-    return _finish(function, name, about)
-
-
-def unary_(name: str, node_class: type[Unary] | None) -> Op:
-    """The in-place method of a UNARY row."""
-    op = OPS[name]
-    saves_x = node_class is not None and "x" in node_class.saves[0]
-    saves_out = node_class is not None and node_class.saves_out
-
-    def function_(self: Any) -> Any:
-        check_writable(self, name + "_")
-        to_x = edge(self)
-        node = None
-        if to_x is not None and mode.enabled and node_class is not None:
-            node = node_class(to_x)
-            node.likes = None
-            node._x = before(self) if saves_x else None
-            node._out = None
-        lib.norch_unary_into(self._h, op, self._h)
-        written(self, node)
-        if node is not None and saves_out:
-            node.seq = tick()  # the result is saved as it is after the write
-            node._out = alias(self)
-        return self
-
-    return _finish(function_, name + "_", f"{name}() in place.")
-
-
-def before(x: Any) -> Any:
-    """x as it is now, with its history: what a node saves of a tensor that is about to be written to."""
-    old = _handle.wrap(lib.norch_clone(x._h))
-    old._node = edge(x)
-    return old
-
-
-# ---- two inputs ---------------------------------------------------------------------------------------------------
-
-
-def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: Callable[[Any, str], Any] = must) -> Op:
-    """The function of a BINARY row. accept turns what is no tensor into one, or into NotImplemented."""
-    op, call = OPS[name], lib.norch_binary
-    a_for_a, a_for_b, b_for_a, b_for_b = _needs(node_class)
-    saves_out = node_class is not None and node_class.saves_out
-
-    def function(a: Any, b: Any) -> Any:
-        tensor = _handle.result_class
-        if type(b) is not tensor and (b := accept(b, name)) is NotImplemented:
-            return b
-        if type(a) is not tensor:
-            a = must(a, name)
-        h = call(op, a._h, b._h)
-        out = _new(tensor)
-        out._h = h
-        out._node = out.grad = out._cell = out._view = None
-        to_a = a._node if a._view is None else edge(a)
-        to_b = b._node if b._view is None else edge(b)
-        if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
-            node = _new(node_class)
-            node.edges = (to_a, to_b)
-            node.seq = tick()
-            node.hooks = None
-            node.likes = (like_of(a), like_of(b)) if h.mixed else None
-            node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
-            node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
-            node._out = alias(out) if saves_out else None
-            out._node = node
-        return out
-
-    return _finish(function, name, about)
-
-
-def _needs(node_class: type[Binary] | None) -> tuple[bool, bool, bool, bool]:
-    if node_class is None:
-        return False, False, False, False
-    for_a, for_b = node_class.saves
-    return "a" in for_a, "a" in for_b, "b" in for_a, "b" in for_b
-
-
-def binary_(name: str, node_class: type[Binary] | None) -> Op:
-    """The in-place method of a BINARY row."""
-    op = OPS[name]
-    a_for_a, a_for_b, b_for_a, b_for_b = _needs(node_class)
-
-    def function_(self: Any, other: Any) -> Any:
-        other = must(other, name + "_")
-        check_writable(self, name + "_")
-        to_a, to_b = edge(self), edge(other)
-        node = None
-        if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
-            node = node_class(to_a, to_b)
-            node.likes = (like_of(self), like_of(other))
-            saves_a = (a_for_a and to_a is not None) or (a_for_b and to_b is not None)
-            saves_b = (b_for_a and to_a is not None) or (b_for_b and to_b is not None)
-            node._a = before(self) if saves_a else None
-            node._b = (before(other) if other is self else other) if saves_b else None
-            node._out = None
-        lib.norch_binary_into(self._h, op, self._h, other._h)
-        written(self, node)
-        return self
-
-    return _finish(function_, name + "_", f"{name}() in place.")
-
-
-# ---- three inputs -------------------------------------------------------------------------------------------------
-
-
-def ternary(name: str, node_class: type[Ternary]) -> Op:
-    """The function of a TERNARY or CHOICE row."""
-    op, call = OPS[name], lib.norch_ternary
-
-    def function(a: Any, b: Any, c: Any) -> Any:
-        inputs = (must(a, name), must(b, name), must(c, name))
-        h = call(op, inputs[0]._h, inputs[1]._h, inputs[2]._h)
-        out = _handle.wrap(h)
-        edges = (edge(inputs[0]), edge(inputs[1]), edge(inputs[2]))
-        if mode.enabled and edges != (None, None, None):
-            node = node_class(*edges)
-            node.likes = tuple(like_of(x) for x in inputs) if h.mixed else None
-            needed = {
-                saved for to, names in zip(edges, node_class.saves, strict=True) if to is not None for saved in names
-            }
-            node._a, node._b, node._c = (x if n in needed else None for x, n in zip(inputs, "abc", strict=True))
-            node._out = None
-            out._node = node
-        return out
-
-    return _finish(function, name, "")
-
-
-# ---- the operations -------------------------------------------------------------------------------------------------
-
-d = derivatives
 neg = unary("neg", d.Neg, "-x. Not for bool.")
 abs = unary("abs", d.Abs, "|x|.")  # noqa: A001
 sign = unary("sign", d.Sign, "-1, 0 or 1; NaN stays.")
@@ -343,19 +158,6 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     return bool(isclose(a, b, rtol, atol, equal_nan).all())
 
 
-def _operator(name: str, node_class: type[Binary] | None = None) -> Op:
-    """A binary operator: what we cannot read gets the chance to read us."""
-    return binary(name, node_class, accept=lambda value, name: operand(value))
-
-
-def _reflected(function: Op) -> Op:
-    def operator(self: Any, other: Any) -> Any:
-        other = operand(other)
-        return NotImplemented if other is NotImplemented else function(other, self)
-
-    return operator
-
-
 def _power_operator(self: Any, other: Any) -> Any:
     return pow(self, other) if operand(other) is not NotImplemented else NotImplemented
 
@@ -384,16 +186,16 @@ class PointwiseMethods(Handle):
     bitwise_and, bitwise_or, bitwise_xor = bitwise_and, bitwise_or, bitwise_xor
     isclose, allclose = isclose, allclose
 
-    __add__, __mul__ = _operator("add", d.Add), _operator("mul", d.Mul)
-    __sub__, __truediv__ = _operator("sub", d.Sub), _operator("div", d.Div)
-    __floordiv__, __mod__, __pow__ = _operator("floor_divide"), _operator("remainder", d.Remainder), _power_operator
-    __and__, __or__, __xor__ = _operator("bitwise_and"), _operator("bitwise_or"), _operator("bitwise_xor")
-    __radd__, __rmul__ = _reflected(_add), _reflected(mul)
-    __rsub__, __rtruediv__ = _reflected(_sub), _reflected(true_divide)
-    __rfloordiv__, __rmod__, __rpow__ = _reflected(floor_divide), _reflected(remainder), _reflected(_pow)
-    __rand__, __ror__, __rxor__ = _reflected(bitwise_and), _reflected(bitwise_or), _reflected(bitwise_xor)
-    __lt__, __le__, __gt__, __ge__ = _operator("lt"), _operator("le"), _operator("gt"), _operator("ge")
-    __eq__, __ne__ = _operator("eq"), _operator("ne")
+    __add__, __mul__ = operator("add", d.Add), operator("mul", d.Mul)
+    __sub__, __truediv__ = operator("sub", d.Sub), operator("div", d.Div)
+    __floordiv__, __mod__, __pow__ = operator("floor_divide"), operator("remainder", d.Remainder), _power_operator
+    __and__, __or__, __xor__ = operator("bitwise_and"), operator("bitwise_or"), operator("bitwise_xor")
+    __radd__, __rmul__ = reflected(_add), reflected(mul)
+    __rsub__, __rtruediv__ = reflected(_sub), reflected(true_divide)
+    __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(remainder), reflected(_pow)
+    __rand__, __ror__, __rxor__ = reflected(bitwise_and), reflected(bitwise_or), reflected(bitwise_xor)
+    __lt__, __le__, __gt__, __ge__ = operator("lt"), operator("le"), operator("gt"), operator("ge")
+    __eq__, __ne__ = operator("eq"), operator("ne")
     __hash__ = object.__hash__
 
     __iadd__, __isub__ = binary_("add", d.Add), binary_("sub", d.Sub)
@@ -460,3 +262,11 @@ class PointwiseMethods(Handle):
     def clamp_max(self, max: Any) -> Any:  # noqa: A002
         """self, at most max."""
         return _clamp_max(self, max)
+
+
+# Functions made or defined here, less those of one underscore: norch/__init__.py hands them all on.
+__all__ = [  # noqa: PLE0605
+    name
+    for name, thing in list(globals().items())
+    if getattr(thing, "__module__", "") == __name__ and name[0] != "_" and not isinstance(thing, type)
+]

@@ -13,8 +13,9 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named, get_default_dtype
+from ._forms import OPS
 from ._operand import must
-from .pointwise import OPS, sub, true_divide
+from .pointwise import sub, true_divide
 
 Dims = int | Sequence[int] | None
 
@@ -28,7 +29,7 @@ def _axes(dim: Dims) -> tuple[int, bytes | None]:
     return 1, ints((int64(dim, "dim"),))
 
 
-def reduced(
+def _reduction(
     x: Any,
     name: str,
     node_class: type[Reduction] | None,
@@ -69,8 +70,8 @@ def sum(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None 
     count, axes = _axes(dim)
     if dtype is not None:
         x, code = _in_dtype(x, dtype)
-        return reduced(x, "sum", d.Sum, count, axes, keepdim, code)
-    return reduced(x, "sum", d.Sum, count, axes, keepdim)
+        return _reduction(x, "sum", d.Sum, count, axes, keepdim, code)
+    return _reduction(x, "sum", d.Sum, count, axes, keepdim)
 
 
 def _in_dtype(x: Any, dtype: Any) -> tuple[Any, int]:
@@ -88,7 +89,7 @@ def mean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None
     if dtype is not None:
         x = x.to(dtype)
     count, axes = _axes(dim)
-    out = reduced(x, "mean", d.Mean, count, axes, keepdim)
+    out = _reduction(x, "mean", d.Mean, count, axes, keepdim)
     if out._node is not None:
         out._node.param = _elements(x, out)
     return out
@@ -100,27 +101,27 @@ def prod(x: Any, dim: int | None = None, keepdim: bool = False, *, dtype: DType 
     code = -1
     if dtype is not None:
         x, code = _in_dtype(x, dtype)
-    return reduced(x, "prod", d.Prod, *_axes(dim), keepdim, code)
+    return _reduction(x, "prod", d.Prod, *_axes(dim), keepdim, code)
 
 
 def amax(x: Any, dim: Dims = (), keepdim: bool = False) -> Any:
     """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
-    return reduced(must(x, "amax"), "amax", d.Amax, *_axes(dim), keepdim)
+    return _reduction(must(x, "amax"), "amax", d.Amax, *_axes(dim), keepdim)
 
 
 def amin(x: Any, dim: Dims = (), keepdim: bool = False) -> Any:
     """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
-    return reduced(must(x, "amin"), "amin", d.Amin, *_axes(dim), keepdim)
+    return _reduction(must(x, "amin"), "amin", d.Amin, *_axes(dim), keepdim)
 
 
 def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
-    return reduced(must(x, "argmax"), "argmax", None, *_axes(dim), keepdim)
+    return _reduction(must(x, "argmax"), "argmax", None, *_axes(dim), keepdim)
 
 
 def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
-    return reduced(must(x, "argmin"), "argmin", None, *_axes(dim), keepdim)
+    return _reduction(must(x, "argmin"), "argmin", None, *_axes(dim), keepdim)
 
 
 class max_result(NamedTuple):  # noqa: N801  (as PyTorch's prints)
@@ -162,12 +163,12 @@ def _extreme(x: Any, dim: Any, keepdim: bool, value: Any, index: Any, pair: str,
 
 def any(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001
     """Whether one element is non-zero, over all or the axes dim."""
-    return reduced(must(x, "any"), "any", None, *_axes(dim), keepdim)
+    return _reduction(must(x, "any"), "any", None, *_axes(dim), keepdim)
 
 
 def all(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001
     """Whether every element is non-zero, over all or the axes dim."""
-    return reduced(must(x, "all"), "all", None, *_axes(dim), keepdim)
+    return _reduction(must(x, "all"), "all", None, *_axes(dim), keepdim)
 
 
 def var(
@@ -192,7 +193,7 @@ def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: b
         correction = 1 if unbiased is None or unbiased else 0
     elif unbiased is not None:
         raise ValueError(f"{name}: give unbiased or correction, not both")
-    out = reduced(x, name, node, *_axes(dim), keepdim, -1, float(correction))
+    out = _reduction(x, name, node, *_axes(dim), keepdim, -1, float(correction))
     if out._node is not None:
         out._node.param = _elements(x, out) - correction
     return out
@@ -200,7 +201,7 @@ def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: b
 
 def logsumexp(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats."""
-    return reduced(must(x, "logsumexp"), "logsumexp", d.Logsumexp, *_axes(dim), keepdim)
+    return _reduction(must(x, "logsumexp"), "logsumexp", d.Logsumexp, *_axes(dim), keepdim)
 
 
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
@@ -230,7 +231,7 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     return true_divide(powers, sum(powers, dim, True))
 
 
-def sum_to(x: Any, like: Handle) -> Any:
+def _sum_to(x: Any, like: Handle) -> Any:
     """x summed over the axes that broadcasting added, and cast, to the shape and dtype of like."""
     h = lib.norch_sum_to(x._h, like._h)
     if h is x._h:
@@ -251,20 +252,28 @@ class ReduceMethods(Handle):
     mean, prod, amax, amin, argmax, argmin = mean, prod, amax, amin, argmax, argmin
     max, min, any, all, var, std, logsumexp = max, min, any, all, var, std, logsumexp
     softmax, log_softmax = softmax, log_softmax
-    _sum_to = sum_to
+    _sum_to = _sum_to
 
     def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
         """The sum over all elements, or over the axes dim."""
         if dim is None and dtype is None:
-            return reduced(self, "sum", d.Sum, -1, None, keepdim)
+            return _reduction(self, "sum", d.Sum, -1, None, keepdim)
         return sum(self, dim, keepdim, dtype=dtype)
 
     def _reduced(self, name: str, count: int, axes: bytes | None, keepdim: Any) -> Any:
         """A recorded reduction over axes already packed, for derivatives."""
         if name == "mean":
-            out = reduced(self, "mean", d.Mean, count, axes, keepdim)
+            out = _reduction(self, "mean", d.Mean, count, axes, keepdim)
             if out._node is not None:
                 out._node.param = _elements(self, out)
             return out
         node_class: Callable[..., Any] = {"sum": d.Sum, "prod": d.Prod}[name]
-        return reduced(self, name, node_class, count, axes, keepdim)  # type: ignore[arg-type]
+        return _reduction(self, name, node_class, count, axes, keepdim)  # type: ignore[arg-type]
+
+
+# As in pointwise.py.
+__all__ = [  # noqa: PLE0605
+    name
+    for name, thing in list(globals().items())
+    if getattr(thing, "__module__", "") == __name__ and name[0] != "_" and not isinstance(thing, type)
+]

@@ -20,9 +20,7 @@ from ..errors import ShapeError
 Shape = Sequence[int]
 
 
-def _made(
-    h: int | None, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True
-) -> Any:
+def _made(h: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True) -> Any:
     """The view with C tensor h = step(x, *arguments)."""
     out = wrap(h)
     if view:
@@ -65,11 +63,11 @@ def reshape(x: Any, *shape: Any) -> Any:
     return _reshaped(lib.norch_reshape(x._h, len(wanted), ints(wanted)), x, reshape, (wanted,))
 
 
-def _reshaped(h: int | None, x: Any, step: Any, arguments: tuple[Any, ...]) -> Any:
+def _reshaped(h: Any, x: Any, step: Any, arguments: tuple[Any, ...]) -> Any:
     return _made(h, x, d.Reshape, step, arguments, view=_shares(h, x))
 
 
-def _shares(h: int, x: Any) -> bool:
+def _shares(h: Any, x: Any) -> bool:
     return lib.norch_shares_storage(h, x._h) == 1
 
 

@@ -1,0 +1,210 @@
+"""The function bodies behind pointwise.py, one a form: a call into C, and a node when a gradient is wanted.
+
+This is the hot path: what a form does not need for a row is decided when the function is made, not when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _handle
+from .._handle import alias, tick
+from .._lib import lib
+from ..autograd.forms import Binary, Ternary, Unary
+from ..autograd.grad_mode import mode
+from ..autograd.inplace import check_writable, edge, like_of, written
+from ._operand import must, operand
+
+Op = Callable[..., Any]
+
+
+def _read_table() -> dict[str, int]:
+    table: dict[str, int] = {}
+    while (name := lib.norch_op_name(len(table))) is not None:
+        table[name.decode()] = len(table)
+    return table
+
+
+OPS: dict[str, int] = _read_table()  # opcode by name
+_new = object.__new__
+
+
+def _finish(function: Any, name: str, about: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = about
+    function.__module__ = __package__ + ".pointwise"  # where it will stand
+    return function
+
+
+# ---- one input ----------------------------------------------------------------------------------------------------
+
+
+def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
+    """The function of a UNARY row; node_class is its derivative, None where there is none."""
+    op, call = OPS[name], lib.norch_unary
+    saves_x = node_class is not None and "x" in node_class.saves[0]
+    saves_out = node_class is not None and node_class.saves_out
+
+    def function(x: Any) -> Any:
+        tensor = _handle.result_class
+        if type(x) is not tensor:
+            x = must(x, name)
+        h = call(op, x._h)
+        out = _new(tensor)
+        out._h = h
+        out._node = out.grad = out._cell = out._view = None
+        to_x = x._node if x._view is None else edge(x)
+        if to_x is not None and mode.enabled and node_class is not None:
+            node = _new(node_class)
+            node.edges = (to_x,)
+            node.seq = tick()
+            node.hooks = node.likes = None
+            node._x = x if saves_x else None
+            node._out = alias(out) if saves_out else None
+            out._node = node
+        return out
+
+    return _finish(function, name, about)
+
+
+def unary_(name: str, node_class: type[Unary] | None) -> Op:
+    """The in-place method of a UNARY row."""
+    op = OPS[name]
+    saves_x = node_class is not None and "x" in node_class.saves[0]
+    saves_out = node_class is not None and node_class.saves_out
+
+    def function_(self: Any) -> Any:
+        check_writable(self, name + "_")
+        to_x = edge(self)
+        node = None
+        if to_x is not None and mode.enabled and node_class is not None:
+            node = node_class(to_x)
+            node.likes = None
+            node._x = before(self) if saves_x else None
+            node._out = None
+        lib.norch_unary_into(self._h, op, self._h)
+        written(self, node)
+        if node is not None and saves_out:
+            node.seq = tick()  # the result is saved as it is after the write
+            node._out = alias(self)
+        return self
+
+    return _finish(function_, name + "_", f"{name}() in place.")
+
+
+def before(x: Any) -> Any:
+    """x as it is now, with its history: what a node saves of a tensor that is about to be written to."""
+    old = _handle.wrap(lib.norch_clone(x._h))
+    old._node = edge(x)
+    return old
+
+
+# ---- two inputs ---------------------------------------------------------------------------------------------------
+
+
+def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: Callable[[Any, str], Any] = must) -> Op:
+    """The function of a BINARY row. accept turns what is no tensor into one, or into NotImplemented."""
+    op, call = OPS[name], lib.norch_binary
+    a_for_a, a_for_b, b_for_a, b_for_b = _needs(node_class)
+    saves_out = node_class is not None and node_class.saves_out
+
+    def function(a: Any, b: Any) -> Any:
+        tensor = _handle.result_class
+        if type(b) is not tensor and (b := accept(b, name)) is NotImplemented:
+            return b
+        if type(a) is not tensor:
+            a = must(a, name)
+        h = call(op, a._h, b._h)
+        out = _new(tensor)
+        out._h = h
+        out._node = out.grad = out._cell = out._view = None
+        to_a = a._node if a._view is None else edge(a)
+        to_b = b._node if b._view is None else edge(b)
+        if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
+            node = _new(node_class)
+            node.edges = (to_a, to_b)
+            node.seq = tick()
+            node.hooks = None
+            node.likes = (like_of(a), like_of(b)) if h.mixed else None
+            node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
+            node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
+            node._out = alias(out) if saves_out else None
+            out._node = node
+        return out
+
+    return _finish(function, name, about)
+
+
+def _needs(node_class: type[Binary] | None) -> tuple[bool, bool, bool, bool]:
+    if node_class is None:
+        return False, False, False, False
+    for_a, for_b = node_class.saves
+    return "a" in for_a, "a" in for_b, "b" in for_a, "b" in for_b
+
+
+def binary_(name: str, node_class: type[Binary] | None) -> Op:
+    """The in-place method of a BINARY row."""
+    op = OPS[name]
+    a_for_a, a_for_b, b_for_a, b_for_b = _needs(node_class)
+
+    def function_(self: Any, other: Any) -> Any:
+        other = must(other, name + "_")
+        check_writable(self, name + "_")
+        to_a, to_b = edge(self), edge(other)
+        node = None
+        if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
+            node = node_class(to_a, to_b)
+            node.likes = (like_of(self), like_of(other))
+            saves_a = (a_for_a and to_a is not None) or (a_for_b and to_b is not None)
+            saves_b = (b_for_a and to_a is not None) or (b_for_b and to_b is not None)
+            node._a = before(self) if saves_a else None
+            node._b = (before(other) if other is self else other) if saves_b else None
+            node._out = None
+        lib.norch_binary_into(self._h, op, self._h, other._h)
+        written(self, node)
+        return self
+
+    return _finish(function_, name + "_", f"{name}() in place.")
+
+
+# ---- three inputs -------------------------------------------------------------------------------------------------
+
+
+def ternary(name: str, node_class: type[Ternary]) -> Op:
+    """The function of a TERNARY or CHOICE row."""
+    op, call = OPS[name], lib.norch_ternary
+
+    def function(a: Any, b: Any, c: Any) -> Any:
+        inputs = (must(a, name), must(b, name), must(c, name))
+        h = call(op, inputs[0]._h, inputs[1]._h, inputs[2]._h)
+        out = _handle.wrap(h)
+        edges = (edge(inputs[0]), edge(inputs[1]), edge(inputs[2]))
+        if mode.enabled and edges != (None, None, None):
+            node = node_class(*edges)
+            node.likes = tuple(like_of(x) for x in inputs) if h.mixed else None
+            needed = {
+                saved for to, names in zip(edges, node_class.saves, strict=True) if to is not None for saved in names
+            }
+            node._a, node._b, node._c = (x if n in needed else None for x, n in zip(inputs, "abc", strict=True))
+            node._out = None
+            out._node = node
+        return out
+
+    return _finish(function, name, "")
+
+
+# ---- operators ---------------------------------------------------------------------------------------------------
+
+
+def operator(name: str, node_class: type[Binary] | None = None) -> Op:
+    """A binary operator: what we cannot read gets the chance to read us."""
+    return binary(name, node_class, accept=lambda value, name: operand(value))
+
+
+def reflected(function: Op) -> Op:
+    def swapped(self: Any, other: Any) -> Any:
+        other = operand(other)
+        return NotImplemented if other is NotImplemented else function(other, self)
+
+    return swapped
