@@ -129,7 +129,8 @@ norch_tensor *norch_scalar_int(int64_t value, int64_t dtype);
 /* start, start + step, ...: n elements, 1-d. */
 norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep);
 /* Wraps memory of the caller (strides in elements). release(context) runs when the storage dies. */
-norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype, void *release, void *context);
+norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype,
+                                void *release, void *context);
 /* Copies n bytes of C-ordered elements into a new tensor. */
 norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const int64_t *shape, int64_t dtype);
 
@@ -171,7 +172,8 @@ norch_tensor *norch_reshape_as(const norch_tensor *x, const norch_tensor *like);
 norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like);
 /* The reverse of a reduction's change of shape: x, reduced from the shape of like over the `count` axes in dims (-1: all),
  * seen in the shape of like. */
-norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims, int64_t keepdim);
+norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims,
+                           int64_t keepdim);
 
 /* ---- pointwise ------------------------------------------------------------------------------ */
 
@@ -183,13 +185,15 @@ norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tenso
 /* The same, written into out, whose shape and dtype stay. */
 int32_t norch_unary_into(norch_tensor *out, int64_t op, const norch_tensor *x);
 int32_t norch_binary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b);
-int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c);
+int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b,
+                           const norch_tensor *c);
 
 /* ---- reductions ----------------------------------------------------------------------------- */
 
 /* Reduces the `count` axes in dims (count -1: all). param is the correction of var and std.
  * dtype -1 leaves the choice to the table. */
-norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, int64_t keepdim, int64_t dtype, double param);
+norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, int64_t keepdim,
+                           int64_t dtype, double param);
 /* x summed over the axes that broadcasting added and cast, to the shape and dtype of like; x itself,
  * retained, when nothing differs. */
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
@@ -229,7 +233,8 @@ norch_tensor *norch_index_add(const norch_tensor *x, int64_t dim, const norch_te
 /* state points at {seed, counter}, which the caller keeps; the call advances the counter. */
 norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype);
 norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype);
-norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t low, int64_t high, int64_t dtype);
+norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t low, int64_t high,
+                            int64_t dtype);
 norch_tensor *norch_randperm(uint64_t *state, int64_t n);
 norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
 
@@ -237,9 +242,11 @@ norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
 
 /* params, grads, momenta (NULL without momentum): n tensor pointers each. hyper points at {lr, momentum,
  * dampening, weight_decay, nesterov, maximize}, read when the step runs. first: the momenta are not yet set. */
-int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper, int64_t first);
+int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper,
+                       int64_t first);
 /* hyper points at {lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step}. */
-int32_t norch_adam_step(int64_t n, const void *params, const void *grads, const void *means, const void *squares, const double *hyper);
+int32_t norch_adam_step(int64_t n, const void *params, const void *grads, const void *means, const void *squares,
+                        const double *hyper);
 
 #pragma GCC visibility pop
 

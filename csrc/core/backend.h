@@ -9,7 +9,16 @@
 #include "optable.h"
 #include "plan.h"
 
-typedef enum nr_family { NR_POINTWISE, NR_REDUCTION, NR_MATMUL, NR_COPY, NR_INDEXING, NR_RANDOM, NR_OPTIM, NR_FAMILY_COUNT } nr_family;
+typedef enum nr_family {
+    NR_POINTWISE,
+    NR_REDUCTION,
+    NR_MATMUL,
+    NR_COPY,
+    NR_INDEXING,
+    NR_RANDOM,
+    NR_OPTIM,
+    NR_FAMILY_COUNT
+} nr_family;
 
 /* One entry of kernels[op][dtype]; what it points at is the backend's own affair. */
 typedef void (*nr_kernel)(void);

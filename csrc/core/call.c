@@ -18,7 +18,8 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
     void *thread = nr_python_unlock();
     int32_t status = backend->run[call->family](call);
     nr_python_lock(thread);
-    if (status != NORCH_OK && thread) nr_python_raise(status, norch_last_error()); /* it could not be raised out there */
+    if (status != NORCH_OK && thread)
+        nr_python_raise(status, norch_last_error()); /* it could not be raised out there */
     return status;
 }
 

@@ -27,8 +27,8 @@ static inline int64_t nr_int64_of_integer(int64_t x) { return x; }
 static inline int32_t nr_int32_of_integer(int64_t x) { return (int32_t)x; }
 
 /* The conversions by target dtype; x has a compute type of dtype.h. */
-#define NR_TO_bool(x)  ((x) != 0)
-#define NR_TO__Bool    NR_TO_bool /* what <stdbool.h> makes of the name */
+#define NR_TO_bool(x) ((x) != 0)
+#define NR_TO__Bool NR_TO_bool /* what <stdbool.h> makes of the name */
 #define NR_TO_uint8(x) ((uint8_t)NR_TO_int64(x))
 #define NR_TO_int32(x) \
     _Generic((x), float: nr_int32_of_float, double: nr_int32_of_double, default: nr_int32_of_integer)(x)

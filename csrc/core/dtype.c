@@ -32,9 +32,9 @@ int32_t norch_set_default_dtype(int64_t dtype) {
 
 static int rank(int32_t dtype) {
     switch (nr_dtypes[dtype].kind) {
-        case 'b': return 0;
-        case 'f': return 2;
-        default: return 1;
+    case 'b': return 0;
+    case 'f': return 2;
+    default: return 1;
     }
 }
 

@@ -9,12 +9,12 @@
 #include "../norch.h"
 
 /* number, name, S, T, A, kind: B bool, U and I integers, F floats; in the order of promotion */
-#define NR_DTYPES(ROW)                                              \
-    ROW(NORCH_BOOL, bool, uint8_t, bool, int64_t, B)                \
-    ROW(NORCH_UINT8, uint8, uint8_t, uint8_t, int64_t, U)           \
-    ROW(NORCH_INT32, int32, int32_t, int32_t, int64_t, I)           \
-    ROW(NORCH_INT64, int64, int64_t, int64_t, int64_t, I)           \
-    ROW(NORCH_FLOAT32, float32, float, float, float, F)             \
+#define NR_DTYPES(ROW)                                    \
+    ROW(NORCH_BOOL, bool, uint8_t, bool, int64_t, B)      \
+    ROW(NORCH_UINT8, uint8, uint8_t, uint8_t, int64_t, U) \
+    ROW(NORCH_INT32, int32, int32_t, int32_t, int64_t, I) \
+    ROW(NORCH_INT64, int64, int64_t, int64_t, int64_t, I) \
+    ROW(NORCH_FLOAT32, float32, float, float, float, F)   \
     ROW(NORCH_FLOAT64, float64, double, double, double, F)
 
 #define NR_DTYPE_COUNT 6

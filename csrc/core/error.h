@@ -8,9 +8,9 @@
 int32_t nr_fail(int32_t kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Leaves the function with the status of a call that failed. */
-#define NR_TRY(call)                              \
-    do {                                          \
-        int32_t nr_status = (call);               \
+#define NR_TRY(call)                                 \
+    do {                                             \
+        int32_t nr_status = (call);                  \
         if (nr_status != NORCH_OK) return nr_status; \
     } while (0)
 

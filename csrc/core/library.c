@@ -2,13 +2,12 @@
 #include "backend.h"
 
 /* NORCH_HEADER_PATH and NORCH_ABI come from the Makefile. */
-__asm__(
-    ".pushsection .rodata\n"
-    ".balign 16\n"
-    "nr_header_text:\n"
-    ".incbin \"" NORCH_HEADER_PATH "\"\n"
-    ".byte 0\n"
-    ".popsection\n");
+__asm__(".pushsection .rodata\n"
+        ".balign 16\n"
+        "nr_header_text:\n"
+        ".incbin \"" NORCH_HEADER_PATH "\"\n"
+        ".byte 0\n"
+        ".popsection\n");
 extern const char nr_header_text[] __attribute__((visibility("hidden")));
 
 const char *norch_header(void) { return nr_header_text; }

@@ -40,10 +40,9 @@ _Static_assert(offsetof(norch_tensor, type) == sizeof(int64_t), "and goes on wit
 /* What Python may read of a tensor without a call. */
 static member members[] = {
 #define FIELD(name, kind) {#name, MEMBER_##kind, offsetof(norch_tensor, name), MEMBER_READONLY, NULL}
-    FIELD(data, INT64),         FIELD(numel, INT64),      FIELD(offset, INT64),
-    FIELD(dtype, INT32),        FIELD(ndim, INT32),       FIELD(device_type, INT32),
-    FIELD(device_index, INT32), FIELD(contiguous, INT32), FIELD(mixed, INT32),
-    {NULL, 0, 0, 0, NULL},
+    FIELD(data, INT64),  FIELD(numel, INT64),       FIELD(offset, INT64),       FIELD(dtype, INT32),
+    FIELD(ndim, INT32),  FIELD(device_type, INT32), FIELD(device_index, INT32), FIELD(contiguous, INT32),
+    FIELD(mixed, INT32), {NULL, 0, 0, 0, NULL},
 #undef FIELD
 };
 

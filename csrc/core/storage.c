@@ -40,7 +40,8 @@ norch_storage *nr_storage_make(const nr_backend *backend, size_t bytes) {
     return storage;
 }
 
-norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backend, void (*release)(void *), void *context) {
+norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backend, void (*release)(void *),
+                               void *context) {
     norch_storage *storage = nr_malloc(sizeof *storage);
     if (!storage) {
         nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes", sizeof *storage);

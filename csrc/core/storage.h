@@ -20,7 +20,8 @@ void nr_free(void *memory);
 bool nr_allocation_fails(void);
 
 norch_storage *nr_storage_make(const nr_backend *backend, size_t bytes);
-norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backend, void (*release)(void *), void *context);
+norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backend, void (*release)(void *),
+                               void *context);
 void nr_storage_release(norch_storage *storage);
 
 #endif

@@ -32,7 +32,8 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
     int64_t count;
     if (!nr_count(ndim, shape, &count)) {
         char text[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "a tensor of shape %s has more elements than 63 bits count", nr_shape_text(text, ndim, shape));
+        nr_fail(NORCH_ERROR_SHAPE, "a tensor of shape %s has more elements than 63 bits count",
+                nr_shape_text(text, ndim, shape));
         return NULL;
     }
     const nr_backend *backend = where && where->storage ? where->storage->backend : nr_backend_find(NORCH_CPU);
@@ -51,7 +52,8 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
     return x;
 }
 
-norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides, int64_t shift) {
+norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
+                           int64_t shift) {
     norch_tensor *view = make_header(x->storage, ndim, shape, x->dtype);
     if (!view) return NULL;
     if (x->storage) atomic_fetch_add_explicit(&x->storage->references, 1, memory_order_relaxed);
@@ -69,7 +71,8 @@ norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *s
     return view;
 }
 
-norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type, int64_t device_index) {
+norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
+                          int64_t device_index) {
     if (nr_check_shape("empty", ndim, shape) || nr_check_dtype("empty", dtype)) return NULL;
     const nr_backend *backend = nr_backend_find((int32_t)device_type);
     if (!backend) return NULL;
@@ -117,7 +120,8 @@ norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, 
         last += (shape[i] - 1) * strides[i];
     }
     if ((uintptr_t)data % (uintptr_t)nr_size_of((int32_t)dtype)) {
-        nr_fail(NORCH_ERROR_VALUE, "from_memory: the memory is not aligned to %s; copy the array first", nr_dtypes[dtype].name);
+        nr_fail(NORCH_ERROR_VALUE, "from_memory: the memory is not aligned to %s; copy the array first",
+                nr_dtypes[dtype].name);
         return NULL;
     }
     size_t bytes = count ? (size_t)(last + 1) * (size_t)nr_size_of((int32_t)dtype) : 0;
@@ -201,7 +205,8 @@ int32_t nr_check_tensor(const char *op, const norch_tensor *x) {
 }
 
 int32_t nr_check_dtype(const char *op, int64_t dtype) {
-    if (!nr_is_dtype(dtype)) return nr_fail(NORCH_ERROR_DTYPE, "%s: there is no dtype number %lld", op, (long long)dtype);
+    if (!nr_is_dtype(dtype))
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: there is no dtype number %lld", op, (long long)dtype);
     return NORCH_OK;
 }
 
@@ -212,7 +217,8 @@ int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs) {
         if (first && (first->device_type != xs[i]->device_type || first->device_index != xs[i]->device_index)) {
             const char *names[] = {"cpu", "cuda"};
             return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s:%d and %s:%d; move one with .to()", op,
-                           names[first->device_type], first->device_index, names[xs[i]->device_type], xs[i]->device_index);
+                           names[first->device_type], first->device_index, names[xs[i]->device_type],
+                           xs[i]->device_index);
         }
         first = xs[i];
     }
@@ -228,7 +234,8 @@ int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *resul
 
 int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
     if (ndim < 0 || ndim > NORCH_MAX_DIMS)
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim, NORCH_MAX_DIMS);
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim,
+                       NORCH_MAX_DIMS);
     char text[NR_SHAPE_TEXT];
     for (int64_t i = 0; i < ndim; i++)
         if (shape[i] < 0)
@@ -245,9 +252,10 @@ int32_t nr_check_writable(const char *op, const norch_tensor *x) {
     for (int32_t i = 0; i < x->ndim; i++)
         if (x->shape[i] > 1 && x->strides[i] == 0) {
             char text[NR_SHAPE_TEXT];
-            return nr_fail(NORCH_ERROR_VALUE,
-                           "%s: an expanded tensor %s sees one element many times and cannot be written to; clone() it first", op,
-                           nr_shape_of(text, x));
+            return nr_fail(
+                NORCH_ERROR_VALUE,
+                "%s: an expanded tensor %s sees one element many times and cannot be written to; clone() it first", op,
+                nr_shape_of(text, x));
         }
     return NORCH_OK;
 }

@@ -10,7 +10,8 @@
  * no memory for it. */
 norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const norch_tensor *where);
 /* A new header over the storage of x, `shift` elements further; checks nothing. */
-norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides, int64_t shift);
+norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
+                           int64_t shift);
 /* NULL arguments, dtypes and axes that callers give: an error is noted and the result is not NORCH_OK. */
 int32_t nr_check_tensor(const char *op, const norch_tensor *x);
 int32_t nr_check_dtype(const char *op, int64_t dtype);

@@ -9,35 +9,35 @@
 #include "../core/dtype.h"
 #include "cpu.h"
 
-#define BLOCK  16384  /* elements a block of rows has, at most */
-#define SQUARE 64     /* side of a block where the source runs across */
-#define CHUNK  131072 /* elements a thread takes at a time */
+#define BLOCK 16384  /* elements a block of rows has, at most */
+#define SQUARE 64    /* side of a block where the source runs across */
+#define CHUNK 131072 /* elements a thread takes at a time */
 
 /* n1 rows of n0 elements; steps in bytes. */
 typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0,
                       int64_t n1);
 
-#define FROM   bool
+#define FROM bool
 #define FROM_S uint8_t
 #define FROM_T bool
 #include "copy_pairs.h"
-#define FROM   uint8
+#define FROM uint8
 #define FROM_S uint8_t
 #define FROM_T uint8_t
 #include "copy_pairs.h"
-#define FROM   int32
+#define FROM int32
 #define FROM_S int32_t
 #define FROM_T int32_t
 #include "copy_pairs.h"
-#define FROM   int64
+#define FROM int64
 #define FROM_S int64_t
 #define FROM_T int64_t
 #include "copy_pairs.h"
-#define FROM   float32
+#define FROM float32
 #define FROM_S float
 #define FROM_T float
 #include "copy_pairs.h"
-#define FROM   float64
+#define FROM float64
 #define FROM_S double
 #define FROM_T double
 #include "copy_pairs.h"

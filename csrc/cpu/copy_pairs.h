@@ -1,20 +1,20 @@
 /* copy_pairs: the conversions out of one dtype (FROM, FROM_S, FROM_T) into every other. */
-#define TO   bool
+#define TO bool
 #define TO_S uint8_t
 #include "copy_loops.h"
-#define TO   uint8
+#define TO uint8
 #define TO_S uint8_t
 #include "copy_loops.h"
-#define TO   int32
+#define TO int32
 #define TO_S int32_t
 #include "copy_loops.h"
-#define TO   int64
+#define TO int64
 #define TO_S int64_t
 #include "copy_loops.h"
-#define TO   float32
+#define TO float32
 #define TO_S float
 #include "copy_loops.h"
-#define TO   float64
+#define TO float64
 #define TO_S double
 #include "copy_loops.h"
 #undef FROM

@@ -37,10 +37,10 @@ void nr_scratch_free(void *memory, size_t n);
 typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
 
 /* What each of those builds defines. The fill functions put their kernels into the table. */
-#define NR_DECLARE_ISA(isa)                                    \
-    void nr_fill_pointwise_##isa(nr_kernel_rows kernels);      \
-    void nr_fill_reduce_##isa(nr_kernel_rows kernels);         \
-    int32_t nr_run_matmul_##isa(const nr_call *call);          \
+#define NR_DECLARE_ISA(isa)                               \
+    void nr_fill_pointwise_##isa(nr_kernel_rows kernels); \
+    void nr_fill_reduce_##isa(nr_kernel_rows kernels);    \
+    int32_t nr_run_matmul_##isa(const nr_call *call);     \
     int32_t nr_run_optim_##isa(const nr_call *call);
 NR_DECLARE_ISA(baseline)
 NR_DECLARE_ISA(avx2)

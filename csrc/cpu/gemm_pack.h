@@ -4,7 +4,7 @@
  * A panel is `width` lanes (rows of A or columns of B) wide and k deep, lane fastest; a panel at the edge is
  * filled up with zeros. Source elements may lie at any strides. */
 
-#define LANES      ((int)(VECTOR / sizeof(T)))
+#define LANES ((int)(VECTOR / sizeof(T)))
 #define PANEL_COLS (LANES * TILE_VECTORS)
 
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias));
@@ -12,7 +12,7 @@ typedef T NAME(vec_at) __attribute__((vector_size(VECTOR), may_alias, aligned(__
 typedef T NAME(four) __attribute__((vector_size(4 * sizeof(T)), may_alias));
 typedef T NAME(four_at) __attribute__((vector_size(4 * sizeof(T)), may_alias, aligned(__alignof__(T))));
 
-#define VEC(at)  (*(const NAME(vec_at) *)(at))
+#define VEC(at) (*(const NAME(vec_at) *)(at))
 #define FOUR(at) (*(const NAME(four_at) *)(at))
 
 /* Elements of the pair (a, b), counted through both; gcc has the common builtin only since version 12. */

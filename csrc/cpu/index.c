@@ -8,7 +8,7 @@
 #include "cpu.h"
 
 #define CHUNK 32768 /* elements a thread takes at a time, about */
-#define CUTS  32    /* parts a scatter is cut into, at most */
+#define CUTS 32     /* parts a scatter is cut into, at most */
 
 #define WORD uint8_t
 #define SIZE 1
@@ -21,29 +21,29 @@
 #include "index_takes.h"
 
 #define PLUS(a, b) ((a) + (b))
-#define NAME       truth
-#define S          uint8_t
-#define SUM(a, b)  (((a) | (b)) != 0)
+#define NAME truth
+#define S uint8_t
+#define SUM(a, b) (((a) | (b)) != 0)
 #include "index_loops.h"
-#define NAME      uint8
-#define S         uint8_t
+#define NAME uint8
+#define S uint8_t
 #define SUM(a, b) (uint8_t)((a) + (b))
 #include "index_loops.h"
 #define NAME int32
-#define S    int32_t
-#define SUM  PLUS
+#define S int32_t
+#define SUM PLUS
 #include "index_loops.h"
 #define NAME int64
-#define S    int64_t
-#define SUM  PLUS
+#define S int64_t
+#define SUM PLUS
 #include "index_loops.h"
 #define NAME float32
-#define S    float
-#define SUM  PLUS
+#define S float
+#define SUM PLUS
 #include "index_loops.h"
 #define NAME float64
-#define S    double
-#define SUM  PLUS
+#define S double
+#define SUM PLUS
 #include "index_loops.h"
 
 /* n elements of the innermost loop from these three places on. */

@@ -13,29 +13,29 @@
 /* VECTOR bytes a register; TILE_ROWS x TILE_VECTORS accumulators of a tile of C; DOT_ROWS x 4 of a tile
  * of dot products. Each leaves a few registers for the operands. */
 #if defined(__AVX512F__)
-#define VECTOR           64
-#define TILE_ROWS        14
-#define DOT_ROWS         6
+#define VECTOR 64
+#define TILE_ROWS 14
+#define DOT_ROWS 6
 #define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
-#define EACH_DOT_ROW(X)  X(1) X(2) X(3) X(4) X(5) X(6)
+#define EACH_DOT_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #elif defined(__AVX2__)
-#define VECTOR           32
-#define TILE_ROWS        6
-#define DOT_ROWS         3
+#define VECTOR 32
+#define TILE_ROWS 6
+#define DOT_ROWS 3
 #define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define EACH_DOT_ROW(X)  X(1) X(2) X(3)
+#define EACH_DOT_ROW(X) X(1) X(2) X(3)
 #elif defined(__aarch64__)
-#define VECTOR           16
-#define TILE_ROWS        8
-#define DOT_ROWS         4
+#define VECTOR 16
+#define TILE_ROWS 8
+#define DOT_ROWS 4
 #define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#define EACH_DOT_ROW(X)  X(1) X(2) X(3) X(4)
+#define EACH_DOT_ROW(X) X(1) X(2) X(3) X(4)
 #else
-#define VECTOR           16
-#define TILE_ROWS        5
-#define DOT_ROWS         2
+#define VECTOR 16
+#define TILE_ROWS 5
+#define DOT_ROWS 2
 #define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5)
-#define EACH_DOT_ROW(X)  X(1) X(2)
+#define EACH_DOT_ROW(X) X(1) X(2)
 #endif
 #define TILE_VECTORS 2
 
@@ -48,17 +48,17 @@
 
 /* Multiply-adds below which a product stays in one thread, and those worth a chunk of their own. */
 #define SERIAL_WORK 1e6
-#define CHUNK_WORK  5e5
+#define CHUNK_WORK 5e5
 
 /* Blocks of the packed algorithm: BLOCK_K x one panel of B fits the first cache, a block of A of
  * BLOCK_BYTES half the second, BLOCK_K x BLOCK_N of B a share of the third. */
-#define BLOCK_K     (VECTOR == 64 ? 256 : 384)
-#define BLOCK_N     2048
+#define BLOCK_K (VECTOR == 64 ? 256 : 384)
+#define BLOCK_N 2048
 #define BLOCK_BYTES (192 * 1024)
 #define PACK_PANELS 4
-#define FAR_BYTES   (1 << 20)
+#define FAR_BYTES (1 << 20)
 /* The same for dot products, whose operands lie along k. */
-#define DOT_K       1024
+#define DOT_K 1024
 
 /* One product of the batch: a plan without its nest. */
 typedef struct product {
@@ -120,16 +120,16 @@ static void move_to(const nr_matmul_plan *plan, int64_t index, int64_t size, pro
 
 #define NAME(x) NR_JOIN2(x, SUFFIX)
 
-#define T          float
+#define T float
 #define LANE_INDEX int32_t
-#define SUFFIX     f32
+#define SUFFIX f32
 #if defined(__AVX512F__)
-#define PART_LOAD(at, count)     _mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), at)
+#define PART_LOAD(at, count) _mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), at)
 #define PART_STORE(at, count, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (count)) - 1), v)
 #elif defined(__AVX2__)
 static const int32_t mask_f32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-#define PART_MASK(count)         _mm256_loadu_si256((const __m256i *)(const void *)(mask_f32 + 8 - (count)))
-#define PART_LOAD(at, count)     _mm256_maskload_ps(at, PART_MASK(count))
+#define PART_MASK(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_f32 + 8 - (count)))
+#define PART_LOAD(at, count) _mm256_maskload_ps(at, PART_MASK(count))
 #define PART_STORE(at, count, v) _mm256_maskstore_ps(at, PART_MASK(count), v)
 #endif
 #include "gemm_pack.h"
@@ -141,16 +141,16 @@ static const int32_t mask_f32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 #undef PART_STORE
 #undef PART_MASK
 
-#define T          double
+#define T double
 #define LANE_INDEX int64_t
-#define SUFFIX     f64
+#define SUFFIX f64
 #if defined(__AVX512F__)
-#define PART_LOAD(at, count)     _mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), at)
+#define PART_LOAD(at, count) _mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), at)
 #define PART_STORE(at, count, v) _mm512_mask_storeu_pd(at, (__mmask8)((1u << (count)) - 1), v)
 #elif defined(__AVX2__)
 static const int64_t mask_f64[8] = {-1, -1, -1, -1};
-#define PART_MASK(count)         _mm256_loadu_si256((const __m256i *)(const void *)(mask_f64 + 4 - (count)))
-#define PART_LOAD(at, count)     _mm256_maskload_pd(at, PART_MASK(count))
+#define PART_MASK(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_f64 + 4 - (count)))
+#define PART_LOAD(at, count) _mm256_maskload_pd(at, PART_MASK(count))
 #define PART_STORE(at, count, v) _mm256_maskstore_pd(at, PART_MASK(count), v)
 #endif
 #include "gemm_pack.h"

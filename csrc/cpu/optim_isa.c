@@ -5,11 +5,11 @@
 
 #define CHUNK 16384 /* elements a thread takes at a time */
 
-#define T    float
+#define T float
 #define NAME float32
 #define SQRT sqrtf
 #include "optim_loops.h"
-#define T    double
+#define T double
 #define NAME float64
 #define SQRT sqrt
 #include "optim_loops.h"

@@ -5,7 +5,8 @@
  * Plain C: unit strides, and one scalar operand, are cases of their own because only there compilers make
  * vectors. IVDEP promises that an output is an input itself or does not touch it. */
 
-static inline __attribute__((always_inline)) void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, R (*f)(T)) {
+static inline __attribute__((always_inline)) void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s,
+                                                                   R (*f)(T)) {
     if (s[0] == sizeof(RS) && s[1] == sizeof(S)) {
         RS *out = (RS *)(void *)p[0];
         const S *x = (const S *)(const void *)p[1];
@@ -17,7 +18,7 @@ static inline __attribute__((always_inline)) void LOOP_NAME(unary)(int64_t n, ch
 }
 
 static inline __attribute__((always_inline)) void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s,
-                                                                   R (*f)(T, T)) {
+                                                                    R (*f)(T, T)) {
     RS *out = (RS *)(void *)p[0];
     const S *a = (const S *)(const void *)p[1], *b = (const S *)(const void *)p[2];
     bool dense = s[0] == sizeof(RS);
@@ -37,7 +38,7 @@ static inline __attribute__((always_inline)) void LOOP_NAME(binary)(int64_t n, c
 }
 
 static inline __attribute__((always_inline)) void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s,
-                                                                    R (*f)(T, T, T)) {
+                                                                     R (*f)(T, T, T)) {
     RS *out = (RS *)(void *)p[0];
     const S *a = (const S *)(const void *)p[1];
     if (s[0] == sizeof(RS) && s[1] == sizeof(S) && s[2] == 0 && s[3] == 0) {
@@ -52,7 +53,7 @@ static inline __attribute__((always_inline)) void LOOP_NAME(ternary)(int64_t n, 
 
 /* The first operand is a bool in memory of its own size. */
 static inline __attribute__((always_inline)) void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s,
-                                                                   R (*f)(bool, T, T)) {
+                                                                    R (*f)(bool, T, T)) {
     RS *out = (RS *)(void *)p[0];
     const uint8_t *a = (const uint8_t *)p[1];
     const S *b = (const S *)(const void *)p[2], *c = (const S *)(const void *)p[3];

@@ -6,9 +6,9 @@
 
 #include "cpu.h"
 
-#define ALONE       65536 /* elements up to which one thread does it all */
-#define CHUNK       32768 /* elements that are worth a thread's while */
-#define MOST_CHUNKS 64    /* into which few outputs are cut */
+#define ALONE 65536    /* elements up to which one thread does it all */
+#define CHUNK 32768    /* elements that are worth a thread's while */
+#define MOST_CHUNKS 64 /* into which few outputs are cut */
 
 typedef union tile_memory {
     char bytes[NR_REDUCE_BYTES];

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define NR_REDUCE_STEPS 128   /* what a lane may take before it is folded: bounds the rounding error */
-#define NR_REDUCE_LEAF  16384 /* elements that one run may have */
+#define NR_REDUCE_LEAF 16384  /* elements that one run may have */
 #define NR_REDUCE_BYTES 16384 /* the lanes, or the states, of one tile */
 
 /* Rows of `width` elements into the lanes. Among what was reduced since the lanes were cleared, element

@@ -19,78 +19,78 @@
 /* Without this the formulas stay calls, and the loops around them scalar. */
 #define INLINE static inline __attribute__((always_inline))
 
-#define DTYPE         float32
-#define NUMBER        NORCH_FLOAT32
+#define DTYPE float32
+#define NUMBER NORCH_FLOAT32
 #define KIND_OF_DTYPE F
-#define S             float
-#define T             float
-#define ACC           float
-#define MASK          int32_t
-#define POSITION      int32_t
-#define LEAST         (-(float)INFINITY)
-#define MOST          ((float)INFINITY)
+#define S float
+#define T float
+#define ACC float
+#define MASK int32_t
+#define POSITION int32_t
+#define LEAST (-(float)INFINITY)
+#define MOST ((float)INFINITY)
 #include "reduce_loops.h"
 
-#define DTYPE         float64
-#define NUMBER        NORCH_FLOAT64
+#define DTYPE float64
+#define NUMBER NORCH_FLOAT64
 #define KIND_OF_DTYPE F
-#define S             double
-#define T             double
-#define ACC           double
-#define MASK          int64_t
-#define POSITION      int64_t
-#define LEAST         (-(double)INFINITY)
-#define MOST          ((double)INFINITY)
+#define S double
+#define T double
+#define ACC double
+#define MASK int64_t
+#define POSITION int64_t
+#define LEAST (-(double)INFINITY)
+#define MOST ((double)INFINITY)
 #include "reduce_loops.h"
 
 #ifdef NR_ISA_BASELINE
 
-#define DTYPE         boolean
-#define NUMBER        NORCH_BOOL
+#define DTYPE boolean
+#define NUMBER NORCH_BOOL
 #define KIND_OF_DTYPE B
-#define S             uint8_t
-#define T             bool
-#define ACC           int64_t
-#define MASK          uint8_t
-#define POSITION      int32_t
-#define LEAST         0
-#define MOST          1
+#define S uint8_t
+#define T bool
+#define ACC int64_t
+#define MASK uint8_t
+#define POSITION int32_t
+#define LEAST 0
+#define MOST 1
 #include "reduce_loops.h"
 
-#define DTYPE         uint8
-#define NUMBER        NORCH_UINT8
+#define DTYPE uint8
+#define NUMBER NORCH_UINT8
 #define KIND_OF_DTYPE I
-#define S             uint8_t
-#define T             uint8_t
-#define ACC           int64_t
-#define MASK          uint8_t
-#define POSITION      int32_t
-#define LEAST         0
-#define MOST          UINT8_MAX
+#define S uint8_t
+#define T uint8_t
+#define ACC int64_t
+#define MASK uint8_t
+#define POSITION int32_t
+#define LEAST 0
+#define MOST UINT8_MAX
 #include "reduce_loops.h"
 
-#define DTYPE         int32
-#define NUMBER        NORCH_INT32
+#define DTYPE int32
+#define NUMBER NORCH_INT32
 #define KIND_OF_DTYPE I
-#define S             int32_t
-#define T             int32_t
-#define ACC           int64_t
-#define MASK          int32_t
-#define POSITION      int32_t
-#define LEAST         INT32_MIN
-#define MOST          INT32_MAX
+#define S int32_t
+#define T int32_t
+#define ACC int64_t
+#define MASK int32_t
+#define POSITION int32_t
+#define LEAST INT32_MIN
+#define MOST INT32_MAX
 #include "reduce_loops.h"
 
-#define DTYPE         int64
-#define NUMBER        NORCH_INT64
+#define DTYPE int64
+#define NUMBER NORCH_INT64
 #define KIND_OF_DTYPE I
-#define S             int64_t
-#define T             int64_t
-#define ACC           int64_t
-#define MASK          int64_t
-#define POSITION      int64_t
-#define LEAST         INT64_MIN
-#define MOST          INT64_MAX
+#define S int64_t
+#define T int64_t
+#define ACC int64_t
+#define MASK int64_t
+#define POSITION int64_t
+#define LEAST INT64_MIN
+#define MOST INT64_MAX
 #include "reduce_loops.h"
 
 #endif

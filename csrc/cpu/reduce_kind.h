@@ -2,14 +2,14 @@
  * The row's formulas come as functions known at compile time, so that they melt into the loops. */
 
 #define OF_KIND(name) NR_JOIN2(NR_JOIN2(name, KIND), DTYPE)
-#define PART          OF_KIND(part)
-#define STATE         OF_KIND(state)
-#define LANES         OF_KIND(lanes)
-#define FIELDS        NR_JOIN2(NR_FIELDS, KIND)
+#define PART OF_KIND(part)
+#define STATE OF_KIND(state)
+#define LANES OF_KIND(lanes)
+#define FIELDS NR_JOIN2(NR_FIELDS, KIND)
 
 /* part: a state while it is in lanes, where places are narrow and count from the last fold. */
 #define VALUE(type, name) type name;
-#define PLACE(name)       POSITION name;
+#define PLACE(name) POSITION name;
 typedef struct PART {
     FIELDS(VALUE, PLACE)
 } PART;
@@ -21,7 +21,7 @@ typedef struct STATE {
 #undef VALUE
 #undef PLACE
 #define VALUE(type, name) type name[WIDTH];
-#define PLACE(name)       POSITION name[WIDTH];
+#define PLACE(name) POSITION name[WIDTH];
 typedef struct LANES {
     FIELDS(VALUE, PLACE)
 } LANES;
@@ -37,7 +37,7 @@ typedef void (*OF_KIND(merge))(STATE *s, STATE t);
 static inline PART OF_KIND(get)(const LANES *lanes, int64_t k) {
     PART s;
 #define VALUE(type, name) s.name = lanes->name[k];
-#define PLACE(name)       s.name = lanes->name[k];
+#define PLACE(name) s.name = lanes->name[k];
     FIELDS(VALUE, PLACE)
 #undef VALUE
 #undef PLACE
@@ -46,7 +46,7 @@ static inline PART OF_KIND(get)(const LANES *lanes, int64_t k) {
 
 static inline void OF_KIND(put)(LANES *lanes, int64_t k, PART s) {
 #define VALUE(type, name) lanes->name[k] = s.name;
-#define PLACE(name)       lanes->name[k] = s.name;
+#define PLACE(name) lanes->name[k] = s.name;
     FIELDS(VALUE, PLACE)
 #undef VALUE
 #undef PLACE
@@ -56,7 +56,7 @@ static inline STATE OF_KIND(widen)(PART part, int64_t position) {
     STATE s;
     (void)position;
 #define VALUE(type, name) s.name = part.name;
-#define PLACE(name)       s.name = part.name < 0 ? -1 : part.name + position;
+#define PLACE(name) s.name = part.name < 0 ? -1 : part.name + position;
     FIELDS(VALUE, PLACE)
 #undef VALUE
 #undef PLACE

@@ -4,7 +4,7 @@
  * MASK (an integer as wide as S), POSITION (a signed one, at least 32 bits), LEAST and MOST. Forgets them all. */
 
 #define NAME(name) NR_JOIN2(name, DTYPE)
-#define WIDTH      ((int64_t)(4096 / sizeof(ACC)))
+#define WIDTH ((int64_t)(4096 / sizeof(ACC)))
 
 #define KIND ONE
 #include "reduce_kind.h"
@@ -18,9 +18,9 @@
 #include "reduce_kind.h"
 
 /* What finish writes, by result rule. */
-#define OUT_SAME  S
+#define OUT_SAME S
 #define OUT_FLOAT S
-#define OUT_SUM   ACC
+#define OUT_SUM ACC
 #define OUT_TRUTH uint8_t
 #define OUT_INDEX int64_t
 
@@ -105,11 +105,11 @@
 #define IN_IF_I(row) row
 #define IN_IF_B(row)
 #define IN_BI_F(row)
-#define IN_BI_I(row)      row
-#define IN_BI_B(row)      row
-#define IN_BIF_F(row)     row
-#define IN_BIF_I(row)     row
-#define IN_BIF_B(row)     row
+#define IN_BI_I(row) row
+#define IN_BI_B(row) row
+#define IN_BIF_F(row) row
+#define IN_BIF_I(row) row
+#define IN_BIF_B(row) row
 #define IN_DOMAIN(domain) NR_JOIN2(NR_JOIN2(IN, domain), KIND_OF_DTYPE)
 
 #define UNARY(name, domain, result, formula)

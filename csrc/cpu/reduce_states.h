@@ -8,11 +8,11 @@
 #define NR_REDUCE_STATES_H
 
 /* VALUE(type, name) is a plain field; PLACE(name) counts elements, and is -1 before the first. */
-#define NR_FIELDS_ONE(VALUE, PLACE)         VALUE(ACC, v)
+#define NR_FIELDS_ONE(VALUE, PLACE) VALUE(ACC, v)
 #define NR_FIELDS_TRUTH_STATE(VALUE, PLACE) VALUE(MASK, v)
 #define NR_FIELDS_VALUE_INDEX(VALUE, PLACE) VALUE(T, v) PLACE(i)
-#define NR_FIELDS_MOMENTS(VALUE, PLACE)     VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
-#define NR_FIELDS_SCALED(VALUE, PLACE)      VALUE(ACC, max) VALUE(ACC, sum)
+#define NR_FIELDS_MOMENTS(VALUE, PLACE) VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
+#define NR_FIELDS_SCALED(VALUE, PLACE) VALUE(ACC, max) VALUE(ACC, sum)
 
 /* The first of the best elements wins, and a NaN wins over everything: bit operations, no branches. */
 #define arg_step(s, x, at, over)                                          \

@@ -104,7 +104,8 @@ int64_t norch_num_threads(void) { return thread_count(); }
 
 int32_t norch_set_num_threads(int64_t count) {
     if (count < 1 || count > MAX_THREADS)
-        return nr_fail(NORCH_ERROR_VALUE, "set_num_threads: %lld is not between 1 and %d", (long long)count, MAX_THREADS);
+        return nr_fail(NORCH_ERROR_VALUE, "set_num_threads: %lld is not between 1 and %d", (long long)count,
+                       MAX_THREADS);
     __atomic_store_n(&wanted_threads, (int32_t)count, __ATOMIC_RELAXED);
     return NORCH_OK;
 }

@@ -14,8 +14,8 @@ void nr_convert_scalar(const norch_tensor *x, int32_t dtype, void *eight_bytes) 
     case number: READ_##kind(T, S) break;
 #define READ_F(T, S) value = (double)*(const S *)x->data;
 #define READ_B(T, S) integer = (T) * (const S *)x->data;
-#define READ_U       READ_B
-#define READ_I       READ_B
+#define READ_U READ_B
+#define READ_I READ_B
     switch (x->dtype) { NR_DTYPES(READ) }
 #define WRITE(number, name, S, T, A, kind)                                               \
     case number: {                                                                       \

@@ -111,7 +111,8 @@ static matrix as_matrix(const norch_tensor *x, bool transposed, bool vector_is_r
     int64_t size = x->shape[x->ndim - 1], stride = x->strides[x->ndim - 1];
     if (x->ndim == 1) return vector_is_row ? (matrix){1, size, 0, stride} : (matrix){size, 1, stride, 0};
     int64_t other_size = x->shape[x->ndim - 2], other_stride = x->strides[x->ndim - 2];
-    return transposed ? (matrix){size, other_size, stride, other_stride} : (matrix){other_size, size, other_stride, stride};
+    return transposed ? (matrix){size, other_size, stride, other_stride}
+                      : (matrix){other_size, size, other_stride, stride};
 }
 
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b) {

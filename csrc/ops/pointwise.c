@@ -12,14 +12,14 @@ typedef struct job {
     int32_t op;
     int inputs;
     const norch_tensor *input[MAX_INPUTS];
-    int32_t compute;                        /* dtype of the kernel */
-    int32_t result;                         /* dtype of what it writes */
+    int32_t compute; /* dtype of the kernel */
+    int32_t result;  /* dtype of what it writes */
     int32_t ndim;
-    int64_t shape[NORCH_MAX_DIMS];          /* all inputs, broadcast */
-    bool mixed;                             /* some input differs from the result in shape or dtype */
+    int64_t shape[NORCH_MAX_DIMS]; /* all inputs, broadcast */
+    bool mixed;                    /* some input differs from the result in shape or dtype */
     const norch_tensor *ready[MAX_INPUTS];
-    norch_tensor *made[MAX_INPUTS];         /* those of the ready ones that are ours to release */
-    bool converted[MAX_INPUTS];             /* a single element, converted into the plan itself */
+    norch_tensor *made[MAX_INPUTS]; /* those of the ready ones that are ours to release */
+    bool converted[MAX_INPUTS];     /* a single element, converted into the plan itself */
 } job;
 
 static int32_t check_form(job *j, int64_t op) {
@@ -58,8 +58,9 @@ static int32_t infer_shape(job *j) {
         memcpy(whole, j->shape, sizeof whole);
         if (!nr_broadcast(&j->ndim, j->shape, x->ndim, x->shape, &at)) {
             char left[NR_SHAPE_TEXT], right[NR_SHAPE_TEXT];
-            return nr_fail(NORCH_ERROR_SHAPE, "%s: sizes %lld and %lld at dimension %d do not broadcast: shapes %s and %s",
-                           j->row->name, (long long)j->shape[at], (long long)x->shape[at - (j->ndim - x->ndim)], at,
+            return nr_fail(NORCH_ERROR_SHAPE,
+                           "%s: sizes %lld and %lld at dimension %d do not broadcast: shapes %s and %s", j->row->name,
+                           (long long)j->shape[at], (long long)x->shape[at - (j->ndim - x->ndim)], at,
                            nr_shape_text(left, before, whole), nr_shape_of(right, x));
         }
     }
@@ -113,7 +114,8 @@ static int32_t run(job *j, norch_tensor *out) {
             nr_convert_scalar(j->input[i], j->compute, &plan.value[i + 1]);
             plan.data[i + 1] = (char *)&plan.value[i + 1];
         }
-    nr_call call = {.family = NR_POINTWISE, .op = j->op, .dtype = j->compute, .work = (double)plan.numel, .plan = &plan};
+    nr_call call = {
+        .family = NR_POINTWISE, .op = j->op, .dtype = j->compute, .work = (double)plan.numel, .plan = &plan};
     return nr_gate(&call, out);
 }
 
@@ -130,7 +132,8 @@ static const norch_tensor *where_to(const job *j) {
 
 /* ---- into a new tensor ------------------------------------------------------------------------- */
 
-static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c) {
+static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b,
+                             const norch_tensor *c) {
     job j = {.inputs = inputs, .input = {a, b, c}};
     if (check_form(&j, op) || infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
     norch_tensor *out = NULL;
@@ -146,7 +149,9 @@ static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, cons
 
 norch_tensor *norch_unary(int64_t op, const norch_tensor *x) { return compute(op, 1, x, NULL, NULL); }
 
-norch_tensor *norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b) { return compute(op, 2, a, b, NULL); }
+norch_tensor *norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b) {
+    return compute(op, 2, a, b, NULL);
+}
 
 norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c) {
     return compute(op, 3, a, b, c);
@@ -159,8 +164,8 @@ static int32_t check_out(const job *j, const norch_tensor *out) {
     NR_TRY(nr_check_tensor(j->row->name, out));
     NR_TRY(nr_check_writable(j->row->name, out));
     if (!nr_same_shape(out->ndim, out->shape, j->ndim, j->shape))
-        return nr_fail(NORCH_ERROR_SHAPE, "%s_: the result has shape %s and cannot be written into shape %s", j->row->name,
-                       nr_shape_text(text, j->ndim, j->shape), nr_shape_of(own, out));
+        return nr_fail(NORCH_ERROR_SHAPE, "%s_: the result has shape %s and cannot be written into shape %s",
+                       j->row->name, nr_shape_text(text, j->ndim, j->shape), nr_shape_of(own, out));
     if ((nr_is_float(j->result) && !nr_is_float(out->dtype)) || (out->dtype == NORCH_BOOL && j->result != NORCH_BOOL))
         return nr_fail(NORCH_ERROR_DTYPE, "%s_: a result of dtype %s cannot be written into a tensor of dtype %s",
                        j->row->name, nr_dtypes[j->result].name, nr_dtypes[out->dtype].name);

@@ -2,9 +2,11 @@
 #include "ops.h"
 
 /* Fills in the one size that is -1 and checks the count against x. */
-static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndim, const int64_t *given, int64_t *shape) {
+static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndim, const int64_t *given,
+                              int64_t *shape) {
     if (ndim < 0 || ndim > NORCH_MAX_DIMS)
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim, NORCH_MAX_DIMS);
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim,
+                       NORCH_MAX_DIMS);
     char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
     int64_t open = -1;
     for (int64_t i = 0; i < ndim; i++) {
@@ -110,8 +112,9 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *g
         int64_t size = i < lead ? 1 : x->shape[i - lead];
         bool keep = i >= lead && (given[i] == -1 || given[i] == size);
         if (!keep && (given[i] < 0 || size != 1)) {
-            nr_fail(NORCH_ERROR_SHAPE, "expand: size %lld at dimension %lld cannot become %lld: shape %s to %s", (long long)size,
-                    (long long)i, (long long)given[i], nr_shape_of(own, x), nr_shape_text(text, (int32_t)ndim, given));
+            nr_fail(NORCH_ERROR_SHAPE, "expand: size %lld at dimension %lld cannot become %lld: shape %s to %s",
+                    (long long)size, (long long)i, (long long)given[i], nr_shape_of(own, x),
+                    nr_shape_text(text, (int32_t)ndim, given));
             return NULL;
         }
         shape[i] = keep ? size : given[i];
@@ -272,7 +275,8 @@ norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like) {
     return norch_expand(x, like->ndim, like->shape);
 }
 
-norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims, int64_t keepdim) {
+norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims,
+                           int64_t keepdim) {
     if (nr_check_tensor("spread", x)) return NULL;
     bool reduced[NORCH_MAX_DIMS] = {false};
     bool all = count <= 0; /* no axes named means all of them, as in a reduction */
@@ -296,7 +300,8 @@ norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int6
     }
     if (from != x->ndim) {
         char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "spread: shape %s is no reduction of shape %s", nr_shape_of(own, x), nr_shape_of(text, like));
+        nr_fail(NORCH_ERROR_SHAPE, "spread: shape %s is no reduction of shape %s", nr_shape_of(own, x),
+                nr_shape_of(text, like));
         return NULL;
     }
     return nr_make_view(x, like->ndim, like->shape, strides, 0);
