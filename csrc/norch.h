@@ -149,6 +149,8 @@ int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n);
 int32_t norch_is_same(const norch_tensor *a, const norch_tensor *b);
 int32_t norch_shares_storage(const norch_tensor *a, const norch_tensor *b);
 int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b);
+/* 1 when x may see one element at two places: expanded, or unfolded with windows that overlap. */
+int32_t norch_overlaps_itself(const norch_tensor *x);
 
 /* ---- views: no byte moves ------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@ from .dtype import BY_NAME, dtype_named, float32, float64, get_default_dtype, pr
 from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import int64 as norch_int64
-from .errors import DTypeError, ShapeError
+from .errors import ArgumentError, DTypeError, ShapeError
 from .ops.view import sizes
 from .tensor import Tensor
 
@@ -249,6 +249,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     wanted = _infer({type(fill_value)}) if dtype is None else dtype_named(dtype)
+    _check_fits(fill_value, wanted)
     value, integer = _both(fill_value)
     return _placed(wrap(lib.norch_full(len(shape), ints(shape), wanted.code, value, integer)), device, requires_grad)
 
@@ -259,6 +260,12 @@ def _both(value: Any) -> tuple[float, int]:
         return float(value), int64(value)
     number = float(value)
     return number, int(number) if abs(number) < 2.0**63 else 0
+
+
+def _check_fits(value: Any, dtype: DType) -> None:
+    """No integer stands for NaN or infinity."""
+    if dtype.kind in "iu" and isinstance(value, float) and not abs(value) < 2.0**63:
+        raise ArgumentError(f"full: {value} does not fit {dtype.name}")
 
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -278,6 +285,7 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 def full_like(x: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """fill_value in the shape and dtype of x."""
     wanted = x.dtype if dtype is None else dtype_named(dtype)
+    _check_fits(fill_value, wanted)
     out = wrap(lib.norch_full_like(x._h, wanted.code, *_both(fill_value)))
     return out.requires_grad_() if requires_grad else out
 

@@ -299,7 +299,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def __index__(self) -> int:
         if self.dtype.is_floating_point or self.dtype.kind == "b" or self.numel() != 1:
-            raise TypeError("only a single integer can be an index")
+            raise TypeError("only a single integer can be an index; for many in a tensor there is index_select()")
         return int(self.item())
 
     def __pos__(self: T) -> T:
@@ -323,6 +323,10 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
         part = take_index(self, index)
         if isinstance(value, Handle) and lib.norch_is_same(part._h, value._h) and same_history(part, value):
             return  # x[i] += 1 has written through the view already
+        if isinstance(value, Tensor) and value.ndim > part.ndim:  # leading sizes of 1 may go
+            extra = value.ndim - part.ndim
+            if value.shape[:extra] == (1,) * extra:
+                value = value.reshape(value.shape[extra:])
         copy_(part, value)
 
     # ---- more of the kind ---------------------------------------------------------------------------------------
@@ -426,7 +430,8 @@ class _Memory:
             "shape": tuple(x.shape),
             "strides": tuple(step * x.element_size() for step in x.stride()),
             "typestr": ("|" if x.element_size() == 1 else "<") + letter + str(x.element_size()),
-            "data": (x.data_ptr(), False),
+            # what sees one element many times is for reading only
+            "data": (x.data_ptr(), bool(lib.norch_overlaps_itself(x._h))),
         }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import ALL_NAMES, FLOAT_NAMES, NUMBER_NAMES, WHOLE_NAMES
+from case import ALL_NAMES, FLOAT_NAMES, NUMBER_NAMES, WHOLE_NAMES
 
 import norch
 from norch.testing import assert_close

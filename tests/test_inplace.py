@@ -595,3 +595,40 @@ def test_accumulation_reuses_the_memory_of_grad():
     place, kept = x.grad.data_ptr(), x.grad
     (x * 2).sum().backward()
     assert x.grad.data_ptr() == place and x.grad is kept and kept.tolist() == [4, 4, 4]
+
+
+def test_assignment_drops_leading_ones():
+    x = norch.zeros(2, requires_grad=True)
+    one, row = norch.ones(1, requires_grad=True), norch.ones(1, 4, requires_grad=True)
+    b = x * 1
+    b[0] = one * 1
+    b.sum().backward()
+    assert x.grad.tolist() == [0, 1] and one.grad.tolist() == [1]
+    c = norch.zeros(2, 4)
+    c[0] = row
+    (c * 3).sum().backward()
+    assert row.grad.tolist() == [[3, 3, 3, 3]]
+    with pytest.raises(norch.ShapeError):
+        norch.zeros(4).copy_(row.detach())
+
+
+def test_a_result_saved_by_a_write_through_a_view_has_second_derivatives():
+    a = norch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=norch.float64, requires_grad=True)
+    b = a * 1
+    b.t().sigmoid_()
+    (g,) = norch.autograd.grad((b * b).sum(), a, create_graph=True)
+    (second,) = norch.autograd.grad((g * g).sum(), a)
+    (h,) = norch.autograd.grad((a.sigmoid() ** 2).sum(), a, create_graph=True)
+    (wanted,) = norch.autograd.grad((h * h).sum(), a)
+    assert norch.allclose(second, wanted)
+
+
+def test_a_recorded_write_through_overlapping_windows_raises():
+    x = norch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    b = x * 1
+    with pytest.raises(norch.Error, match="overlapping windows"):
+        b.unfold(0, 2, 1).mul_(3.0)
+    assert b.tolist() == [1, 2, 3]
+    b.unfold(0, 1, 2).mul_(3.0)
+    b.sum().backward()
+    assert b.tolist() == [3, 2, 9] and x.grad.tolist() == [3, 1, 3]

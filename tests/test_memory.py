@@ -59,6 +59,7 @@ class Article(norch.nn.Module):
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
 
 
+@pytest.mark.resident
 @needs_proc
 def test_ten_thousand_steps_of_the_article_take_no_more_memory():
     model, loss_of = Article(), norch.nn.MSELoss()
@@ -88,6 +89,7 @@ def test_ten_thousand_steps_of_the_article_take_no_more_memory():
     assert grown < 1 << 20, f"{grown} bytes"
 
 
+@pytest.mark.resident
 @needs_proc
 def test_everything_else_takes_no_more_memory_either():
     import numpy as np

@@ -298,3 +298,16 @@ def test_training_fits_a_line_and_frees_everything():
         assert lib.norch_live_storages() == before
     finally:
         gc.enable()
+
+
+def test_optimizers_can_be_pickled():
+    import pickle
+
+    param = norch.nn.Parameter(norch.ones(2))
+    optimizer = norch.optim.Adam([param], lr=0.1)
+    param.sum().backward()
+    optimizer.step()
+    again = pickle.loads(pickle.dumps(optimizer))
+    assert again.param_groups[0]["lr"] == 0.1
+    again.param_groups[0]["params"][0].grad = norch.ones(2)
+    again.step()

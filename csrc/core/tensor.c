@@ -248,6 +248,27 @@ int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
     return NORCH_OK;
 }
 
+int32_t norch_overlaps_itself(const norch_tensor *x) {
+    /* From the smallest stride up, each step must pass over all that the smaller ones reach. */
+    int64_t size[NORCH_MAX_DIMS], step[NORCH_MAX_DIMS], reach = 0;
+    int32_t n = 0;
+    for (int32_t i = 0; i < x->ndim; i++) {
+        if (x->shape[i] < 2) continue;
+        int32_t at = n++;
+        for (; at > 0 && step[at - 1] > x->strides[i]; at--) {
+            step[at] = step[at - 1];
+            size[at] = size[at - 1];
+        }
+        step[at] = x->strides[i];
+        size[at] = x->shape[i];
+    }
+    for (int32_t i = 0; i < n && x->numel; i++) {
+        if (step[i] <= reach) return 1;
+        reach += (size[i] - 1) * step[i];
+    }
+    return 0;
+}
+
 int32_t nr_check_writable(const char *op, const norch_tensor *x) {
     for (int32_t i = 0; i < x->ndim; i++)
         if (x->shape[i] > 1 && x->strides[i] == 0) {

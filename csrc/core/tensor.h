@@ -20,7 +20,7 @@ int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);
 int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result);
 /* Sizes given by a caller: not negative, at most NORCH_MAX_DIMS of them, product within 63 bits. */
 int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape);
-/* Fails when x sees one element twice (an expanded tensor), which must not be written to. */
+/* Fails for an expanded tensor, which must not be written to. */
 int32_t nr_check_writable(const char *op, const norch_tensor *x);
 
 #define nr_release norch_release

@@ -82,8 +82,6 @@ static int32_t check_broadcast(const char *op, const norch_tensor *dst, const no
     for (int32_t d = 0; d < src->ndim && fits; d++)
         fits = src->shape[d] == 1 || (d + lead >= 0 && src->shape[d] == dst->shape[d + lead]);
     if (fits && lead >= 0) return NORCH_OK;
-    for (int32_t d = 0; d < -lead && fits; d++) fits = src->shape[d] == 1; /* leading ones may go */
-    if (fits) return NORCH_OK;
     char from[NR_SHAPE_TEXT], to[NR_SHAPE_TEXT];
     return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s does not broadcast to %s", op, nr_shape_of(from, src),
                    nr_shape_of(to, dst));

@@ -172,6 +172,8 @@ def backward(
     wanted = None
     if inputs is not None:
         wanted = _wanted(_listed(inputs))
+        if not wanted:
+            raise Error("backward: inputs is empty; leave it out to reach every leaf")
     roots = _roots(_listed(tensors), grad_tensors, create_graph)
     caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
     for node, position in (wanted or {}).items():

@@ -104,7 +104,9 @@ class Function(Node):
                 None if to is None else inplace.like_of(cast(Handle, x)) for to, x in zip(edges, inputs)
             ]
             node._record(result if isinstance(result, tuple) else (result,), inputs)
-            if not isinstance(result, tuple) and any(result is x for x in inputs) and not node._is_dirty(result):
+            identity = not isinstance(result, tuple) and any(result is x for x in inputs) and not node._is_dirty(result)
+            node._dirty = node._not_differentiable = ()  # they may be outputs, and those hold the node
+            if identity:
                 return node._identity(result)
         return result
 
@@ -125,7 +127,7 @@ class Function(Node):
         self._output_shapes = [inplace.like_of(out) if isinstance(out, Handle) else None for out in outputs]
         for position, saved in enumerate(self._saved):
             for index, out in enumerate(outputs):
-                if saved is out and not any(saved is x for x in inputs):
+                if saved is out and (self._is_dirty(out) or not any(saved is x for x in inputs)):
                     self._saved = (*self._saved[:position], alias(out), *self._saved[position + 1 :])
                     self._saved_outputs[position] = index
         for index, out in enumerate(outputs):

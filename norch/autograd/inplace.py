@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, wrap
+from .._handle import Handle, tick, wrap
 from .._lib import lib
 from ..errors import Error
 from .grad_mode import enable_grad, mode
@@ -91,11 +91,18 @@ def check_writable(x: Any, name: str) -> None:
         )
     if x._view is not None and type(x._view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
+    if x._view is not None and edge(x) is not None and lib.norch_overlaps_itself(x._h):
+        raise Error(f"{name}: a write through overlapping windows has no right gradient; write to a clone()")
 
 
-def written(x: Any, node: Node | None) -> None:
-    """Notes that x was written to, and that (when recording) its new value comes from node."""
+def written(x: Any, node: Node | None, saves_result: bool = False) -> None:
+    """Notes that x was written to, and that (when recording) its new value comes from node.
+
+    saves_result: node keeps what was written, so it counts as made after the write.
+    """
     x._bump()
+    if saves_result and node is not None:
+        node.seq = tick()
     if mode.enabled and (node is not None or edge(x) is not None):
         rebase(x, node if node is not None else Constant())
 

@@ -210,6 +210,8 @@ class Module:
         self._check_name("buffer", name)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise _not_a("norch.Tensor", tensor, "buffer", name)
+        if self._registry_of(name) not in (None, self._buffers):
+            raise KeyError(f"attribute {name!r} already exists")
         self._bind("_buffers", name, tensor)
         (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
 

@@ -84,10 +84,9 @@ def unary_(name: str, node_class: type[Unary] | None) -> Op:
             node._x = before(self) if saves_x else None
             node._out = None
         lib.norch_unary_into(self._h, op, self._h)
-        written(self, node)
         if node is not None and saves_out:
-            node.seq = tick()  # the result is saved as it is after the write
             node._out = alias(self)
+        written(self, node, saves_out)
         return self
 
     return _finish(function_, name + "_", f"{name}() in place.")

@@ -27,11 +27,11 @@ def operand(value: Any) -> Any:
         return known
     number = _number(value)
     if number is None:
-        if hasattr(value, "__array__") or isinstance(value, (list, tuple)):
-            from ..create import tensor  # a constructor: the one import that runs upward
+        if not hasattr(value, "__array__"):
+            return NotImplemented
+        from ..create import tensor  # late, as it stands above
 
-            return NotImplemented if isinstance(value, (list, tuple)) else tensor(value)
-        return NotImplemented
+        return tensor(value)
     if key is not None:
         if len(_numbers) >= _LIMIT:
             _numbers.clear()

@@ -46,7 +46,11 @@ def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """x @ weight.T + bias in one pass: x (..., K), weight (N, K), bias (N) give (..., N)."""
-    h = lib.norch_linear(x._h, weight._h, None if bias is None else id(bias._h))
+    try:
+        h = lib.norch_linear(x._h, weight._h, None if bias is None else id(bias._h))
+    except AttributeError:
+        strangers = [type(one).__name__ for one in (x, weight, bias) if not isinstance(one, (Handle, type(None)))]
+        raise TypeError(f"linear: expected tensors, not {', '.join(strangers) or 'None'}") from None
     out = wrap(h)
     to_x = x._node if x._view is None else edge(x)
     to_weight = weight._node if weight._view is None else edge(weight)

@@ -42,6 +42,8 @@ def _made(h: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[
 def sizes(shape: tuple[Any, ...]) -> Any:
     """Sizes given one by one or as one sequence: f(2, 3) and f((2, 3)) mean the same."""
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
+        if not hasattr(shape[0], "__iter__"):
+            raise TypeError(f"sizes are integers, or one sequence of them, not {shape[0]!r}")
         return tuple(shape[0])
     return shape
 

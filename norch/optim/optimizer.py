@@ -75,6 +75,14 @@ class Optimizer:
         self.param_groups.append(group)
         self._hyper.append(doubles(*(0.0,) * 8))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: all but the C arrays, which hold nothing between steps."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hyper"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._hyper = [doubles(*(0.0,) * 8) for _ in self.param_groups]
+
     def _check_options(self, group: dict[str, Any]) -> None:
         """Raises a ValueError for options that make no sense; subclasses add theirs."""
         for name in ("lr", "weight_decay"):

@@ -1,0 +1,179 @@
+"""What a case is, and how its inputs are drawn. The cases: cases.py (pointwise), cases_beyond.py (the others).
+
+``call(m, *inputs)`` is written once, for m = norch and m = torch; ``reference`` says in NumPy what comes out, over
+float64, int64 or bool inputs. Every row of csrc/ops.def and every operation in norch/__init__.py has a case here;
+test_ops.py fails otherwise, and walks the cases over dtypes, layouts and edge values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import norch
+
+FLOAT_NAMES = ("float32", "float64")
+NUMBER_NAMES = ("uint8", "int32", "int64", *FLOAT_NAMES)
+WHOLE_NAMES = ("bool", "uint8", "int32", "int64")
+ALL_NAMES = ("bool", *NUMBER_NAMES)
+
+Array = Any
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to call one operation.
+
+    row          its row in ops.def, or the name of the public function, or "" for more of the same
+    domains      the interval that each input is drawn from, or "bool" / "index" for inputs of that fixed kind
+    shapes       of the inputs: several tuples, one shape an input each
+    result       dtype of each result: same, float (integers become the default one), bool, sum, index, or a name
+    dtypes       that norch takes
+    grad         how many derivatives are checked: 0, 1, 2
+    inputs       which inputs have derivatives; None: all that are floats
+    in_place     the name of the method that does the same in place
+    torch        PyTorch's way where it is called otherwise; False where it has none
+    slack        multiplies the tolerances
+    edges        whether edge values go through it
+    torch_edges  whether they are compared with PyTorch too, or else why not
+    index_below  indices are drawn from 0 up to this
+    scaled       whether errors are measured against the size of the terms that a result adds up
+    """
+
+    name: str
+    row: str
+    call: Callable[..., Any]
+    reference: Callable[..., Any]
+    domains: tuple[Any, ...] = ((-3.0, 3.0),)
+    shapes: tuple[tuple[Shape, ...], ...] = (((3, 5),),)
+    result: str = "same"
+    dtypes: tuple[str, ...] = ALL_NAMES
+    grad: int = 0
+    inputs: tuple[int, ...] | None = None
+    in_place: str | None = None
+    torch: Any = None
+    slack: float = 1.0
+    edges: bool = True
+    torch_edges: bool | str = True
+    index_below: int = 0
+    scaled: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def torch_call(self) -> Callable[..., Any]:
+        """How PyTorch is asked."""
+        return self.call if self.torch is None else self.torch
+
+
+CASES: list[Case] = []
+
+
+def add(name: str, row: str, call: Any, reference: Any, **more: Any) -> None:
+    """One more case."""
+    assert all(name != case.name for case in CASES), f"two cases named {name}"
+    CASES.append(Case(name, row, call, reference, **more))
+
+
+# ---- inputs ---------------------------------------------------------------------------------------------------------
+
+
+def source(text: str) -> np.random.Generator:
+    """Random numbers that depend on text alone."""
+    return np.random.default_rng(zlib.crc32(text.encode()))
+
+
+def draw(case: Case, shapes: Sequence[Shape], dtype: str, rng: np.random.Generator) -> list[Array]:
+    """Inputs of the given shapes, from the case's domains; NumPy arrays of the dtype."""
+    arrays = []
+    for position, shape in enumerate(shapes):
+        domain = case.domains[min(position, len(case.domains) - 1)]
+        if isinstance(domain, str) and domain == "bool":
+            arrays.append(rng.random(shape) < 0.5)
+        elif isinstance(domain, str):
+            arrays.append(rng.integers(0, case.index_below, shape))
+        elif dtype == "bool":
+            # where 0 lies outside the domain False is left out
+            arrays.append(rng.random(shape) < (0.5 if domain[0] <= 0 else 2))
+        elif dtype in WHOLE_NAMES:
+            low, high = math.ceil(domain[0]), math.floor(domain[1])
+            arrays.append(rng.integers(max(low, 0) if dtype == "uint8" else low, max(high, 1) + 1, shape).astype(dtype))
+        else:
+            arrays.append(np.asarray(rng.uniform(*domain, shape)).astype(dtype))
+    return arrays
+
+
+_MAKERS = {"float32": np.float32, "float64": np.float64}
+
+
+def edge_values(dtype: str) -> Array:
+    """The values of a dtype at which formulas break."""
+    if dtype == "bool":
+        return np.array([False, True])
+    if dtype in FLOAT_NAMES:
+        info, one = np.finfo(dtype), _MAKERS[dtype](1)
+        values = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-20, -1e-20]
+        values += [info.max, -info.max, info.tiny, -info.tiny, info.smallest_subnormal, -info.smallest_subnormal]
+        values += [np.nextafter(one, 2 * one), np.nextafter(one, -one), 88.0, -88.0, 1e4, -1e4, 16777217.0, 0.49999997]
+        return np.array(values, dtype)
+    whole = np.iinfo(dtype)
+    values = {0, 1, 2, 3, 7, whole.max, whole.max - 1, whole.min, whole.min + 1, whole.max // 2}
+    return np.array(sorted(values | ({-1, -2, -7} if whole.min else set())), dtype)
+
+
+def edge_inputs(case: Case, dtype: str) -> list[Array]:
+    """Edge values for a pointwise case: all of them, in all pairs, or in many triples."""
+    values = edge_values(dtype)
+    if len(case.domains) == 1:
+        return [np.tile(values, 3)]
+    if len(case.domains) == 2:
+        pairs = np.array(list(itertools.product(range(len(values)), repeat=2)))
+        return [values[pairs[:, 0]], values[pairs[:, 1]]]
+    picks = source(case.name + dtype).integers(0, len(values), (3, 400))
+    arrays = [values[picks[0]], values[picks[1]], values[picks[2]]]
+    if case.domains[0] == "bool":
+        arrays[0] = picks[0] % 2 == 0
+    return arrays
+
+
+def laid_out(array: Array, layout: str) -> tuple[Any, Array]:
+    """A tensor of the values of array, laid out in memory as asked, and those values (expanded ones repeat).
+
+    contiguous; transposed: the axes reversed in memory; strided: every second element of a larger tensor; offset: one
+    element into its memory; expanded: the first axis at stride 0.
+    """
+    if layout == "contiguous" or array.ndim == 0:
+        return norch.tensor(array), array
+    if layout == "transposed":
+        axes = tuple(reversed(range(array.ndim)))
+        return norch.tensor(np.ascontiguousarray(array.transpose(axes))).permute(axes), array
+    if layout == "strided":
+        wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+        wide[..., ::2] = array
+        return norch.tensor(wide)[..., ::2], array
+    if layout == "offset":
+        flat = norch.tensor(np.concatenate([array.reshape(-1)[:1], array.reshape(-1)]))
+        return (flat[1:].view(array.shape) if array.size else norch.tensor(array)), array
+    assert layout == "expanded", layout
+    if not array.shape[0]:
+        return norch.tensor(array), array
+    row = np.ascontiguousarray(array[:1])
+    return norch.tensor(row).expand(array.shape), np.broadcast_to(row, array.shape)
+
+
+# ---- domains and shapes that many cases share ---------------------------------------------------------------------
+
+SPREAD_OUT = ((-3.0, 3.0), (-3.0, 3.0))
+PAIR: tuple[tuple[Shape, ...], ...] = (((3, 5), (3, 5)), ((2, 1), (4,)), ((), (3,)), ((0, 2), (2,)))
+
+
+def wide(low: float, high: float) -> tuple[tuple[float, float], ...]:
+    """One domain for one input."""
+    return ((low, high),)

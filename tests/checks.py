@@ -1,0 +1,164 @@
+"""What the walks over the cases share: what must come out, and how PyTorch is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from case import ALL_NAMES, FLOAT_NAMES, Case, draw, edge_inputs, edge_values, laid_out, source
+from cases import CASES
+
+import norch
+from norch._lib import lib
+from norch.ops._forms import OPS
+from norch.testing import assert_close
+
+OTHER_LAYOUTS = ("transposed", "strided", "offset", "expanded")
+# Relative error of a few units in the last place; cases multiply it by their slack.
+TOLERANCES = {"float32": 5e-7, "float64": 2e-15}
+POINTWISE = [case for case in CASES if case.row in OPS and lib.norch_op_form(OPS[case.row]) != b"reduce"]
+
+
+def with_dtypes(chosen: Sequence[Case], dtypes: Sequence[str] = ALL_NAMES) -> Any:
+    """Parametrises over cases and the dtypes that they take."""
+    pairs = [(case, dtype) for case in chosen for dtype in case.dtypes if dtype in dtypes]
+    return pytest.mark.parametrize(("case", "dtype"), pairs, ids=[f"{case}-{dtype}" for case, dtype in pairs])
+
+
+def each(chosen: Sequence[Case]) -> Any:
+    """Parametrises over cases."""
+    return pytest.mark.parametrize("case", chosen, ids=str)
+
+
+# ---- what must come out ---------------------------------------------------------------------------------------------
+
+
+def result_dtypes(case: Case, dtype: str) -> list[str]:
+    """The dtype of each result."""
+    floating = dtype in FLOAT_NAMES
+    rules = {
+        "same": dtype,
+        "float": dtype if floating else "float32",
+        "sum": dtype if floating else "int64",
+        "index": "int64",
+    }
+    return [rules.get(rule, rule) for rule in case.result.split()]
+
+
+def expected(case: Case, arrays: Sequence[Any]) -> list[Any]:
+    """The results by NumPy, in float64, int64 or bool."""
+    wide = [x if x.dtype == bool else x.astype(np.float64 if x.dtype.kind == "f" else np.int64) for x in arrays]
+    if case.result == "float":  # what becomes a float becomes a float32 first
+        wide = [x.astype(np.float32).astype(np.float64) if x.dtype.kind != "f" else x for x in wide]
+    with np.errstate(all="ignore"):
+        found = case.reference(*wide)
+    return [np.asarray(one) for one in (found if isinstance(found, tuple) else (found,))]
+
+
+def listed(found: Any) -> list[Any]:
+    """Results as a list."""
+    return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+def scale_of(case: Case, arrays: Sequence[Any]) -> float:
+    """For results that add many terms: how large the terms, and so the absolute error, may be."""
+    if not case.scaled:
+        return 0.0
+    scale = 1.0
+    for x in arrays:
+        finite = np.abs(x[np.isfinite(x)].astype(float))
+        scale *= max(float(finite.max(initial=0)), 1e-30)
+    return scale * max(x.size for x in arrays) ** 0.5
+
+
+def assert_same(actual: Any, wanted: Any, dtype: str, tolerance: float, scale: float, about: str) -> None:
+    """Values, shape and dtype of a tensor (or number) against an array of float64, int64 or bool."""
+    found = actual.detach().numpy()
+    assert found.shape == wanted.shape, f"{about}: shape {found.shape}, expected {wanted.shape}"
+    assert found.dtype.name == dtype, f"{about}: dtype {found.dtype.name}, expected {dtype}"
+    with np.errstate(all="ignore"):
+        if dtype not in FLOAT_NAMES:
+            good = found == wanted.astype(dtype)
+        else:
+            wanted = wanted.astype(np.float64)
+            rounded = wanted.astype(dtype)  # overflows as the operation does
+            least = float(np.finfo(dtype).smallest_subnormal)
+            off = np.abs(found.astype(np.float64) - wanted)
+            good = (off <= tolerance * np.abs(wanted) + tolerance * scale + 2 * least) | (found == rounded)
+            good |= np.isnan(found) & np.isnan(wanted)
+    if not good.all():
+        at = tuple(int(i) for i in np.argwhere(~good)[0])
+        raise AssertionError(
+            f"{about}: {int((~good).sum())} of {good.size} elements are wrong, the first at {list(at)}: "
+            f"{found[at]!r}, expected {wanted[at]!r}"
+        )
+
+
+def check(case: Case, arrays: Sequence[Any], dtype: str, layouts: Sequence[str]) -> list[Any]:
+    """One call against NumPy; the tensors that went in."""
+    pairs = [laid_out(x, layout) for x, layout in zip(arrays, layouts)]
+    tensors, arrays = [tensor for tensor, _ in pairs], [array for _, array in pairs]
+    copies = [x.clone() for x in tensors]
+    about = f"{case} of {[x.shape for x in arrays]} {list(layouts)}"
+    found, wanted = listed(case.call(norch, *tensors)), expected(case, arrays)
+    assert len(found) == len(wanted)
+    rules = result_dtypes(case, dtype)
+    for i, (one, value) in enumerate(zip(found, wanted)):
+        name = rules[min(i, len(rules) - 1)]
+        assert_same(one, value, name, TOLERANCES.get(name, 0) * case.slack, scale_of(case, arrays), about)
+    for x, copy in zip(tensors, copies):
+        assert_close(x, copy, rtol=0, atol=0)  # inputs stay
+    return tensors
+
+
+def torch_results(torch: Any, case: Case, arrays: Sequence[Any]) -> list[Any] | None:
+    """What PyTorch gives, None where it refuses."""
+    try:
+        found = case.torch_call()(torch, *[torch.from_numpy(np.array(x)) for x in arrays])
+    except (RuntimeError, TypeError, IndexError):
+        return None
+    return listed(found)
+
+
+def traps_torch(case: Case, arrays: Sequence[Any]) -> bool:
+    """Whether PyTorch would divide the least integer by -1, which ends the process."""
+    return case.row in ("floor_divide", "remainder") and arrays[0].dtype.kind == "i"
+
+
+def some_edges(case: Case, dtype: str) -> list[list[Any]]:
+    """Inputs with edge values: all of them for pointwise cases, strewn over samples for others."""
+    if case in POINTWISE:
+        return [edge_inputs(case, dtype)]
+    rng = source(case.name + dtype + "edges")
+    values = edge_values(dtype)
+    if dtype in FLOAT_NAMES:  # those that overflow in sums depend on the order of adding
+        values = values[~(np.abs(values) >= 88) | np.isinf(values)]
+    if dtype in FLOAT_NAMES and case.row == "prod":  # and in products
+        values = values[~(np.abs(values) < 1e-9)]
+    found = []
+    shapes_here = [shapes for shapes in case.shapes if case.row != "prod" or np.prod(shapes[0]) < 99]
+    for shapes in shapes_here * (3 if len(shapes_here) > 1 else 8):
+        arrays = draw(case, shapes, dtype, rng)
+        for x, domain in zip(arrays, case.domains * len(arrays)):
+            if isinstance(domain, str) or not x.size:
+                continue
+            for _ in range(int(rng.integers(1, 4))):
+                x.reshape(-1)[rng.integers(0, x.size)] = rng.choice(values)
+        found.append(arrays)
+    return found
+
+
+def legal(case: Case, arrays: list[Any]) -> list[Any]:
+    """Edge inputs without those that raise: integers divided by 0."""
+    if case.row in ("floor_divide", "remainder") and arrays[1].dtype.kind != "f":
+        keep = arrays[1] != 0
+        return [x[keep] for x in arrays]
+    if case.row.endswith("_backward"):  # results of sigmoid and tanh lie in a range
+        low = {"sigmoid_backward": 0, "tanh_backward": -1}.get(case.row, -np.inf)
+        arrays[1] = np.clip(arrays[1], low, 1 if np.isfinite(low) else None)
+    if case.row == "" and arrays[-1].dtype.kind != "f" and re.match(r"div|7 //|7 %", case.name):
+        arrays[-1][arrays[-1] == 0] = 1
+    return arrays

@@ -1,0 +1,308 @@
+"""Every case backward: first and second derivatives, gradients in place, and the tools that check them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from case import FLOAT_NAMES, Case, draw, laid_out, source
+from cases import CASES
+from checks import assert_same, each, legal, listed, scale_of, some_edges, with_dtypes
+
+import norch
+from norch._lib import lib
+from norch.testing import assert_close, gradcheck, gradgradcheck
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Mean of empty slice"),
+    pytest.mark.filterwarnings("ignore:(var|std)\\(\\)"),
+]
+
+# ---- derivatives ----------------------------------------------------------------------------------------------------
+
+TIED = ("amax", "amin", "max", "min", "std")
+DIFFERENTIABLE = [case for case in CASES if case.grad]
+
+
+def variables(case: Case, tensors: Sequence[Any]) -> list[int]:
+    """Which inputs get gradients."""
+    chosen = range(len(tensors)) if case.inputs is None else case.inputs
+    return [i for i in chosen if tensors[i].is_floating_point()]
+
+
+def small_samples(case: Case, text: str) -> list[list[Any]]:
+    """Inputs to check derivatives on: few elements, and no variance of a single one."""
+    rng = source(case.name + text)
+    least = 2 if case.row in ("var", "std") else 0
+    found = [
+        draw(case, shapes, "float64", rng)
+        for shapes in case.shapes
+        if all(np.prod(s) <= 30 for s in shapes) and not 0 < np.prod(shapes[0]) < least
+    ]
+    assert found, "a case needs a small sample to check derivatives on"
+    return found
+
+
+def leaves(case: Case, arrays: Sequence[Any], layout: str = "contiguous") -> list[Any]:
+    tensors = [laid_out(x, layout)[0] for x in arrays]
+    for i in variables(case, tensors):
+        tensors[i].requires_grad_()
+    return tensors
+
+
+@each(DIFFERENTIABLE)
+def test_gradients(case: Case) -> None:
+    for k, arrays in enumerate(small_samples(case, "gradients")):
+        for layout in ("contiguous", ("transposed", "strided", "expanded")[k % 3]):
+            if layout == "expanded" and case.row in TIED:
+                continue  # equal elements have no derivative there
+            tensors = leaves(case, arrays, layout)
+            assert gradcheck(lambda *xs: case.call(norch, *xs), tensors)
+
+
+@each([case for case in DIFFERENTIABLE if case.grad > 1])
+def test_second_derivatives(case: Case) -> None:
+    samples = [arrays for arrays in small_samples(case, "second") if all(x.size for x in arrays)]
+    samples.sort(key=lambda arrays: sum(x.size for x in arrays))
+    for arrays in samples[:3:2] or samples[:1]:
+        assert gradgradcheck(lambda *xs: case.call(norch, *xs), leaves(case, arrays), atol=1e-4)
+
+
+def backward_of(library: Any, call: Any, tensors: Sequence[Any], weights: Sequence[Any]) -> None:
+    """Gradients of all floating results, weighted."""
+    results = [x for x in listed(call(library, *tensors)) if x.is_floating_point() and x.requires_grad]
+    for k, out in enumerate(results):
+        weight = np.broadcast_to(
+            np.resize(weights, int(np.prod(tuple(out.shape)))).reshape(tuple(out.shape)), tuple(out.shape)
+        )
+        make = library.tensor if library is norch else library.from_numpy
+        out.backward(make(np.array(weight)).to(out.dtype), retain_graph=k + 1 < len(results))
+
+
+# What PyTorch can do without derivatives, or only for some shapes.
+UNFINISHED_IN_TORCH = (
+    "remainder",
+    "clamp_min",
+    "clamp_max",
+    "clamp",
+    "gelu_backward",
+    "silu_backward",
+    "scatter_add",
+    "",
+)
+
+
+@with_dtypes([case for case in DIFFERENTIABLE if case.torch is not False], FLOAT_NAMES)
+def test_gradients_like_torch(torch: Any, case: Case, dtype: str) -> None:
+    """Also where a formula has a kink, a tie or a pole."""
+    rng = source(case.name + dtype + "torch gradients")
+    samples = [draw(case, shapes, dtype, rng) for shapes in case.shapes if sum(np.prod(s) for s in shapes) < 400]
+    samples += [[np.round(x).astype(x.dtype) for x in arrays] for arrays in samples]  # ties and zeros
+    if case.edges and case.torch_edges is True:
+        samples += [legal(case, arrays) for arrays in some_edges(case, dtype)]
+    weights = rng.uniform(0.5, 2, 97)
+    for k, arrays in enumerate(samples):
+        ours = [norch.tensor(x) for x in arrays]
+        theirs = [torch.from_numpy(np.array(x)) for x in arrays]
+        chosen = variables(case, ours)
+        for i in chosen:
+            ours[i].requires_grad_()
+            theirs[i].requires_grad_()
+        try:
+            backward_of(torch, case.torch_call(), theirs, weights)
+        except RuntimeError:
+            assert case.row in UNFINISHED_IN_TORCH, "PyTorch has no derivative for this case"
+            continue
+        backward_of(norch, case.call, ours, weights)
+        for i in chosen:
+            found, wanted = ours[i].grad, theirs[i].grad
+            assert (found is None) == (wanted is None), f"{case}, sample {k}, input {i}: {found} and {wanted}"
+            if found is not None:
+                about = f"{case}, sample {k}, gradient of input {i}, against PyTorch"
+                tolerance = {"float32": 1e-5, "float64": 1e-12}[dtype] * case.slack
+                assert_same(found, wanted.numpy(), dtype, tolerance, scale_of(case, arrays), about)
+
+
+@each(DIFFERENTIABLE)
+def test_gradients_own_their_memory(case: Case) -> None:
+    """No two of the gradients of leaves, nor the one that was given, share an element; each can be written to."""
+    for arrays in small_samples(case, "memory"):
+        tensors = leaves(case, arrays)
+        for out in listed(case.call(norch, *tensors)):
+            if not out.is_floating_point() or not out.requires_grad:
+                continue
+            weight = norch.ones(out.shape, dtype=out.dtype)
+            out.backward(weight, retain_graph=True)
+            grads = [tensors[i].grad for i in variables(case, tensors) if tensors[i].grad is not None]
+            for i, g in enumerate(grads):
+                g.add_(1)  # raises where elements share memory
+                for other in (*grads[:i], weight, *tensors):
+                    assert not lib.norch_overlaps(g._h, other._h), f"{case}: gradients share memory"
+            assert_close(weight, norch.ones(out.shape, dtype=out.dtype))
+
+
+@each([case for case in DIFFERENTIABLE if len(case.domains) > 1 and case.row not in ("linear", "matmul")])
+def test_gradients_take_the_dtype_of_their_input(case: Case) -> None:
+    if case.row in ("mm", "bmm", "mv", "dot", "scatter_add", "index_add"):
+        pytest.skip("takes no mixed dtypes")
+    for arrays in small_samples(case, "mixed"):
+        exact = leaves(case, arrays)
+        chosen = variables(case, exact)
+        mixed = [x.detach().clone() for x in exact]
+        for k, i in enumerate(chosen):
+            mixed[i] = (mixed[i].float() if k % 2 == 0 else mixed[i]).requires_grad_()
+            exact[i] = mixed[i].detach().double().requires_grad_()
+        weights = source(case.name).uniform(0.5, 2, 97)
+        backward_of(norch, case.call, exact, weights)
+        backward_of(norch, case.call, mixed, weights)
+        for i in chosen:
+            if exact[i].grad is None:
+                continue
+            assert mixed[i].grad.dtype is mixed[i].dtype
+            assert_close(mixed[i].grad.double(), exact[i].grad, rtol=1e-4, atol=1e-5)
+
+
+# ---- in place -------------------------------------------------------------------------------------------------------
+
+IN_PLACE = [case for case in CASES if case.in_place]
+
+
+@with_dtypes(IN_PLACE)
+def test_in_place_like_out_of_place(case: Case, dtype: str) -> None:
+    rng = source(case.name + dtype + "in place")
+    for shapes in case.shapes:
+        arrays = draw(case, shapes, dtype, rng)
+        others = [norch.tensor(x) for x in arrays[1:]]
+        for layout in ("contiguous", "transposed", "strided", "offset"):
+            x, _ = laid_out(arrays[0], layout)
+            old, place = x.clone(), x.data_ptr()
+            wanted = case.call(norch, x, *others)
+            if wanted.shape != x.shape:
+                with pytest.raises(norch.ShapeError):
+                    getattr(x, case.in_place)(*others)
+                assert_close(x, old)
+                continue
+            if wanted.dtype is not x.dtype:
+                with pytest.raises(norch.DTypeError):
+                    getattr(x, case.in_place)(*others)
+                assert_close(x, old)
+                continue
+            assert getattr(x, case.in_place)(*others) is x
+            assert x.data_ptr() == place
+            assert_close(x, wanted, rtol=0, atol=0)
+
+
+@each([case for case in IN_PLACE if case.grad])
+def test_in_place_gradients(case: Case) -> None:
+    for arrays in small_samples(case, "in place gradients"):
+        if np.broadcast_shapes(*[x.shape for x in arrays]) != arrays[0].shape:
+            continue
+        plain, written = leaves(case, arrays), leaves(case, arrays)
+        weights = source(case.name).uniform(0.5, 2, 97)
+        backward_of(norch, case.call, plain, weights)
+        backward_of(norch, lambda m, x, *rest: getattr(x.clone(), case.in_place)(*rest), written, weights)
+        for x, y in zip(plain, written):
+            assert (x.grad is None) == (y.grad is None)
+            if x.grad is not None:
+                assert_close(y.grad, x.grad)
+        if len(arrays) == 2 and arrays[0].shape == arrays[1].shape:  # with itself: x op x
+            if case.row in ("remainder", "floor_divide", "pow"):
+                continue  # 0 or a tie everywhere
+            a, b = plain[0].detach().requires_grad_(), plain[0].detach().requires_grad_()
+            backward_of(norch, case.call, [a, a], weights)
+
+            def write(m: Any, x: Any) -> Any:
+                y = x.clone()
+                return getattr(y, case.in_place)(y)  # noqa: B023
+
+            backward_of(norch, write, [b], weights)
+            assert_close(b.grad, a.grad)
+
+
+@each(IN_PLACE)
+def test_in_place_refuses_shared_elements(case: Case) -> None:
+    """A tensor that is expanded holds one element many times: none of them can be written to."""
+    dtype = "float64" if "float64" in case.dtypes else "int64"
+    arrays = draw(case, [(3, 4)] * len(case.domains), dtype, source(case.name))
+    x, _ = laid_out(arrays[0], "expanded")
+    old = x.clone()
+    with pytest.raises(norch.Error):
+        getattr(x, case.in_place)(*[norch.tensor(a) for a in arrays[1:]])
+    assert_close(x, old)
+
+
+def test_every_in_place_method_has_a_case() -> None:
+    written = {name for name in dir(norch.Tensor) if re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]_", name)}
+    elsewhere = {"copy_", "fill_", "zero_", "uniform_", "normal_", "bernoulli_", "requires_grad_", "detach_", "clip_"}
+    covered = {case.in_place for case in IN_PLACE}
+    assert written - elsewhere - covered == set()
+
+
+def test_in_place_with_overlapping_inputs() -> None:
+    """An input that shares memory with the output in another order is read as it was before."""
+    for op in ("add_", "sub_", "mul_"):
+        x = norch.arange(40, dtype=norch.float64)
+        plain = x.numpy().copy()
+        getattr(x[1:], op)(x[:-1])
+        wanted = {"add_": np.add, "sub_": np.subtract, "mul_": np.multiply}[op](plain[1:], plain[:-1])
+        assert_close(x[1:], wanted)
+    square = norch.arange(16, dtype=norch.float64).view(4, 4)
+    wanted = square.numpy() + square.numpy().T
+    square.add_(square.T)
+    assert_close(square, wanted)
+
+
+# ---- the tools ------------------------------------------------------------------------------------------------------
+
+
+class _Wrong(norch.autograd.Function):
+    """A square whose derivative is off by a thousandth, and whose second derivative is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * (x.detach() * 2.01)
+
+
+def test_gradcheck_finds_faults() -> None:
+    x = norch.tensor([0.5, -1.0], dtype=norch.float64, requires_grad=True)
+    with pytest.raises(AssertionError, match="backward says"):
+        gradcheck(_Wrong.apply, x)
+    assert gradcheck(_Wrong.apply, x, rtol=0.1)
+    with pytest.raises(AssertionError, match="backward says"):
+        gradgradcheck(_Wrong.apply, x, rtol=0.1)
+    with pytest.raises(ValueError, match="requires grad"):
+        gradcheck(norch.sin, x.detach())
+    with pytest.raises(ValueError, match="float64"):
+        gradcheck(norch.sin, norch.ones(1, requires_grad=True))
+    pair = norch.tensor([2.0, 3.0], dtype=norch.float64, requires_grad=True)
+    assert gradcheck(lambda a, b, n: (a * b, a.sum() * n), (x, pair, 3))
+    assert gradgradcheck(lambda a, b: (a * b).sum(), (x, pair))
+
+
+def test_assert_close_names_the_worst() -> None:
+    assert_close(norch.tensor([1.0, float("inf"), float("nan")]), [1.000001, float("inf"), float("nan")])
+    with pytest.raises(AssertionError, match=r"2 of 4 elements .* worst at \[1, 0\]: 7.0, expected 3.0"):
+        assert_close(norch.tensor([[1.0, 2.5], [7.0, 4.0]]), [[1.0, 2.0], [3.0, 4.0]])
+    for wrong in ([float("nan")], [float("inf")], [-1.0]):
+        with pytest.raises(AssertionError, match="1 of 1"):
+            assert_close(norch.tensor([1.0]), wrong)
+    with pytest.raises(AssertionError, match="1 of 1"):
+        assert_close(norch.tensor([float("nan")]), [float("nan")], equal_nan=False)
+    with pytest.raises(AssertionError, match="shapes differ"):
+        assert_close(norch.zeros(2), norch.zeros(1, 2))
+    with pytest.raises(AssertionError, match="dtypes differ"):
+        assert_close(norch.zeros(2), norch.zeros(2, dtype=norch.float64))
+    with pytest.raises(AssertionError, match="must be equal"):
+        assert_close(norch.tensor([2**53 + 1]), norch.tensor([2**53]))
+    with pytest.raises(ValueError, match="both"):
+        assert_close(1.0, 1.0, rtol=0.1)
+    assert_close(norch.tensor([5]), norch.tensor([6]), rtol=0, atol=1)

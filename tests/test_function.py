@@ -1,0 +1,247 @@
+"""Functions of the user: forward, backward, and what ctx keeps."""
+
+import gc
+
+import numpy as np
+import pytest
+from functions import Cube, Exp, Split, leaf
+
+import norch
+from norch._lib import lib
+from norch.autograd import Function
+
+# ---- Functions -----------------------------------------------------------------------------------------------------
+
+
+def test_function():
+    x = leaf(2.0)
+    y = Cube.apply(x)
+    assert y.item() == 8 and y.requires_grad and "CubeBackward" in repr(y.grad_fn)
+    y.backward()
+    assert x.grad.item() == 12
+    with pytest.raises(norch.Error, match="second time"):
+        y.backward()
+    assert not Cube.apply(norch.ones(2)).requires_grad
+    with norch.no_grad():
+        assert not Cube.apply(x).requires_grad
+
+
+def test_function_twice_differentiable():
+    x = leaf(2.0)
+    (g,) = norch.autograd.grad(Cube.apply(x), [x], create_graph=True)
+    (h,) = norch.autograd.grad(g, [x], create_graph=True)
+    (t,) = norch.autograd.grad(h, [x])
+    assert (g.item(), h.item(), t.item()) == (12, 12, 6)
+
+
+def test_function_that_saves_its_output():
+    x = leaf(0.5)
+    y = Exp.apply(x)
+    for _ in range(4):
+        (y,) = norch.autograd.grad(y, [x], create_graph=True)
+        assert abs(y.item() - np.exp(0.5)) < 1e-12
+    before = lib.norch_live_storages()
+    gc.disable()
+    try:
+        z = Exp.apply(x)
+        del z
+        assert lib.norch_live_storages() == before
+    finally:
+        gc.enable()
+
+
+def test_function_with_several_outputs():
+    x = leaf(1.0, 2.0)
+    a, b, signs = Split.apply(x, 5.0, "name")
+    assert a.requires_grad and b.requires_grad and not signs.requires_grad
+    (a + b).sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [7, 9]
+    x.grad = None
+    b.sum().backward(retain_graph=True)  # the gradients of the others are zeros
+    assert x.grad.tolist() == [2, 4] and Split.seen == [0, 0]
+    x.grad = None
+    (a * b).sum().backward()
+    assert x.grad.tolist() == [15, 60]
+    with pytest.raises(norch.Error):
+        b.sum().backward()
+    Split.seen = None
+
+
+class Pair(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        return x * 2, y * 3
+
+    @staticmethod
+    def backward(ctx, g1, g2):
+        assert ctx.needs_input_grad == (True, True) or g2 is None
+        return None if g1 is None else g1 * 2, None if g2 is None else g2 * 3
+
+
+def test_function_without_materialised_zeros():
+    x, y = leaf(1.0), leaf(1.0)
+    a, b = Pair.apply(x, y)
+    a.backward()
+    assert x.grad.item() == 2 and y.grad is None
+    assert norch.autograd.grad(Pair.apply(x, y)[1], [x, y], allow_unused=True)[0] is None
+
+
+def test_function_errors():
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = leaf(1.0)
+    with pytest.raises(norch.Error, match="1 gradients for 2"):
+        Wrong.apply(x, x).backward()
+
+    class Raises(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        Raises.apply(x).backward()
+    assert norch.is_grad_enabled()
+
+    class Nothing(Function):
+        pass
+
+    with pytest.raises(NotImplementedError):
+        Nothing.apply(x)
+
+
+def test_gradients_of_functions_are_made_to_fit():
+    class Given(Function):
+        @staticmethod
+        def forward(ctx, x, gradient):
+            ctx.gradient = gradient
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return ctx.gradient, None
+
+    x = leaf(1.0, 2.0, 3.0)
+    Given.apply(x, norch.ones(4, 3)).sum().backward()  # broadcast and of another dtype
+    assert x.grad.tolist() == [4, 4, 4] and x.grad.dtype is norch.float64
+    x.grad = None
+    for bad in (norch.ones(2), norch.ones(3, 1), norch.ones(())):
+        with pytest.raises(norch.Error):
+            Given.apply(x, bad).sum().backward()
+    with pytest.raises(TypeError):
+        Given.apply(x, 1.0).sum().backward()
+    assert x.grad is None
+
+
+def test_gradients_from_outside_are_checked():
+    x = norch.ones(2, requires_grad=True)
+    (x * 2).backward(norch.tensor([1.0, 2.0], dtype=norch.float64))
+    assert x.grad.dtype is norch.float32 and x.grad.tolist() == [2, 4]
+    y = x * 2
+    y.register_hook(lambda g: norch.ones(3))
+    with pytest.raises(norch.ShapeError):
+        y.sum().backward()
+    y = x * 2
+    y.register_hook(lambda g: 3)
+    with pytest.raises(TypeError):
+        y.sum().backward()
+    with pytest.raises(TypeError):
+        (x * 2).backward([1.0, 2.0][0])
+
+
+def test_function_that_checks_what_it_saved():
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    z = Cube.apply(y)
+    y.add_(1)
+    with pytest.raises(norch.Error, match="in place"):
+        z.sum().backward()
+
+
+def test_function_in_place():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            x.mul_(2)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    z = Double.apply(y)
+    assert z is y and y.tolist() == [6, 12]
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [2 * 6 * 6, 2 * 12 * 6]
+
+
+def test_function_that_returns_its_input():
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return -g
+
+    x = leaf(1.0)
+    y = x * 2
+    z = Scaled.apply(y)
+    assert z is not y
+    (y + z).backward()
+    assert x.grad.item() == 0
+
+
+def test_function_returning_a_view():
+    class Flip(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.T
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.T
+
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    (Flip.apply(x * 1) * norch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert x.grad.tolist() == [[1, 3], [2, 4]]
+
+
+def test_a_dirty_input_that_is_saved_frees_itself():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    gc.collect()
+    gc.disable()
+    try:
+        Twice.apply(norch.ones(3, requires_grad=True) * 1)  # makes the numbers 1 and 2, which are kept
+        start = lib.norch_live_storages()
+        for _ in range(20):
+            Twice.apply(norch.ones(3, requires_grad=True) * 1)
+        assert lib.norch_live_storages() == start
+    finally:
+        gc.enable()
