@@ -222,7 +222,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     @property
     def _version(self) -> int:
-        """Grows with every write in place."""
+        """When it was last written to in place, on the clock that counts nodes too; 0 for never."""
         return self._cell[0] if self._cell else 0
 
     # ---- elements as Python sees them -------------------------------------------------------------------------

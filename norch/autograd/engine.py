@@ -2,7 +2,8 @@
 
 Nodes wait in a heap, youngest first. A node's inputs are older than itself, so when it is taken out, every user
 of its output has been there already and its gradient is complete. It turns that gradient into one for each input
-and hands them along its edges, where they add up. Nothing recurses, and the walk knows no operation.
+and hands them along its edges, where they add up. A leaf does not wait: what comes is added to its .grad at once,
+unless a hook wants to see the sum. Nothing recurses, and the walk knows no operation.
 """
 
 from __future__ import annotations
