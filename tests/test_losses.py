@@ -2,7 +2,6 @@
 (large logits, ignored samples, bad targets) against closed forms."""
 
 import math
-import os
 import warnings
 
 import numpy as np
@@ -11,13 +10,6 @@ import pytest
 import norch
 import norch.nn.functional as F
 from norch import nn
-
-
-@pytest.fixture
-def torch():
-    if os.environ.get("NORCH_TEST_TORCH") == "0":
-        pytest.skip("comparisons with PyTorch are off")
-    return pytest.importorskip("torch")
 
 
 def close(ours, theirs, tolerance=1e-5):

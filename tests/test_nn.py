@@ -4,7 +4,6 @@ against closed forms. The losses are in test_losses.py."""
 import copy
 import gc
 import math
-import os
 import pickle
 from collections import OrderedDict
 
@@ -15,13 +14,6 @@ import norch
 import norch.nn.functional as F
 from norch import nn
 from norch._lib import lib
-
-
-@pytest.fixture
-def torch():
-    if os.environ.get("NORCH_TEST_TORCH") == "0":
-        pytest.skip("comparisons with PyTorch are off")
-    return pytest.importorskip("torch")
 
 
 def close(ours, theirs, tolerance=1e-5):

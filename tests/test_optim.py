@@ -4,7 +4,6 @@ closed forms, groups, saved state, errors and the schedules."""
 import copy
 import gc
 import math
-import os
 
 import numpy as np
 import pytest
@@ -12,13 +11,6 @@ import pytest
 import norch
 from norch import nn, optim
 from norch._lib import lib
-
-
-@pytest.fixture
-def torch():
-    if os.environ.get("NORCH_TEST_TORCH") == "0":
-        pytest.skip("comparisons with PyTorch are off")
-    return pytest.importorskip("torch")
 
 
 def parameter(values, grad=None, dtype=None):

@@ -100,7 +100,7 @@ class Binary(Operation):
     """out = f(a, b)."""
 
     __slots__ = ("_a", "_b")
-    inputs = ("a", "b")
+    inputs: tuple[str, ...] = ("a", "b")
     grad_a: Any
     grad_b: Any
 
@@ -128,19 +128,11 @@ class Binary(Operation):
         self._a = self._b = self._out = None
 
 
-class Ternary(Operation):
-    """out = f(a, b, c)."""
+class Ternary(Binary):
+    """out = f(a, b, c): a and b are saved as a Binary saves them."""
 
-    __slots__ = ("_a", "_b", "_c")
+    __slots__ = ("_c",)
     inputs = ("a", "b", "c")
-
-    @property
-    def a(self) -> Any:
-        return _checked(self, self._a)
-
-    @property
-    def b(self) -> Any:
-        return _checked(self, self._b)
 
     @property
     def c(self) -> Any:
