@@ -1,0 +1,29 @@
+"""``norch.linalg``: products and norms under the names of ``torch.linalg``.
+
+It only hands names on; the functions live with their families in ops/. Decompositions and solvers are LAPACK's, and left to
+NumPy and SciPy, which take and give tensors through ``numpy()`` and ``from_numpy()``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .ops.matmul import matmul
+from .ops.view import diagonal
+
+_ELSEWHERE = frozenset(
+    "cholesky cholesky_ex cond det eig eigh eigvals eigvalsh householder_product inv inv_ex ldl_factor ldl_factor_ex "
+    "ldl_solve lstsq lu lu_factor lu_factor_ex lu_solve matrix_exp matrix_rank pinv qr slogdet solve solve_ex "
+    "solve_triangular svd svdvals tensorinv tensorsolve".split()
+)
+
+__all__ = ["diagonal", "matmul"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ELSEWHERE:
+        raise AttributeError(
+            f"norch.linalg has no {name}: decompositions and solvers are left to numpy.linalg and scipy.linalg, "
+            "which read x.numpy(); norch.from_numpy() takes what they give"
+        )
+    raise AttributeError(f"module 'norch.linalg' has no attribute {name!r}")
