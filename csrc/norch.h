@@ -43,7 +43,7 @@ typedef struct norch_storage norch_storage;
 
 /* An N-d array seen through strides. Immutable once made; views share the storage.
  * references and type make it a Python object where Python is there. data points at the first element;
- * strides and offset count elements. `weak` marks a Python scalar, which takes part in dtype promotion by
+ * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, which takes part in dtype promotion by
  * its kind only; `mixed` the result of inputs that differ from it in shape or dtype. */
 typedef struct norch_tensor {
     int64_t references;
@@ -164,7 +164,8 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *s
 norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t *dims);
 norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim);
 norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index);
-/* start and stop as in Python: clipped, negative ones count from the end; step at least 1. */
+/* start and stop as in Python: clipped, negative ones count from the end. With a negative step, the stop that lets in
+ * element 0 (Python's None) is one below -size. */
 norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step);
 norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0, int64_t dim1);
 norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int64_t step);

@@ -180,7 +180,7 @@ def _array_dtype(typestr: str) -> DType:
 def from_numpy(array: Any) -> Tensor:
     """A tensor over the memory of a NumPy array: writes go both ways, and each keeps the memory alive.
 
-    ValueError for arrays that cannot be written to, or have negative or odd strides; DTypeError for dtypes norch lacks.
+    ValueError for arrays that cannot be written to, or have odd strides; DTypeError for dtypes norch lacks.
     """
     if not hasattr(array, "__array_interface__"):
         raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
@@ -206,11 +206,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """data as a tensor, sharing memory where it can."""
     if isinstance(data, Tensor):
         return data.to(dtype=dtype, device=device)
-    if (
-        hasattr(data, "__array_interface__")
-        and not data.__array_interface__["data"][1]
-        and min((0, *data.strides)) >= 0
-    ):
+    if hasattr(data, "__array_interface__") and not data.__array_interface__["data"][1]:
         return from_numpy(data).to(dtype=dtype, device=device)
     return tensor(data, dtype=dtype, device=device)
 

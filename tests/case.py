@@ -147,7 +147,7 @@ def laid_out(array: Array, layout: str) -> tuple[Any, Array]:
     """A tensor of the values of array, laid out in memory as asked, and those values (expanded ones repeat).
 
     contiguous; transposed: the axes reversed in memory; strided: every second element of a larger tensor; offset: one
-    element into its memory; expanded: the first axis at stride 0.
+    element into its memory; flipped: every axis backward in memory; expanded: the first axis at stride 0.
     """
     if layout == "contiguous" or array.ndim == 0:
         return norch.tensor(array), array
@@ -161,6 +161,8 @@ def laid_out(array: Array, layout: str) -> tuple[Any, Array]:
     if layout == "offset":
         flat = norch.tensor(np.concatenate([array.reshape(-1)[:1], array.reshape(-1)]))
         return (flat[1:].view(array.shape) if array.size else norch.tensor(array)), array
+    if layout == "flipped":
+        return norch.tensor(np.flip(array).copy())[(slice(None, None, -1),) * array.ndim], array
     assert layout == "expanded", layout
     if not array.shape[0]:
         return norch.tensor(array), array

@@ -16,7 +16,7 @@ from norch._lib import lib
 from norch.ops._forms import OPS
 from norch.testing import assert_close
 
-OTHER_LAYOUTS = ("transposed", "strided", "offset", "expanded")
+OTHER_LAYOUTS = ("transposed", "strided", "offset", "flipped", "expanded")
 # Relative error of a few units in the last place; cases multiply it by their slack.
 TOLERANCES = {"float32": 5e-7, "float64": 2e-15}
 POINTWISE = [case for case in CASES if case.row in OPS and lib.norch_op_form(OPS[case.row]) != b"reduce"]

@@ -18,7 +18,7 @@ from norch.ops import _operand
 
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
 FLOATS = ("float32", "float64")
-LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded")
+LAYOUTS = ("contiguous", "transposed", "strided", "offset", "flipped", "expanded")
 
 _failed = pytest.StashKey[bool]()
 

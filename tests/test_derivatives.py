@@ -56,7 +56,7 @@ def leaves(case: Case, arrays: Sequence[Any], layout: str = "contiguous") -> lis
 @each(DIFFERENTIABLE)
 def test_gradients(case: Case) -> None:
     for k, arrays in enumerate(small_samples(case, "gradients")):
-        for layout in ("contiguous", ("transposed", "strided", "expanded")[k % 3]):
+        for layout in ("contiguous", ("transposed", "strided", "flipped", "expanded")[k % 4]):
             if layout == "expanded" and case.row in TIED:
                 continue  # equal elements have no derivative there
             tensors = leaves(case, arrays, layout)
@@ -176,7 +176,7 @@ def test_in_place_like_out_of_place(case: Case, dtype: str) -> None:
     for shapes in case.shapes:
         arrays = draw(case, shapes, dtype, rng)
         others = [norch.tensor(x) for x in arrays[1:]]
-        for layout in ("contiguous", "transposed", "strided", "offset"):
+        for layout in ("contiguous", "transposed", "strided", "offset", "flipped"):
             x, _ = laid_out(arrays[0], layout)
             old, place = x.clone(), x.data_ptr()
             wanted = case.call(norch, x, *others)

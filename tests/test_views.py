@@ -53,6 +53,8 @@ VIEWS = {
     "flatten": (lambda x: x.flatten(), lambda a: a.reshape(-1)),
     "flatten part": (lambda x: x.flatten(1), lambda a: a.reshape(2, 12)),
     "slice": (lambda x: x[:, 1:3], lambda a: a[:, 1:3]),
+    "flipped": (lambda x: x[:, ::-1], lambda a: a[:, ::-1]),
+    "flipped with step": (lambda x: x[::-1, ..., -1:0:-2], lambda a: a[::-1, ..., -1:0:-2]),
     "slice with step": (lambda x: x[..., ::3], lambda a: a[..., ::3]),
     "select": (lambda x: x.select(1, -1), lambda a: a[:, -1]),
     "narrow": (lambda x: x.narrow(2, 1, 2), lambda a: a[:, :, 1:3]),
@@ -176,7 +178,6 @@ def test_reshape_corners(torch, shape, wanted, expected):
         lambda x: x[0, 0, 0, 0],
         lambda x: x[..., 4],
         lambda x: x[::0],
-        lambda x: x[::-1],
         lambda x: x[1.0],
         lambda x: x.t(),
     ],
@@ -205,6 +206,28 @@ def test_of_0d():
             x[bad]
     with pytest.raises(IndexError):
         x[0, 0]
+
+
+def test_flipped_views_are_written_and_read_in_order():
+    x = norch.tensor(counted(5))
+    x[1:] += x[:0:-1]
+    assert x.tolist() == [0, 5, 5, 5, 5]
+    x = norch.tensor(counted(4))
+    x.copy_(x[::-1])
+    assert x.tolist() == [3, 2, 1, 0]
+    x[::-2] = norch.tensor([7.0, 8.0])
+    assert x.tolist() == [3, 8, 1, 7]
+    assert x[::-1].stride() == (-1,) and x[::-1][::-1].is_contiguous()
+    with pytest.raises(norch.Error, match="expanded"):
+        norch.zeros(3, 1).expand(3, 4)[::-1, ::-1].fill_(1)
+    a, b = norch.tensor(counted(70, 90) % 7), norch.tensor(counted(90, 80) % 5)
+    wanted = a.numpy()[::-1, ::-1] @ b.numpy()[::-1, ::-1]
+    assert (a[::-1, ::-1] @ b[::-1, ::-1]).tolist() == wanted.tolist()
+    w = norch.zeros(2, 3, requires_grad=True)
+    y = w * 1
+    y[::-1, ::-2] *= norch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    y.sum().backward()
+    assert w.grad.tolist() == [[4, 1, 3], [2, 1, 1]]
 
 
 def test_many_dimensions():
@@ -269,7 +292,7 @@ def step(draw, shape):
     if kind == "slice":
         dim = draw(st.integers(0, n - 1))
         limits = st.one_of(st.none(), st.integers(-shape[dim] - 2, shape[dim] + 2))
-        part = slice(draw(limits), draw(limits), draw(st.one_of(st.none(), st.integers(1, 3))))
+        part = slice(draw(limits), draw(limits), draw(st.sampled_from([None, 1, 2, 3, -1, -2, -3])))
         index = (slice(None),) * dim + (part,)
         return (lambda x: x[index]), (lambda a: a[index])
     if kind == "select":
@@ -322,7 +345,7 @@ def index_of(draw, shape):
         if size and draw(st.booleans()):
             parts.append(draw(st.integers(-size, size - 1)))
         else:
-            parts.append(slice(draw(limits), draw(limits), draw(st.sampled_from([None, 1, 2, 5]))))
+            parts.append(slice(draw(limits), draw(limits), draw(st.sampled_from([None, 1, 2, 5, -1, -3]))))
     cut = draw(st.integers(0, len(parts)))
     if draw(st.booleans()):
         parts.insert(cut, Ellipsis)

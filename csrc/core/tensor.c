@@ -110,22 +110,20 @@ norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, 
         nr_fail(NORCH_ERROR_VALUE, "from_memory: give a function that is told when the memory is no longer seen");
         return NULL;
     }
-    int64_t last = 0, count = 1;
+    int64_t first = 0, last = 0, count = 1; /* the elements that lie lowest and highest, counted from data */
     for (int64_t i = 0; i < ndim; i++) {
         count *= shape[i];
-        if (strides[i] < 0) {
-            nr_fail(NORCH_ERROR_VALUE, "from_memory: negative strides are not supported; copy the array first");
-            return NULL;
-        }
-        last += (shape[i] - 1) * strides[i];
+        *(strides[i] < 0 ? &first : &last) += (shape[i] - 1) * strides[i];
     }
+    if (count == 0) first = 0;
     if ((uintptr_t)data % (uintptr_t)nr_size_of((int32_t)dtype)) {
         nr_fail(NORCH_ERROR_VALUE, "from_memory: the memory is not aligned to %s; copy the array first",
                 nr_dtypes[dtype].name);
         return NULL;
     }
-    size_t bytes = count ? (size_t)(last + 1) * (size_t)nr_size_of((int32_t)dtype) : 0;
-    norch_storage *storage = nr_storage_wrap(data, bytes, nr_backend_find(NORCH_CPU), NULL, context);
+    size_t bytes = count ? (size_t)(last - first + 1) * (size_t)nr_size_of((int32_t)dtype) : 0;
+    void *low = (char *)data + first * nr_size_of((int32_t)dtype);
+    norch_storage *storage = nr_storage_wrap(low, bytes, nr_backend_find(NORCH_CPU), NULL, context);
     if (!storage) return NULL;
     norch_tensor *x = make_header(storage, (int32_t)ndim, shape, (int32_t)dtype);
     if (!x) {
@@ -136,6 +134,7 @@ norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, 
     }
     *(void **)&storage->release = release;
     x->data = data;
+    x->offset = -first;
     x->numel = count;
     for (int64_t i = 0; i < ndim; i++) x->strides[i] = strides[i];
     x->contiguous = nr_is_contiguous((int32_t)ndim, shape, strides);
@@ -249,17 +248,18 @@ int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
 }
 
 int32_t norch_overlaps_itself(const norch_tensor *x) {
-    /* From the smallest stride up, each step must pass over all that the smaller ones reach. */
+    /* From the smallest stride up, either way, each step must pass over all that the smaller ones reach. */
     int64_t size[NORCH_MAX_DIMS], step[NORCH_MAX_DIMS], reach = 0;
     int32_t n = 0;
     for (int32_t i = 0; i < x->ndim; i++) {
         if (x->shape[i] < 2) continue;
         int32_t at = n++;
-        for (; at > 0 && step[at - 1] > x->strides[i]; at--) {
+        int64_t own = x->strides[i] < 0 ? -x->strides[i] : x->strides[i];
+        for (; at > 0 && step[at - 1] > own; at--) {
             step[at] = step[at - 1];
             size[at] = size[at - 1];
         }
-        step[at] = x->strides[i];
+        step[at] = own;
         size[at] = x->shape[i];
     }
     for (int32_t i = 0; i < n && x->numel; i++) {

@@ -184,30 +184,32 @@ norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index) {
     return nr_make_view(x, x->ndim - 1, shape, strides, index * x->strides[axis]);
 }
 
-/* A bound of a slice as Python reads it. */
-static int64_t clipped(int64_t bound, int64_t size) {
-    if (bound < 0) return bound < -size ? 0 : bound + size;
-    return bound > size ? size : bound;
+/* A bound of a slice as Python reads it: within [0, size], or within [-1, size - 1] when stepping back. */
+static int64_t clipped(int64_t bound, int64_t size, bool back) {
+    if (bound < 0) return bound < -size ? 0 - back : bound + size;
+    return bound > size - back ? size - back : bound;
 }
 
 norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step) {
     int32_t axis;
     if (nr_check_tensor("slice", x) || nr_check_axis("slice", dim, x->ndim, &axis)) return NULL;
-    if (x->ndim == 0 || step < 1) {
+    if (x->ndim == 0 || step == 0) {
         if (x->ndim)
-            nr_fail(NORCH_ERROR_VALUE, "slice: the step must be positive, not %lld", (long long)step);
+            nr_fail(NORCH_ERROR_VALUE, "slice: the step must not be 0");
         else
             nr_fail(NORCH_ERROR_INDEX, "slice: a 0-d tensor has no dimension to slice");
         return NULL;
     }
-    start = clipped(start, x->shape[axis]);
-    stop = clipped(stop, x->shape[axis]);
+    if (step < -INT64_MAX) step = -INT64_MAX; /* so that -step exists */
+    start = clipped(start, x->shape[axis], step < 0);
+    stop = clipped(stop, x->shape[axis], step < 0);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     for (int32_t i = 0; i < x->ndim; i++) {
         shape[i] = x->shape[i];
         strides[i] = x->strides[i];
     }
-    shape[axis] = stop > start ? (stop - start - 1) / step + 1 : 0;
+    const int64_t span = step > 0 ? stop - start : start - stop;
+    shape[axis] = span > 0 ? (span - 1) / (step > 0 ? step : -step) + 1 : 0;
     int64_t shift = start * strides[axis];
     if (shape[axis] > 1) strides[axis] *= step; /* with fewer elements the step is never taken, and may be huge */
     return nr_make_view(x, x->ndim, shape, strides, shift);

@@ -163,7 +163,7 @@ def select(x: Any, dim: int, index: int) -> Any:
 
 
 def slice_(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
-    """x[start:stop:step] along dim, its bounds as in Python."""
+    """x[start:stop:step] along dim, its bounds as in Python; a negative step gives a flipped view."""
     return _made(lib.norch_slice(x._h, dim, start, stop, step), x, d.Region, slice_, (dim, start, stop, step))
 
 
@@ -209,10 +209,9 @@ def _bound(value: Any, default: int) -> int:
 def _take(x: Any, dim: int, part: Any) -> Any:
     """x[part] along dim, part a slice or an integer."""
     if type(part) is slice:
-        step = part.step
-        return slice_(
-            x, dim, _bound(part.start, 0), _bound(part.stop, _END), 1 if step is None else int64(step, "slice step")
-        )
+        step = 1 if part.step is None else int64(part.step, "slice step")
+        first, last = (0, _END) if step > 0 else (_END, -_END)
+        return slice_(x, dim, _bound(part.start, first), _bound(part.stop, last), step)
     if not hasattr(part, "__index__") or isinstance(part, bool):
         raise TypeError(f"an index is an integer, a slice, None or ..., not {type(part).__name__}")
     return select(x, dim, part.__index__())
