@@ -31,6 +31,10 @@
 #define NORCH_INT64 3
 #define NORCH_FLOAT32 4
 #define NORCH_FLOAT64 5
+#define NORCH_INT8 6
+#define NORCH_INT16 7
+#define NORCH_FLOAT16 8
+#define NORCH_BFLOAT16 9
 
 /* Device types. */
 #define NORCH_CPU 0

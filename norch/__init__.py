@@ -23,24 +23,33 @@ from .create import (
     zeros_like,
 )
 from .device import device
-from .dtype import bool_ as bool  # noqa: A004
-from .dtype import double as double
 from .dtype import (
+    bfloat16,
+    can_cast,
     dtype,
+    finfo,
+    float16,
     float32,
     float64,
     get_default_dtype,
+    half,
+    iinfo,
+    int8,
+    int16,
     int32,
     int64,
     promote_types,
     set_default_dtype,
+    short,
     uint8,
 )
+from .dtype import bool_ as bool  # noqa: A004
+from .dtype import double as double
 from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .dtype import long as long
 from .errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError
-from .ops.copy import cat, clone, stack
+from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.index import gather, index_add, index_select, scatter_add
 from .ops.matmul import bmm, dot, matmul, mm, mv
 from .ops.pointwise import *  # noqa: F403

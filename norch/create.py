@@ -151,7 +151,7 @@ def _is_buffer(data: Any) -> bool:
 def _from_buffer(data: Any) -> Tensor:
     """A copy of an object with the buffer protocol, such as array.array."""
     view = memoryview(data)
-    kind = {"?": "b", "B": "u", "f": "f", "d": "f"}.get(view.format, "i" if view.format in "bhilq" else None)
+    kind = {"?": "b", "B": "u", "e": "f", "f": "f", "d": "f"}.get(view.format, "i" if view.format in "bhilq" else None)
     found = _dtype_of(kind, view.itemsize, view.format)
     return from_bytes(view.tobytes(), tuple(view.shape or (view.nbytes // view.itemsize,)), found)
 

@@ -7,8 +7,8 @@ from typing import Any
 from ._lib import lib
 from .errors import DTypeError
 
-# Codes of the struct module, by kind and bytes.
-_STRUCT_FORMATS = {"b1": "?", "u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f2": "e", "f4": "f", "f8": "d"}
+# Formats of memoryviews, by kind and bytes.
+_STRUCT_FORMATS = {"b1": "?", "u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f4": "f", "f8": "d"}
 
 
 class dtype:  # noqa: N801  (PyTorch's name)
@@ -18,6 +18,7 @@ class dtype:  # noqa: N801  (PyTorch's name)
     (4, True)
     """
 
+    # format: of a memoryview, "" for the halves, which those do not know
     __slots__ = ("code", "format", "is_floating_point", "is_signed", "itemsize", "kind", "name")
 
     def __init__(self, code: int):
@@ -27,7 +28,7 @@ class dtype:  # noqa: N801  (PyTorch's name)
         self.kind: str = chr(lib.norch_dtype_kind(code))
         self.is_floating_point: bool = self.kind == "f"
         self.is_signed: bool = self.kind in "if"
-        self.format: str = _STRUCT_FORMATS[self.kind + str(self.itemsize)]
+        self.format: str = _STRUCT_FORMATS.get(self.kind + str(self.itemsize), "")
 
     def __repr__(self) -> str:
         return f"norch.{self.name}"
@@ -48,12 +49,18 @@ BY_NAME: dict[str, dtype] = {one.name: one for one in DTYPES}
 
 bool_ = BY_NAME["bool"]
 uint8 = BY_NAME["uint8"]
+int8 = BY_NAME["int8"]
+int16 = BY_NAME["int16"]
 int32 = BY_NAME["int32"]
 int64 = BY_NAME["int64"]
+float16 = BY_NAME["float16"]
+bfloat16 = BY_NAME["bfloat16"]
 float32 = BY_NAME["float32"]
 float64 = BY_NAME["float64"]
+short = int16
 int_ = int32
 long = int64
+half = float16
 float_ = float32
 double = float64
 
@@ -86,9 +93,79 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest dtype that holds both.
+    """The smallest dtype that holds both; float32 for the two halves, int16 for uint8 and int8.
 
-    >>> norch.promote_types(norch.int64, norch.float32)
-    norch.float32
+    >>> norch.promote_types(norch.int64, norch.float16)
+    norch.float16
     """
     return DTYPES[lib.norch_promote_types(dtype_named(type1).code, dtype_named(type2).code)]
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether a cast keeps the kind of number: no float becomes an integer, no number a bool.
+
+    >>> norch.can_cast(norch.int64, norch.float16), norch.can_cast(norch.float32, norch.int64)
+    (True, False)
+    """
+    rank = {"b": 0, "u": 1, "i": 1, "f": 2}
+    return rank[dtype_named(from_).kind] <= rank[dtype_named(to).kind]
+
+
+class finfo:  # noqa: N801  (PyTorch's name)
+    """The limits of a floating dtype (the default one unless given): bits, eps, max, min, tiny, resolution.
+
+    >>> norch.finfo(norch.float16).max
+    65504.0
+    """
+
+    def __init__(self, type: Any = None):  # noqa: A002
+        d = get_default_dtype() if type is None else dtype_named(type)
+        if not d.is_floating_point:
+            raise TypeError(f"finfo: {d.name} is no floating dtype; iinfo has the limits of integers")
+        digits, least, most = {"float16": (10, -14, 15), "bfloat16": (7, -126, 127), "float32": (23, -126, 127)}.get(
+            d.name, (52, -1022, 1023)
+        )
+        self.bits: int = 8 * d.itemsize
+        self.dtype: str = d.name
+        self.eps: float = 2.0**-digits
+        self.max: float = (2.0 - self.eps) * 2.0**most
+        self.min: float = -self.max
+        self.tiny: float = 2.0**least
+        self.smallest_normal: float = self.tiny
+        self.resolution: float = 10.0 ** -int(digits * 0.30103)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps"))
+        return f"finfo({shown}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+class iinfo:  # noqa: N801  (PyTorch's name)
+    """The limits of an integer dtype: bits, max, min.
+
+    >>> norch.iinfo(norch.int8)
+    iinfo(min=-128, max=127, dtype=int8)
+    """
+
+    def __init__(self, type: Any):  # noqa: A002
+        d = dtype_named(type)
+        if d.kind not in "ui":
+            raise TypeError(f"iinfo: {d.name} is no integer dtype; finfo has the limits of floats")
+        self.bits: int = 8 * d.itemsize
+        self.dtype: str = d.name
+        self.max: int = (1 << (self.bits - d.is_signed)) - 1
+        self.min: int = -self.max - 1 if d.is_signed else 0
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)

@@ -245,6 +245,8 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def _values(self) -> list[Any]:
         """All elements in C order."""
+        if not self.dtype.format:
+            return self.detach().float()._values()
         count = self.nbytes
         memory = buffer(count)
         lib.norch_to_bytes(self._h, memory, count)
@@ -256,6 +258,8 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
         x = self.detach().cpu() if force else self
         if x.requires_grad and not force:
             raise Error("numpy: this tensor requires grad; use .detach().numpy()")
+        if x.dtype.name == "bfloat16":
+            raise DTypeError(f"numpy: NumPy has no {x.dtype.name}; cast first, as with .float()")
         import numpy
 
         return numpy.asarray(_Memory(x))

@@ -17,8 +17,8 @@ from .tensor import Tensor
 
 __all__ = ["assert_close", "gradcheck", "gradgradcheck"]
 
-# Relative and absolute tolerance by the bytes of a floating dtype; integers and bool must be equal.
-_TOLERANCES = {2: (1e-3, 1e-5), 4: (1.3e-6, 1e-5), 8: (1e-7, 1e-7)}
+# Relative and absolute tolerance by floating dtype; integers and bool must be equal.
+_TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 
 
 # ---- comparison -----------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def assert_close(
     )
     assert actual.dtype is expected.dtype, f"dtypes differ: {actual.dtype}, expected {expected.dtype}"
     if rtol is None or atol is None:
-        rtol, atol = _TOLERANCES[actual.element_size()] if actual.is_floating_point() else (0.0, 0.0)
+        rtol, atol = _TOLERANCES[actual.dtype.name] if actual.is_floating_point() else (0.0, 0.0)
     close = actual == expected
     if actual.is_floating_point():
         with no_grad():

@@ -75,7 +75,7 @@ typedef struct nr_random_plan {
     const void *probability; /* bernoulli: contiguous, of the output's dtype */
     int64_t n;
     uint64_t seed, counter;
-    int64_t low, span;
+    int64_t low, span; /* uniform: span values from 0 to 1, where float32 has more */
 } nr_random_plan;
 
 /* One tensor of an optimizer step: n elements each, contiguous; buffers as the kind needs them. */

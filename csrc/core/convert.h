@@ -1,11 +1,13 @@
 /* convert: one number from one dtype to another, defined for every value.
  *
  * Floats become integers by truncation; NaN and what does not fit give the least integer, as x86 has it
- * (uint8 goes through int64 and wraps). Integers wrap. Whatever is not 0 is true, NaN too. */
+ * (uint8 goes through int64, int8 and int16 go through int32, and wrap). Integers wrap. Whatever is not 0 is true,
+ * NaN too. Halves are made of floats, of doubles and integers through them: rounded to the nearest, ties to even. */
 #ifndef NR_CONVERT_H
 #define NR_CONVERT_H
 
 #include <stdint.h>
+#include <string.h>
 
 static inline int64_t nr_int64_of_double(double x) {
     return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
@@ -26,14 +28,72 @@ static inline int32_t nr_int32_of_float(float x) {
 static inline int64_t nr_int64_of_integer(int64_t x) { return x; }
 static inline int32_t nr_int32_of_integer(int64_t x) { return (int32_t)x; }
 
-/* The conversions by target dtype; x has a compute type of dtype.h. */
+/* ---- halves: IEEE 754 binary16, and bfloat16, which is the upper half of a float. Selects and no branches, so that
+ * loops become vectors. */
+
+static inline float nr_float_of_bits(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t nr_bits_of_float(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float nr_float_of_float16(uint16_t half) {
+    uint32_t size = (uint32_t)(half & 0x7fff) << 13, sign = (uint32_t)(half & 0x8000) << 16;
+    uint32_t normal = size + (112u << 23), special = size | 0x7f800000;
+    uint32_t subnormal = nr_bits_of_float(nr_float_of_bits(size + (113u << 23)) - 0x1p-14f);
+    uint32_t bits = size >= 0x1fu << 23 ? special : normal;
+    return nr_float_of_bits((size < 1u << 23 ? subnormal : bits) | sign);
+}
+
+static inline uint16_t nr_float16_of_float(float x) {
+    uint32_t bits = nr_bits_of_float(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
+    /* what is below 2^-14 is rounded by an addition, whose last place is 2^-24 */
+    uint32_t subnormal = nr_bits_of_float(nr_float_of_bits(size) + 0.5f) - (126u << 23);
+    uint32_t normal = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
+    uint32_t special = size > 0x7f800000 ? 0x7e00 : 0x7c00;
+    uint32_t half = size < 113u << 23 ? subnormal : normal;
+    return (uint16_t)((size >= 143u << 23 ? special : half) | sign);
+}
+
+static inline float nr_float_of_bfloat16(uint16_t half) { return nr_float_of_bits((uint32_t)half << 16); }
+
+static inline uint16_t nr_bfloat16_of_float(float x) {
+    uint32_t bits = nr_bits_of_float(x), quiet = bits >> 16 | 0x40;
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+}
+
+/* The compute type's number that memory of a dtype holds. */
+#define NR_OF_bool(x) ((x) != 0)
+#define NR_OF__Bool NR_OF_bool /* what <stdbool.h> makes of the name */
+#define NR_OF_uint8(x) (x)
+#define NR_OF_int8(x) (x)
+#define NR_OF_int16(x) (x)
+#define NR_OF_int32(x) (x)
+#define NR_OF_int64(x) (x)
+#define NR_OF_float16 nr_float_of_float16
+#define NR_OF_bfloat16 nr_float_of_bfloat16
+#define NR_OF_float32(x) (x)
+#define NR_OF_float64(x) (x)
+
+/* The conversions by target dtype, to what its memory holds; x has a compute type of dtype.h. */
 #define NR_TO_bool(x) ((x) != 0)
-#define NR_TO__Bool NR_TO_bool /* what <stdbool.h> makes of the name */
+#define NR_TO__Bool NR_TO_bool
 #define NR_TO_uint8(x) ((uint8_t)NR_TO_int64(x))
+#define NR_TO_int8(x) ((int8_t)NR_TO_int32(x))
+#define NR_TO_int16(x) ((int16_t)NR_TO_int32(x))
 #define NR_TO_int32(x) \
     _Generic((x), float: nr_int32_of_float, double: nr_int32_of_double, default: nr_int32_of_integer)(x)
 #define NR_TO_int64(x) \
     _Generic((x), float: nr_int64_of_float, double: nr_int64_of_double, default: nr_int64_of_integer)(x)
+#define NR_TO_float16(x) nr_float16_of_float((float)(x))
+#define NR_TO_bfloat16(x) nr_bfloat16_of_float((float)(x))
 #define NR_TO_float32(x) ((float)(x))
 #define NR_TO_float64(x) ((double)(x))
 

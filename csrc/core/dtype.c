@@ -9,7 +9,15 @@
 #define KIND_U 'u'
 #define KIND_I 'i'
 #define KIND_F 'f'
-#define ROW(number, label, S, T, A, class) [number] = {#label, sizeof(S), KIND_##class},
+#define WIDE(T)               \
+    _Generic((T){0},          \
+        bool: NORCH_BOOL,     \
+        uint8_t: NORCH_UINT8, \
+        int32_t: NORCH_INT32, \
+        int64_t: NORCH_INT64, \
+        float: NORCH_FLOAT32, \
+        double: NORCH_FLOAT64)
+#define ROW(number, label, S, T, A, class) [number] = {#label, sizeof(S), KIND_##class, WIDE(T)},
 const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT] = {NR_DTYPES(ROW)};
 #undef ROW
 
@@ -40,8 +48,8 @@ static int rank(int32_t dtype) {
 
 int32_t nr_promote(int32_t a, int32_t b) {
     if (rank(a) != rank(b)) return rank(a) > rank(b) ? a : b;
-    /* Within a kind the wider one holds the other, but for a signed type beside an unsigned one of its
-     * size or more; with uint8 as the only unsigned type, every signed type of the table is wider. */
+    /* Within a kind the wider one holds the other; of two of one size neither does: uint8 beside int8, and the halves. */
+    if (a != b && nr_size_of(a) == nr_size_of(b)) return nr_is_float(a) ? NORCH_FLOAT32 : NORCH_INT16;
     return nr_size_of(a) >= nr_size_of(b) ? a : b;
 }
 

@@ -16,7 +16,7 @@ typedef struct nr_plan {
     int64_t stride[NR_MAX_OPERANDS][NORCH_MAX_DIMS]; /* in bytes */
     char *data[NR_MAX_OPERANDS];
     int64_t numel;
-    int64_t value[NR_MAX_OPERANDS]; /* storage of scalars that were converted on the way */
+    int64_t value[NR_MAX_OPERANDS]; /* scalars that were converted on the way; for pointwise wide, not narrow */
 } nr_plan;
 
 /* Lays the loops over `shape`; every tensor must broadcast to it. The order of the loops follows the

@@ -48,10 +48,15 @@ typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const 
 static const mover conversions[NR_DTYPE_COUNT][NR_DTYPE_COUNT] = {ROW(bool),  ROW(uint8),   ROW(int32),
                                                                   ROW(int64), ROW(float32), ROW(float64)};
 
-/* Squares of a cache line a side, transposed: by shuffles of four rows (of two), or plainly for bytes. */
+/* Squares of a cache line a side, transposed: by shuffles of four rows (of two), or plainly. */
 static inline void flip_1(uint8_t *restrict to, const uint8_t *restrict from) {
     for (int i = 0; i < 64; i++)
         for (int j = 0; j < 64; j++) to[64 * i + j] = from[64 * j + i];
+}
+
+static inline void flip_2(uint16_t *restrict to, const uint16_t *restrict from) {
+    for (int i = 0; i < 32; i++)
+        for (int j = 0; j < 32; j++) to[32 * i + j] = from[32 * j + i];
 }
 
 typedef uint32_t four __attribute__((vector_size(16)));
@@ -89,6 +94,9 @@ static inline void flip_8(uint64_t *restrict to, const uint64_t *restrict from) 
 #define WORD uint8_t
 #define SIZE 1
 #include "copy_moves.h"
+#define WORD uint16_t
+#define SIZE 2
+#include "copy_moves.h"
 #define WORD uint32_t
 #define SIZE 4
 #include "copy_moves.h"
@@ -99,14 +107,17 @@ static inline void flip_8(uint64_t *restrict to, const uint64_t *restrict from) 
 typedef enum move_kind { MOVE, FILL, TURN } move_kind;
 
 static mover move_of(move_kind kind, int64_t size) {
-    static const mover moves[3][3] = {{move_1, move_4, move_8}, {fill_1, fill_4, fill_8}, {turn_1, turn_4, turn_8}};
-    return moves[kind][size == 1 ? 0 : size == 4 ? 1 : 2];
+    static const mover moves[3][4] = {
+        {move_1, move_2, move_4, move_8}, {fill_1, fill_2, fill_4, fill_8}, {turn_1, turn_2, turn_4, turn_8}};
+    return moves[kind][__builtin_ctzll((unsigned long long)size)];
 }
 
 /* The blocks of a copy; dimensions 0 and 1 are those of the kernel. */
 typedef struct job {
-    mover move; /* NULL: dense rows of `size` bytes an element */
+    mover move;  /* NULL: dense rows of `element` bytes an element, */
+    bool narrow; /* or a conversion from or to a narrow dtype */
     int64_t element;
+    int32_t dtype, from_dtype;
     int32_t ndim;
     int64_t size[NORCH_MAX_DIMS], to_step[NORCH_MAX_DIMS], from_step[NORCH_MAX_DIMS];
     int64_t block[NORCH_MAX_DIMS], count[NORCH_MAX_DIMS];
@@ -114,6 +125,35 @@ typedef struct job {
     char *to;
     const char *from;
 } job;
+
+/* A row to or from a narrow dtype: through what it is computed in, in pieces that stay in the cache. */
+static void convert_row(const job *j, char *to, const char *from, int64_t n) {
+    const int32_t wide_from = nr_wide(j->from_dtype), wide_to = nr_wide(j->dtype);
+    const int64_t wide_step = NR_WIDE;
+    uint32_t widened[NR_PIECE], converted[NR_PIECE];
+    for (int64_t some; n > 0; n -= some, to += some * j->to_step[0], from += some * j->from_step[0]) {
+        some = n < NR_PIECE ? n : NR_PIECE;
+        const char *x = from;
+        int64_t step = j->from_step[0];
+        if (wide_from != j->from_dtype) {
+            bool last = wide_from == j->dtype;
+            nr_widen[j->from_dtype](last ? to : (char *)widened, last ? j->to_step[0] : NR_WIDE, x, step, some);
+            if (last) continue;
+            x = (const char *)widened;
+            step = NR_WIDE;
+        }
+        if (wide_to == j->dtype) {
+            conversions[wide_from][wide_to](to, j->to_step, x, &step, some, 1);
+            continue;
+        }
+        if (wide_from != wide_to) {
+            conversions[wide_from][wide_to]((char *)converted, &wide_step, x, &step, some, 1);
+            x = (const char *)converted;
+            step = NR_WIDE;
+        }
+        nr_narrow[j->dtype](to, j->to_step[0], x, step, some);
+    }
+}
 
 static void run_block(const job *j, const int64_t *at, char *to, const char *from) {
     int64_t n[2];
@@ -125,8 +165,11 @@ static void run_block(const job *j, const int64_t *at, char *to, const char *fro
         j->move(to, j->to_step, from, j->from_step, n[0], n[1]);
         return;
     }
-    for (int64_t i = 0; i < n[1]; i++)
-        memcpy(to + i * j->to_step[1], from + i * j->from_step[1], (size_t)(n[0] * j->element));
+    for (int64_t i = 0; i < n[1]; i++, to += j->to_step[1], from += j->from_step[1])
+        if (j->narrow)
+            convert_row(j, to, from, n[0]);
+        else
+            memcpy(to, from, (size_t)(n[0] * j->element));
 }
 
 static void run_chunk(void *context, int64_t chunk) {
@@ -179,6 +222,8 @@ int32_t nr_run_copy(const nr_call *call) {
     const nr_plan *plan = call->plan;
     if (plan->numel == 0) return NORCH_OK;
     job j = {.ndim = plan->ndim, .to = plan->data[0], .from = plan->data[1], .element = nr_size_of(call->dtype)};
+    j.dtype = call->dtype;
+    j.from_dtype = call->from_dtype;
     for (int32_t d = 0; d < plan->ndim; d++) {
         j.size[d] = plan->size[d];
         j.to_step[d] = plan->stride[0][d];
@@ -189,8 +234,9 @@ int32_t nr_run_copy(const nr_call *call) {
     if (turned > 1) swap_dims(&j, 1, turned);
 
     const int64_t element = j.element;
+    j.narrow = call->dtype != call->from_dtype && (nr_is_narrow(call->dtype) || nr_is_narrow(call->from_dtype));
     if (call->dtype != call->from_dtype)
-        j.move = conversions[call->from_dtype][call->dtype];
+        j.move = conversions[call->from_dtype][call->dtype]; /* none where one is narrow */
     else if (j.to_step[0] != element)
         j.move = move_of(MOVE, element);
     else if (turned)

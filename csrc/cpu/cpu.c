@@ -103,6 +103,7 @@ typedef struct isa {
     bool (*supported)(void);
     void (*fill_pointwise)(nr_kernel_rows kernels);
     void (*fill_reduce)(nr_kernel_rows kernels);
+    void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
     int32_t (*run_matmul)(const nr_call *call);
     int32_t (*run_optim)(const nr_call *call);
 } isa;
@@ -119,7 +120,13 @@ static bool has_avx512(void) {
 #endif
 
 #define BUILD(name, supported) \
-    {#name, supported, nr_fill_pointwise_##name, nr_fill_reduce_##name, nr_run_matmul_##name, nr_run_optim_##name}
+    {#name,                    \
+     supported,                \
+     nr_fill_pointwise_##name, \
+     nr_fill_reduce_##name,    \
+     nr_fill_narrow_##name,    \
+     nr_run_matmul_##name,     \
+     nr_run_optim_##name}
 
 static const isa builds[] = {
     BUILD(baseline, always),
@@ -151,6 +158,7 @@ const char *norch_isa_builds(void) {
 /* ---- the table --------------------------------------------------------------------------------- */
 
 static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
+nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
 
 static nr_backend backend = {
     .name = "cpu",
@@ -183,6 +191,9 @@ __attribute__((constructor)) static void choose_isa(void) {
     builds[0].fill_reduce(kernels);
     chosen->fill_pointwise(kernels);
     chosen->fill_reduce(kernels);
+    chosen->fill_narrow(nr_widen, nr_narrow);
+    for (int op = 0; op < NR_OP_COUNT; op++) /* a narrow dtype runs on the kernels of the one it is computed in */
+        for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];
     backend.run[NR_MATMUL] = chosen->run_matmul;
     backend.run[NR_OPTIM] = chosen->run_optim;
     backend.abi = nr_abi();

@@ -34,13 +34,21 @@ void nr_scratch_free(void *memory, size_t n);
 #define NR_JOIN2(a, b) NR_JOIN(a, b)
 #define NR_ISA(name) NR_JOIN2(name, NR_ISA_NAME)
 
+/* n elements from one strided run to another, steps in bytes; by narrow dtype, to and from what it is computed in,
+ * which has NR_WIDE bytes. A buffer of NR_PIECE such elements fits the stack. */
+typedef void (*nr_conversion)(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n);
+extern nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
+#define NR_WIDE 4
+#define NR_PIECE 1024
+
 typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
 
 /* What each of those builds defines. The fill functions put their kernels into the table. */
-#define NR_DECLARE_ISA(isa)                               \
-    void nr_fill_pointwise_##isa(nr_kernel_rows kernels); \
-    void nr_fill_reduce_##isa(nr_kernel_rows kernels);    \
-    int32_t nr_run_matmul_##isa(const nr_call *call);     \
+#define NR_DECLARE_ISA(isa)                                                 \
+    void nr_fill_pointwise_##isa(nr_kernel_rows kernels);                   \
+    void nr_fill_reduce_##isa(nr_kernel_rows kernels);                      \
+    void nr_fill_narrow_##isa(nr_conversion *widen, nr_conversion *narrow); \
+    int32_t nr_run_matmul_##isa(const nr_call *call);                       \
     int32_t nr_run_optim_##isa(const nr_call *call);
 NR_DECLARE_ISA(baseline)
 NR_DECLARE_ISA(avx2)

@@ -13,6 +13,9 @@
 #define WORD uint8_t
 #define SIZE 1
 #include "index_takes.h"
+#define WORD uint16_t
+#define SIZE 2
+#include "index_takes.h"
 #define WORD uint32_t
 #define SIZE 4
 #include "index_takes.h"
@@ -90,7 +93,11 @@ int32_t nr_run_index(const nr_call *call) {
     const int64_t element = nr_size_of(call->dtype);
     const bool adding = call->op == NR_SCATTER_ADD;
     job j = {.plan = plan};
-    j.kernel = adding ? adds[call->dtype] : element == 1 ? take_1 : element == 4 ? take_4 : take_8;
+    j.kernel = adding         ? adds[call->dtype]
+               : element == 1 ? take_1
+               : element == 2 ? take_2
+               : element == 4 ? take_4
+                              : take_8;
     /* The longest loop that may be cut: for a scatter, short rows cost more than threads give. */
     int64_t parts = 1;
     for (int32_t d = 0; d < nest->ndim; d++) {

@@ -1,7 +1,8 @@
 /* pointwise: walks a loop nest and hands its innermost runs to the kernel of the operation.
  *
  * A long run is cut into pieces, and pieces are dealt to the threads in chunks of about CHUNK elements,
- * so that what a chunk holds follows from the shape alone. */
+ * so that what a chunk holds follows from the shape alone. Operands of narrow dtypes are widened for the kernel, and
+ * its results narrowed, piece by piece. */
 #include "pointwise.h"
 
 #include <string.h>
@@ -12,10 +13,43 @@
 typedef struct walk {
     const nr_plan *plan;
     nr_pointwise_run kernel;
+    int32_t op, dtype;
     int64_t piece, pieces; /* elements of a piece; pieces of a run */
     int64_t units;         /* pieces in all */
     int64_t units_a_chunk;
 } walk;
+
+static bool in_plan(const nr_plan *plan, int o) { return plan->data[o] == (const char *)&plan->value[o]; }
+
+/* n elements of a narrow dtype, those of the plan's own scalars excepted: they are wide already. */
+static void run_narrow(const walk *w, int64_t n, char *const *from, const int64_t *stride) {
+    const nr_op_row *row = &nr_ops[w->op];
+    uint32_t wide[NR_MAX_OPERANDS][NR_PIECE];
+    char *data[NR_MAX_OPERANDS];
+    int64_t step[NR_MAX_OPERANDS];
+    const bool narrows = row->result != NR_TRUTH;
+    for (int64_t first = 0; first < n; first += NR_PIECE) {
+        const int64_t some = n - first < NR_PIECE ? n - first : NR_PIECE;
+        for (int o = 0; o < w->plan->operands; o++) {
+            data[o] = from[o] + first * stride[o];
+            step[o] = stride[o];
+            bool as_it_is = o == 0 ? !narrows : (o == 1 && row->form == NR_CHOICE) || in_plan(w->plan, o);
+            if (as_it_is) continue;
+            step[o] = o > 0 && stride[o] == 0 ? 0 : NR_WIDE;
+            if (o > 0) nr_widen[w->dtype]((char *)wide[o], NR_WIDE, data[o], stride[o], step[o] ? some : 1);
+            data[o] = (char *)wide[o];
+        }
+        w->kernel(some, data, step);
+        if (narrows) nr_narrow[w->dtype](from[0] + first * stride[0], stride[0], data[0], NR_WIDE, some);
+    }
+}
+
+static void run(const walk *w, int64_t n, char *const *data, const int64_t *stride) {
+    if (nr_is_narrow(w->dtype))
+        run_narrow(w, n, data, stride);
+    else
+        w->kernel(n, data, stride);
+}
 
 static void run_units(const walk *w, int64_t unit, int64_t end) {
     const nr_plan *plan = w->plan;
@@ -35,7 +69,7 @@ static void run_units(const walk *w, int64_t unit, int64_t end) {
         int64_t from = piece * w->piece;
         int64_t n = plan->size[0] - from < w->piece ? plan->size[0] - from : w->piece;
         for (int o = 0; o < plan->operands; o++) data[o] = row[o] + from * stride[o];
-        w->kernel(n, data, stride);
+        run(w, n, data, stride);
         if (++piece < w->pieces) continue;
         piece = 0;
         for (int32_t d = 1; d < plan->ndim; d++) { /* the next run: an odometer over the outer loops */
@@ -56,14 +90,13 @@ static void run_chunk(void *context, int64_t chunk) {
 int32_t nr_run_pointwise(const nr_call *call) {
     const nr_plan *plan = call->plan;
     if (plan->numel == 0) return NORCH_OK;
-    nr_pointwise_run kernel = (nr_pointwise_run)call->kernel;
+    walk w = {.plan = plan, .kernel = (nr_pointwise_run)call->kernel, .op = call->op, .dtype = call->dtype};
     if (plan->ndim == 1 && plan->numel < WORTH_THREADS) {
         int64_t stride[NR_MAX_OPERANDS];
         for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];
-        kernel(plan->numel, plan->data, stride);
+        run(&w, plan->numel, plan->data, stride);
         return NORCH_OK;
     }
-    walk w = {.plan = plan, .kernel = kernel};
     w.piece = plan->size[0] < CHUNK ? plan->size[0] : CHUNK;
     w.pieces = (plan->size[0] + w.piece - 1) / w.piece;
     w.units = plan->numel / plan->size[0] * w.pieces;

@@ -123,7 +123,8 @@ static void convert_floats(const nr_call *call, int64_t first, int64_t n, const 
         const double *p = (const double *)plan->probability + first;
         for (int64_t i = 0; i < n; i++) out64[i] = uniform64(words + 2 * i) < p[i] ? 1.0 : 0.0;
     } else if (narrow) {
-        for (int64_t i = 0; i < n; i++) out32[i] = uniform32(words[i]);
+        uint32_t kept = (uint32_t)-(((int64_t)1 << 32) / plan->span); /* fewer values: fewer of the upper bits */
+        for (int64_t i = 0; i < n; i++) out32[i] = uniform32(words[i] & kept);
     } else {
         for (int64_t i = 0; i < n; i++) out64[i] = uniform64(words + 2 * i);
     }

@@ -19,6 +19,7 @@ typedef union tile_memory {
 typedef struct job {
     const nr_reduce_plan *plan;
     const nr_reduce_ops *ops;
+    int32_t narrow, result;    /* the dtype, if narrow, else -1; the result rule */
     bool across;               /* neighbours in memory belong to different outputs */
     int64_t width, row, tiles; /* row: tiles along the innermost kept dimension */
     int64_t parts, part_size;  /* of the reduced range */
@@ -63,17 +64,45 @@ static void walk_on(walk *w, int64_t n) {
 
 /* ---- elements begin to end of the reduced range, into states ------------------------------------- */
 
+static void run_elements(const job *j, void *state, const char *x, int64_t n, int64_t stride, int64_t position) {
+    if (j->narrow < 0) {
+        j->ops->run(state, x, n, stride, position);
+        return;
+    }
+    uint32_t wide[NR_PIECE];
+    for (int64_t some, first = 0; first < n; first += some) {
+        some = n - first < NR_PIECE ? n - first : NR_PIECE;
+        nr_widen[j->narrow]((char *)wide, NR_WIDE, x + first * stride, stride, some);
+        j->ops->run(state, (const char *)wide, some, NR_WIDE, position + first);
+    }
+}
+
+/* rows of elements into lanes, as nr_reduce_across; position: of the first row since the lanes were cleared. */
+static void run_rows(const job *j, void *lanes, const char *x, int64_t width, int64_t rows, int64_t row_stride,
+                     int64_t position) {
+    const int64_t stride = j->plan->kept.stride[1][0];
+    if (j->narrow < 0) {
+        j->ops->across(lanes, x, width, stride, rows, row_stride, position, 1, 0);
+        return;
+    }
+    uint32_t wide[NR_PIECE];
+    for (int64_t row = 0; row < rows; row++) {
+        nr_widen[j->narrow]((char *)wide, NR_WIDE, x + row * row_stride, stride, width);
+        j->ops->across(lanes, (const char *)wide, width, NR_WIDE, 1, 0, position + row, 1, 0);
+    }
+}
+
 static void run_leaf(const job *j, const char *x, int64_t begin, int64_t end, void *state) {
     const nr_reduce_plan *p = j->plan;
     if (p->ndim == 1) {
-        if (end > begin) j->ops->run(state, x + begin * p->stride[0], end - begin, p->stride[0], begin);
+        if (end > begin) run_elements(j, state, x + begin * p->stride[0], end - begin, p->stride[0], begin);
         return;
     }
     walk w;
     walk_begin(&w, p, x, begin);
     while (begin < end) {
         int64_t n = walk_run(&w, end - begin);
-        j->ops->run(state, w.x, n, p->stride[0], begin);
+        run_elements(j, state, w.x, n, p->stride[0], begin);
         walk_on(&w, n);
         begin += n;
     }
@@ -111,7 +140,7 @@ static void across_range(const job *j, const char *x, int64_t width, int64_t beg
         ops->clear_lanes(lanes.bytes, width);
         for (int64_t i = first; i < last;) {
             int64_t n = walk_run(&w, last - i);
-            ops->across(lanes.bytes, w.x, width, p->kept.stride[1][0], n, p->stride[0], i - first, 1, 0);
+            run_rows(j, lanes.bytes, w.x, width, n, p->stride[0], i - first);
             walk_on(&w, n);
             i += n;
         }
@@ -148,8 +177,20 @@ static int64_t find_tile(const job *j, int64_t t, const char **x, char **out) {
     return kept->size[0] - first < j->width ? kept->size[0] - first : j->width;
 }
 
+/* Whether the result has the dtype of the input. */
+static bool narrows(const job *j) {
+    return j->result == NR_SAME || (nr_is_float(j->narrow) && (j->result == NR_SUM || j->result == NR_FLOAT));
+}
+
 static void finish_tile(const job *j, char *out, const char *states, int64_t width) {
-    j->ops->finish(out, j->plan->kept.stride[0][0], states, width, j->plan->count, j->plan->param);
+    const int64_t stride = j->plan->kept.stride[0][0];
+    if (j->narrow < 0 || !narrows(j)) {
+        j->ops->finish(out, stride, states, width, j->plan->count, j->plan->param);
+        return;
+    }
+    uint32_t wide[NR_PIECE];
+    j->ops->finish((char *)wide, NR_WIDE, states, width, j->plan->count, j->plan->param);
+    nr_narrow[j->narrow](out, stride, (const char *)wide, NR_WIDE, width);
 }
 
 static void reduce_tiles(void *context, int64_t chunk) {
@@ -225,7 +266,8 @@ static void cut(job *j) {
 }
 
 int32_t nr_run_reduce(const nr_call *call) {
-    job j = {.plan = call->plan};
+    job j = {.plan = call->plan, .result = nr_ops[call->op].result};
+    j.narrow = nr_is_narrow(call->dtype) ? call->dtype : -1;
     j.ops = ((nr_reduce_kernel)call->kernel)();
     cut(&j);
     if (j.parts == 1) {

@@ -7,29 +7,38 @@
 
 /* ---- one element --------------------------------------------------------------------------------- */
 
+void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer) {
+#define GET(number, name, S, T, A, kind) \
+    case number: GET_##kind = NR_OF_##name(*(const S *)at); break;
+#define GET_F *value
+#define GET_B *integer
+#define GET_U *integer
+#define GET_I *integer
+    switch (dtype) { NR_DTYPES(GET) }
+}
+
+#define PUT(number, name, S, T, A, kind)   \
+    case number: {                         \
+        S y = (S)NR_TO_##name(value);      \
+        memcpy(eight_bytes, &y, sizeof y); \
+        return;                            \
+    }
+void nr_put_double(int32_t dtype, double value, void *eight_bytes) {
+    switch (dtype) { NR_DTYPES(PUT) }
+}
+
+void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes) {
+    switch (dtype) { NR_DTYPES(PUT) }
+}
+
 void nr_convert_scalar(const norch_tensor *x, int32_t dtype, void *eight_bytes) {
     double value = 0;    /* holds every float, */
     int64_t integer = 0; /* and this one every integer */
-#define READ(number, name, S, T, A, kind) \
-    case number: READ_##kind(T, S) break;
-#define READ_F(T, S) value = (double)*(const S *)x->data;
-#define READ_B(T, S) integer = (T) * (const S *)x->data;
-#define READ_U READ_B
-#define READ_I READ_B
-    switch (x->dtype) { NR_DTYPES(READ) }
-#define WRITE(number, name, S, T, A, kind)                                               \
-    case number: {                                                                       \
-        S y = nr_is_float(x->dtype) ? (S)NR_TO_##name(value) : (S)NR_TO_##name(integer); \
-        memcpy(eight_bytes, &y, sizeof y);                                               \
-        return;                                                                          \
-    }
-    switch (dtype) { NR_DTYPES(WRITE) }
-#undef READ
-#undef READ_F
-#undef READ_B
-#undef READ_U
-#undef READ_I
-#undef WRITE
+    nr_get(x->dtype, x->data, &value, &integer);
+    if (nr_is_float(x->dtype))
+        nr_put_double(dtype, value, eight_bytes);
+    else
+        nr_put_integer(dtype, integer, eight_bytes);
 }
 
 /* ---- the copy that all others are made of -------------------------------------------------------- */
@@ -74,6 +83,17 @@ norch_tensor *norch_contiguous(norch_tensor *x) {
 norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype) {
     if (nr_check_tensor("to", x) || nr_check_dtype("to", dtype)) return NULL;
     return copied(x, (int32_t)dtype);
+}
+
+norch_tensor *nr_widened(const norch_tensor *x) {
+    return nr_is_narrow(x->dtype) ? copied(x, nr_wide(x->dtype)) : norch_retain((norch_tensor *)(uintptr_t)x);
+}
+
+norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype) {
+    if (!x || x->dtype == dtype) return x;
+    norch_tensor *narrow = copied(x, dtype);
+    nr_release(x);
+    return narrow;
 }
 
 static int32_t check_broadcast(const char *op, const norch_tensor *dst, const norch_tensor *src) {

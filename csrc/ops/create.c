@@ -12,14 +12,10 @@ static int32_t fill(norch_tensor *x, double value, int64_t integer) {
     plan.stride[0][0] = size;
     plan.data[0] = x->data;
     plan.data[1] = (char *)&plan.value[1]; /* the value lies in the plan itself */
-    switch (x->dtype) {
-    case NORCH_BOOL: *(uint8_t *)plan.data[1] = integer != 0; break;
-    case NORCH_UINT8: *(uint8_t *)plan.data[1] = (uint8_t)integer; break;
-    case NORCH_INT32: *(int32_t *)plan.data[1] = (int32_t)integer; break;
-    case NORCH_INT64: *(int64_t *)plan.data[1] = integer; break;
-    case NORCH_FLOAT32: *(float *)plan.data[1] = (float)value; break;
-    default: *(double *)plan.data[1] = value;
-    }
+    if (nr_is_float(x->dtype))
+        nr_put_double(x->dtype, value, plan.data[1]);
+    else
+        nr_put_integer(x->dtype, integer, plan.data[1]);
     nr_call call = {.family = NR_COPY, .dtype = x->dtype, .from_dtype = x->dtype, .plan = &plan};
     call.work = 0.1 * (double)(x->numel * size);
     return nr_gate(&call, x);
@@ -57,6 +53,8 @@ norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, 
         nr_fail(NORCH_ERROR_DTYPE, "arange: bool is not a dtype to count in");
         return NULL;
     }
+    if (nr_is_narrow((int32_t)dtype))
+        return nr_narrowed(norch_arange(n, nr_wide((int32_t)dtype), start, step, istart, istep), (int32_t)dtype);
     norch_tensor *x = nr_make(1, &n, (int32_t)dtype, NULL);
     if (!x) return NULL;
     switch (dtype) { /* multiplied, not summed up: the error stays that of one rounding */
@@ -125,15 +123,7 @@ int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {
     }
     uint64_t bits;
     NR_TRY(read_element(x, &bits));
-    const void *at = &bits;
-    switch (x->dtype) {
-    case NORCH_BOOL: *integer = *(const uint8_t *)at != 0; break;
-    case NORCH_UINT8: *integer = *(const uint8_t *)at; break;
-    case NORCH_INT32: *integer = *(const int32_t *)at; break;
-    case NORCH_INT64: *integer = *(const int64_t *)at; break;
-    case NORCH_FLOAT32: *value = (double)*(const float *)at; break;
-    default: *value = *(const double *)at;
-    }
+    nr_get(x->dtype, &bits, value, integer);
     if (nr_is_float(x->dtype))
         *integer = nr_int64_of_double(*value);
     else

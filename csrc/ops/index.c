@@ -128,6 +128,19 @@ static norch_tensor *finish(norch_tensor *y, int32_t status) {
     return NULL;
 }
 
+/* A copy of x with dense added to it; summed wide where the dtype is narrow. */
+static norch_tensor *added(const norch_tensor *dense, const norch_tensor *index, const norch_tensor *x, int32_t axis) {
+    const bool narrow = nr_is_narrow(x->dtype);
+    norch_tensor *y = narrow ? nr_widened(x) : norch_clone(x), *terms = y && narrow ? nr_widened(dense) : NULL;
+    int32_t status = narrow && !terms ? norch_last_error_kind() : NORCH_OK;
+    if (y && status == NORCH_OK) {
+        const norch_tensor target = at_least_1d(y);
+        status = run(NR_SCATTER_ADD, terms ? terms : dense, index, &target, axis, y);
+    }
+    nr_release(terms);
+    return nr_narrowed(finish(y, status), x->dtype);
+}
+
 /* ---- gather and scatter_add: an index for each element ------------------------------------------- */
 
 static int32_t check_gather(const char *op, const norch_tensor *x, const norch_tensor *index, const norch_tensor *src,
@@ -183,14 +196,9 @@ norch_tensor *norch_scatter_add(const norch_tensor *x, int64_t dim, const norch_
         dense.shape[d] = at.shape[d]; /* what the index does not reach is not read */
     dense.numel = at.numel;
     dense.contiguous = nr_is_contiguous(dense.ndim, dense.shape, dense.strides);
-    norch_tensor *y = norch_clone(x);
-    int32_t status = NORCH_OK;
-    if (y) {
-        const norch_tensor target = at_least_1d(y);
-        status = run(NR_SCATTER_ADD, &dense, &checked.view, &target, axis, y);
-    }
+    norch_tensor *y = added(&dense, &checked.view, x, axis);
     done(&checked);
-    return finish(y, status);
+    return y;
 }
 
 /* ---- index_select and index_add: an index for each slice ----------------------------------------- */
@@ -254,12 +262,8 @@ norch_tensor *norch_index_add(const norch_tensor *x, int64_t dim, const norch_te
         return NULL;
     }
     if (prepare("index_add", index, to.shape[axis], axis, &checked)) return NULL;
-    norch_tensor *y = norch_clone(x);
-    int32_t status = NORCH_OK;
-    if (y) {
-        const norch_tensor target = at_least_1d(y), at = spread(&checked.view, to.ndim, shape, axis);
-        status = run(NR_SCATTER_ADD, &dense, &at, &target, axis, y);
-    }
+    const norch_tensor at = spread(&checked.view, to.ndim, shape, axis);
+    norch_tensor *y = added(&dense, &at, x, axis);
     done(&checked);
-    return finish(y, status);
+    return y;
 }

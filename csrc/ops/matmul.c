@@ -2,7 +2,7 @@
  *
  * Operands are handed on with their strides, so no transpose, slice or expansion is ever copied. Batches that
  * share one B and lie evenly become more rows of A: (B, T, C) @ (C, N) is one product of B * T rows. */
-#include "../core/call.h"
+#include "ops.h"
 
 /* Rough speed of one core, for the gate. */
 #define OPERATIONS_PER_NS 10.0
@@ -117,6 +117,13 @@ static matrix as_matrix(const norch_tensor *x, bool transposed, bool vector_is_r
 
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b) {
     if (check_operands("matmul", a, b)) return NULL;
+    if (nr_is_narrow(a->dtype)) {
+        norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
+        norch_tensor *out = wide_b ? norch_matmul(wide_a, wide_b, transpose_a, transpose_b) : NULL;
+        nr_release(wide_a);
+        nr_release(wide_b);
+        return nr_narrowed(out, a->dtype);
+    }
     matrix left = as_matrix(a, transpose_a, true), right = as_matrix(b, transpose_b, false);
     if (left.columns != right.rows) return inner_mismatch("matmul", left.columns, right.rows, a, b), NULL;
     nr_matmul_plan plan = {.m = left.rows, .n = right.columns, .k = left.columns};
@@ -151,6 +158,15 @@ static int32_t check_layer(const norch_tensor *x, const norch_tensor *weight, co
 
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias) {
     if (check_layer(x, weight, bias)) return NULL;
+    if (nr_is_narrow(x->dtype)) {
+        norch_tensor *wide_x = nr_widened(x), *wide_weight = wide_x ? nr_widened(weight) : NULL;
+        norch_tensor *wide_bias = wide_weight && bias ? nr_widened(bias) : NULL, *out = NULL;
+        if (wide_weight && !bias == !wide_bias) out = norch_linear(wide_x, wide_weight, wide_bias);
+        nr_release(wide_x);
+        nr_release(wide_weight);
+        nr_release(wide_bias);
+        return nr_narrowed(out, x->dtype);
+    }
     norch_tensor *dense = NULL;
     if (bias && !bias->contiguous) { /* kernels read a bias as one run */
         dense = norch_clone(bias);

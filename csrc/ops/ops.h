@@ -14,5 +14,14 @@ int32_t nr_all_nonzero(const norch_tensor *x, bool *result);
 int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src);
 /* One element, converted to dtype, into 8 bytes; host memory only. */
 void nr_convert_scalar(const norch_tensor *x, int32_t dtype, void *eight_bytes);
+/* A number as the memory of a dtype holds it. */
+void nr_put_double(int32_t dtype, double value, void *eight_bytes);
+void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes);
+/* What is there: in *value for a float, else in *integer. */
+void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer);
+/* For families without kernels for narrow dtypes (dtype.h): x cast to the dtype that it is computed in, or retained;
+ * and a result cast back, itself released. NULL stays NULL. */
+norch_tensor *nr_widened(const norch_tensor *x);
+norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);
 
 #endif

@@ -30,7 +30,7 @@ static int32_t check_step(const char *op, int64_t n, norch_tensor *const *const 
             if (x->device_type != param->device_type || x->device_index != param->device_index)
                 return nr_fail(NORCH_ERROR_DEVICE, "%s: %s %lld is on another device than the parameter", op,
                                list_names[l], (long long)i);
-            *dense = *dense && x->contiguous && (l == PARAM || x->storage != param->storage);
+            *dense = *dense && x->contiguous && !nr_is_narrow(x->dtype) && (l == PARAM || x->storage != param->storage);
         }
     }
     return NORCH_OK;
@@ -49,7 +49,7 @@ static int32_t run_one(nr_optim_kind kind, norch_tensor *const xs[LISTS], const 
     return nr_gate(&call, param);
 }
 
-/* With dense copies for what is not dense (or lies in the parameter's own storage), copied back afterwards. */
+/* With dense copies for what is not dense (or is narrow, or lies in the parameter's own storage), copied back afterwards. */
 static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
                                   const double *hyper, bool fresh) {
     norch_tensor *(*dense)[LISTS] = nr_malloc((size_t)n * sizeof *dense);
@@ -61,7 +61,7 @@ static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *c
             dense[i][l] = NULL;
             if (!x || status != NORCH_OK) continue;
             bool shared = l != PARAM && x->storage == lists[PARAM][i]->storage;
-            dense[i][l] = shared ? norch_clone(x) : norch_contiguous(x);
+            dense[i][l] = nr_is_narrow(x->dtype) ? nr_widened(x) : shared ? norch_clone(x) : norch_contiguous(x);
             if (!dense[i][l]) status = norch_last_error_kind();
         }
     for (int64_t i = 0; i < n && status == NORCH_OK; i++) {

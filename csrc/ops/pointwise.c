@@ -104,6 +104,21 @@ static int32_t ready_inputs(job *j, const norch_tensor *out) {
     return NORCH_OK;
 }
 
+/* A number beside a narrow dtype goes wide into the kernel. Beside halves it is not rounded to them first, so that
+ * x / 100000 is no division by infinity; but a comparison is one of two halves. */
+static void convert_number(const job *j, const norch_tensor *x, void *eight_bytes) {
+    bool exact = nr_is_float(j->compute) && j->row->result != NR_TRUTH;
+    nr_convert_scalar(x, exact ? nr_wide(j->compute) : j->compute, eight_bytes);
+    if (exact || !nr_is_narrow(j->compute)) return;
+    double value = 0;
+    int64_t integer = 0;
+    nr_get(j->compute, eight_bytes, &value, &integer);
+    if (nr_is_float(j->compute))
+        nr_put_double(nr_wide(j->compute), value, eight_bytes);
+    else
+        nr_put_integer(nr_wide(j->compute), integer, eight_bytes);
+}
+
 static int32_t run(job *j, norch_tensor *out) {
     const norch_tensor *operands[NR_MAX_OPERANDS] = {out};
     for (int i = 0; i < j->inputs; i++) operands[i + 1] = j->ready[i];
@@ -111,7 +126,7 @@ static int32_t run(job *j, norch_tensor *out) {
     nr_plan_make(&plan, j->ndim, j->shape, j->inputs + 1, operands);
     for (int i = 0; i < j->inputs; i++)
         if (j->converted[i]) {
-            nr_convert_scalar(j->input[i], j->compute, &plan.value[i + 1]);
+            convert_number(j, j->input[i], &plan.value[i + 1]);
             plan.data[i + 1] = (char *)&plan.value[i + 1];
         }
     nr_call call = {

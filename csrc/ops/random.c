@@ -23,6 +23,11 @@ static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind,
     return y;
 }
 
+/* What the span of a uniform draw says: how many values there are in [0, 1), so that none is rounded up to 1. */
+static uint64_t uniform_span(int32_t dtype) {
+    return dtype == NORCH_FLOAT16 ? 1 << 11 : dtype == NORCH_BFLOAT16 ? 1 << 8 : 1 << 24;
+}
+
 static norch_tensor *draw_floats(const char *op, uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype,
                                  nr_random_kind kind) {
     if (nr_check_shape(op, ndim, shape) || nr_check_dtype(op, dtype)) return NULL;
@@ -30,7 +35,8 @@ static norch_tensor *draw_floats(const char *op, uint64_t *state, int64_t ndim, 
         nr_fail(NORCH_ERROR_DTYPE, "%s: the dtype must be a float, not %s", op, nr_dtypes[dtype].name);
         return NULL;
     }
-    return draw(state, nr_make((int32_t)ndim, shape, (int32_t)dtype, NULL), kind, NULL, 0, 0);
+    norch_tensor *y = nr_make((int32_t)ndim, shape, nr_wide((int32_t)dtype), NULL);
+    return nr_narrowed(draw(state, y, kind, NULL, 0, uniform_span((int32_t)dtype)), (int32_t)dtype);
 }
 
 norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype) {
@@ -52,15 +58,16 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
         nr_fail(NORCH_ERROR_VALUE, "randint: low %lld is not below high %lld", (long long)low, (long long)high);
         return NULL;
     }
-    int64_t least = dtype == NORCH_UINT8 ? 0 : dtype == NORCH_INT32 ? INT32_MIN : INT64_MIN;
-    int64_t most = dtype == NORCH_UINT8 ? UINT8_MAX : dtype == NORCH_INT32 ? INT32_MAX : INT64_MAX;
+    const nr_dtype_row *row = &nr_dtypes[dtype];
+    const int64_t most = row->kind == 'f' ? INT64_MAX : INT64_MAX >> (64 - 8 * row->size - (row->kind == 'u'));
+    const int64_t least = row->kind == 'u' ? 0 : -most - 1;
     if (low < least || high - 1 > most) {
         nr_fail(NORCH_ERROR_VALUE, "randint: [%lld, %lld) is more than %s holds", (long long)low, (long long)high,
                 nr_dtypes[dtype].name);
         return NULL;
     }
-    norch_tensor *y = nr_make((int32_t)ndim, shape, (int32_t)dtype, NULL);
-    return draw(state, y, NR_INTEGERS, NULL, low, (uint64_t)high - (uint64_t)low);
+    norch_tensor *y = nr_make((int32_t)ndim, shape, nr_wide((int32_t)dtype), NULL);
+    return nr_narrowed(draw(state, y, NR_INTEGERS, NULL, low, (uint64_t)high - (uint64_t)low), (int32_t)dtype);
 }
 
 norch_tensor *norch_randperm(uint64_t *state, int64_t n) {
@@ -84,11 +91,9 @@ norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
         nr_fail(NORCH_ERROR_DTYPE, "bernoulli: probabilities must be floats, not %s", nr_dtypes[p->dtype].name);
         return NULL;
     }
-    norch_tensor *owned = p->contiguous ? NULL : norch_clone(p);
-    const norch_tensor *dense = owned ? owned : p;
-    norch_tensor *y = NULL;
-    if (dense->contiguous && check_probabilities(dense) == NORCH_OK)
-        y = draw(state, nr_make(p->ndim, p->shape, p->dtype, p), NR_BERNOULLI, dense->data, 0, 0);
-    nr_release(owned);
-    return y;
+    norch_tensor *dense = p->contiguous || nr_is_narrow(p->dtype) ? nr_widened(p) : norch_clone(p), *y = NULL;
+    if (dense && check_probabilities(dense) == NORCH_OK)
+        y = draw(state, nr_make(p->ndim, p->shape, dense->dtype, p), NR_BERNOULLI, dense->data, 0, 0);
+    nr_release(dense);
+    return nr_narrowed(y, p->dtype);
 }

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..autograd import no_grad
 from ..create import empty
+from ..dtype import bfloat16, float16, float32, float64
 from ..dtype import dtype as DType
-from ..dtype import float32, float64
 from ..errors import DTypeError, Error
 from ..tensor import Tensor
 from .parameter import Parameter
@@ -411,6 +411,14 @@ class Module:
         return self._convert(
             lambda tensor: tensor.to(goal.device, goal.dtype) if tensor.is_floating_point() else tensor.to(goal.device)
         )
+
+    def half(self: M) -> M:
+        """All float parameters and buffers as float16."""
+        return self.to(float16)
+
+    def bfloat16(self: M) -> M:
+        """All float parameters and buffers as bfloat16."""
+        return self.to(bfloat16)
 
     def float(self: M) -> M:
         """All float parameters and buffers as float32."""

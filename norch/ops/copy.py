@@ -11,8 +11,8 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..device import device as Device  # noqa: N812
+from ..dtype import DTYPES, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
-from ..dtype import dtype_named
 from ._operand import must
 
 
@@ -133,6 +133,23 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     return out
 
 
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype of an operation on two tensors or numbers.
+
+    >>> norch.result_type(norch.ones(2, dtype=norch.float16), 1.5)
+    norch.float16
+    """
+    a, b = must(tensor1, "result_type"), must(tensor2, "result_type")
+    return DTYPES[lib.norch_result_type(a._h, b._h)]
+
+
+def is_floating_point(input: Any) -> bool:  # noqa: A002
+    """Whether the dtype of a tensor is a floating one."""
+    if not isinstance(input, Handle):
+        raise TypeError(f"is_floating_point: expected a tensor, not {type(input).__name__}")
+    return input.dtype.is_floating_point  # type: ignore[attr-defined]
+
+
 class CopyMethods(Handle):
     """The copies and casts of Tensor."""
 
@@ -151,7 +168,8 @@ class CopyMethods(Handle):
         method.__doc__ = f"In dtype {name}."
         return method
 
-    float, double, int, long = _named("float32"), _named("float64"), _named("int32"), _named("int64")
+    half, bfloat16, float, double = _named("float16"), _named("bfloat16"), _named("float32"), _named("float64")
+    char, short, int, long = _named("int8"), _named("int16"), _named("int32"), _named("int64")
     bool, byte = _named("bool"), _named("uint8")
     del _named
 
