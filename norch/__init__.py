@@ -50,9 +50,11 @@ from .dtype import int_ as int  # noqa: A004
 from .dtype import long as long
 from .errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
+from .ops.einsum import einsum
 from .ops.index import gather, index_add, index_select, scatter_add
-from .ops.matmul import bmm, dot, matmul, mm, mv
+from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.pointwise import *  # noqa: F403
+from .ops.products import *  # noqa: F403
 from .ops.reduce import *  # noqa: F403
 from .ops.view import (
     broadcast_to,

@@ -1,7 +1,7 @@
 """``norch.linalg``: products and norms under the names of ``torch.linalg``.
 
-It only hands names on; the functions live with their families in ops/. Decompositions and solvers are LAPACK's, and left to
-NumPy and SciPy, which take and give tensors through ``numpy()`` and ``from_numpy()``.
+It only hands names on; the functions live with their families in ops/. Decompositions and solvers are LAPACK's, and
+left to NumPy and SciPy, which read ``x.numpy()``; ``norch.from_numpy()`` takes what they give.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from .ops.matmul import matmul
-from .ops.view import diagonal
+from .ops.products import linalg_cross as cross
+from .ops.products import matrix_power, multi_dot, vecdot
+from .ops.view import diagonal as _diagonal
 
 _ELSEWHERE = frozenset(
     "cholesky cholesky_ex cond det eig eigh eigvals eigvalsh householder_product inv inv_ex ldl_factor ldl_factor_ex "
@@ -17,7 +19,12 @@ _ELSEWHERE = frozenset(
     "solve_triangular svd svdvals tensorinv tensorsolve".split()
 )
 
-__all__ = ["diagonal", "matmul"]
+__all__ = ["cross", "diagonal", "matmul", "matrix_power", "multi_dot", "vecdot"]
+
+
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803  (PyTorch's name)
+    """The diagonals of matrices: norch.diagonal() of the last two axes."""
+    return _diagonal(A, offset, dim1, dim2)
 
 
 def __getattr__(name: str) -> Any:

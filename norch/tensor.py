@@ -20,6 +20,7 @@ from .ops.copy import CopyMethods, copy_
 from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
 from .ops.pointwise import PointwiseMethods
+from .ops.products import ProductMethods
 from .ops.reduce import ReduceMethods
 from .ops.view import ViewMethods, take_index
 
@@ -40,7 +41,7 @@ class Size(tuple[int, ...]):
         return f"norch.Size({list(self)})"
 
 
-class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMethods, IndexMethods):
+class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMethods, IndexMethods, ProductMethods):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
     ``Tensor([[1, 2], [3, 4]])`` takes values and ``Tensor(2, 3)`` takes sizes (its elements are then undefined); both

@@ -400,6 +400,7 @@ _more(
 )
 
 import cases_beyond  # noqa: E402, F401  (adds its cases)
+import cases_products  # noqa: E402, F401
 
 # Public functions of norch that are no operations on elements.
 NO_OPERATIONS = {

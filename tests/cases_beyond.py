@@ -272,26 +272,26 @@ MATRICES: tuple[tuple[Shape, ...], ...] = (
 NOT_BOOL: dict[str, Any] = {"dtypes": NUMBER_NAMES, "scaled": True, "slack": 8}
 
 
-def _product_case(name: str, call: Any, reference: Any, shapes: Any, count: int, **more: Any) -> None:
+def product_case(name: str, call: Any, reference: Any, shapes: Any, count: int, **more: Any) -> None:
+    """A product of count operands, whose row is the first word of its name."""
     add(
         name,
-        name.split()[0],
+        more.pop("row", name.split()[0]),
         call,
         reference,
         domains=((-3.0, 3.0),) * count,
         shapes=shapes,
-        grad=2,
-        **{**NOT_BOOL, **more},
+        **{**NOT_BOOL, "grad": 2, **more},
     )
 
 
-_product_case("matmul", lambda m, a, b: m.matmul(a, b), np.matmul, MATRICES, 2)
-_product_case("matmul operator", lambda m, a, b: a @ b, np.matmul, MATRICES[:4], 2)
-_product_case("matmul of itself", lambda m, a: a @ a.mT, lambda a: a @ a.swapaxes(-1, -2), (((3, 4),), ((2, 3, 4),)), 1)
-_product_case("mm", lambda m, a, b: m.mm(a, b), np.matmul, MATRICES[:1], 2)
-_product_case("bmm", lambda m, a, b: m.bmm(a, b), np.matmul, MATRICES[4:5], 2)
-_product_case("mv", lambda m, a, b: m.mv(a, b), np.matmul, MATRICES[3:4], 2)
-_product_case("dot", lambda m, a, b: m.dot(a, b), np.matmul, MATRICES[1:2], 2)
+product_case("matmul", lambda m, a, b: m.matmul(a, b), np.matmul, MATRICES, 2)
+product_case("matmul operator", lambda m, a, b: a @ b, np.matmul, MATRICES[:4], 2)
+product_case("matmul of itself", lambda m, a: a @ a.mT, lambda a: a @ a.swapaxes(-1, -2), (((3, 4),), ((2, 3, 4),)), 1)
+product_case("mm", lambda m, a, b: m.mm(a, b), np.matmul, MATRICES[:1], 2)
+product_case("bmm", lambda m, a, b: m.bmm(a, b), np.matmul, MATRICES[4:5], 2)
+product_case("mv", lambda m, a, b: m.mv(a, b), np.matmul, MATRICES[3:4], 2)
+product_case("dot", lambda m, a, b: m.dot(a, b), np.matmul, MATRICES[1:2], 2)
 LAYERS = (
     ((4, 3), (2, 3), (2,)),
     ((3,), (2, 3), (2,)),
@@ -299,8 +299,8 @@ LAYERS = (
     ((0, 3), (2, 3), (2,)),
     ((70, 67), (33, 67), (33,)),
 )
-_product_case("linear", lambda m, x, w, b: m.nn.functional.linear(x, w, b), lambda x, w, b: x @ w.T + b, LAYERS, 3)
-_product_case(
+product_case("linear", lambda m, x, w, b: m.nn.functional.linear(x, w, b), lambda x, w, b: x @ w.T + b, LAYERS, 3)
+product_case(
     "linear without bias",
     lambda m, x, w: m.nn.functional.linear(x, w),
     lambda x, w: x @ w.T,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import norch
+from norch.testing import assert_close
 
 
 def test_linalg_sends_decompositions_elsewhere() -> None:
@@ -12,3 +15,137 @@ def test_linalg_sends_decompositions_elsewhere() -> None:
         _ = norch.linalg.svd
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = norch.linalg.nonsense
+
+
+def test_linalg_diagonal() -> None:
+    x = norch.arange(12).view(2, 2, 3)
+    assert norch.linalg.diagonal(x).tolist() == [[0, 4], [6, 10]]
+    assert norch.linalg.diagonal(x, offset=1, dim1=0, dim2=1).tolist() == [[3], [4], [5]]
+
+
+IN_PLACE: Any = [
+    ("addmm", (2, 4), (2, 3), (3, 4)),
+    ("addmv", (2,), (2, 3), (3,)),
+    ("addr", (2, 3), (2,), (3,)),
+    ("baddbmm", (2, 2, 2), (2, 2, 3), (2, 3, 2)),
+    ("addbmm", (2, 2), (2, 2, 3), (2, 3, 2)),
+]
+
+
+@pytest.mark.parametrize(("name", "shape", "a", "b"), IN_PLACE)
+def test_in_place(name: str, shape: Any, a: Any, b: Any) -> None:
+    source = norch.Generator().manual_seed(0)
+    x, a, b = (norch.randn(s, generator=source).requires_grad_() for s in (shape, a, b))
+    wanted = getattr(x, name)(a, b, beta=2, alpha=0.5)
+    written = x.clone()
+    assert getattr(written, name + "_")(a, b, beta=2, alpha=0.5) is written
+    assert_close(written, wanted)
+    found = norch.autograd.grad(written.square().sum(), [x, a, b])
+    for g, expected in zip(found, norch.autograd.grad(wanted.square().sum(), [x, a, b]), strict=True):
+        assert_close(g, expected)
+    small = norch.zeros(()) if len(shape) == 1 else norch.zeros(shape[1:])
+    with pytest.raises(norch.ShapeError):  # broadcasting has no place in place
+        getattr(small, name + "_")(a.detach(), b.detach())
+    with pytest.raises(norch.Error, match="leaf"):
+        getattr(x, name + "_")(a, b)
+
+
+def test_beta_of_0_reads_nothing() -> None:
+    x = norch.full((2, 2), float("nan"), requires_grad=True)
+    out = norch.addmm(x, norch.eye(2), norch.eye(2), beta=0)
+    assert_close(out, norch.eye(2))
+    assert norch.autograd.grad(out.sum(), [x])[0].tolist() == [[0, 0], [0, 0]]
+    assert (
+        norch.addr(norch.zeros(2, 2, dtype=norch.float64), norch.ones(2), norch.ones(2), beta=0).dtype is norch.float64
+    )
+
+
+def test_factors_of_whole_numbers() -> None:
+    """As PyTorch has it: cut to whole numbers."""
+    x = norch.ones(2, 2, dtype=norch.int32)
+    assert norch.addmm(x, x, x, beta=1.5, alpha=2.9).tolist() == [[5, 5], [5, 5]]
+    assert norch.addmm(x, x, x, beta=0.5).tolist() == [[2, 2], [2, 2]]
+    with pytest.raises(norch.DTypeError, match="addr: a factor of 2 for dtype bool"):
+        norch.addr(x > 0, x[0] > 0, x[0] > 0, beta=2)
+    with pytest.raises(norch.DTypeError, match="addr_: a result of float32 does not fit int32"):
+        x.addr_(norch.ones(2), norch.ones(2))
+
+
+def test_linear_is_one_step_of_addmm() -> None:
+    x, bias = norch.ones(2, 3, requires_grad=True), norch.ones(4)
+    assert norch.addmm(bias, x, norch.ones(3, 4)).grad_fn.name() == "LinearBackward"
+
+
+def test_the_order_of_a_chain() -> None:
+    """(A @ B) @ C costs a thousand times A @ (B @ C) here: the walk shows which was taken."""
+    a, b, c = norch.ones(50, 50, requires_grad=True), norch.ones(50, 50), norch.ones(50, 1)
+    node = norch.chain_matmul(a, b, c).grad_fn
+    assert node.next_functions[0][0].name() == "AccumulateGrad"  # of a: not of a @ b
+    assert norch.chain_matmul(a) is a
+    assert norch.linalg.multi_dot([norch.ones(2), norch.ones(2)]).item() == 2
+
+
+def test_powers() -> None:
+    x = norch.tensor([[1.0, 1.0], [0.0, 1.0]])
+    for n in (1, 2, 5, 8):
+        assert x.matrix_power(n).tolist() == [[1, n], [0, 1]]
+    assert norch.matrix_power(x, 1) is not x
+    with pytest.raises(norch.Error, match="numpy.linalg.inv"):
+        norch.matrix_power(x, -1)
+
+
+X, V = norch.ones(2, 3), norch.ones(3)
+BAD: Any = [
+    (lambda: norch.mm(X, V), "mm: expected 2 dimensions"),
+    (lambda: norch.mm(X, X), "mm: sizes 3 and 2 of the inner dimension"),
+    (lambda: norch.mv(X, norch.ones(2)), "mv: sizes 3 and 2"),
+    (lambda: norch.dot(V, norch.ones(2)), "dot: sizes 3 and 2"),
+    (lambda: norch.dot(V, V.double()), "dot: .*float32 and float64"),
+    (lambda: norch.vdot(X, V), "vdot: expected 1 dim"),
+    (lambda: norch.bmm(X, X), "bmm: expected 3 dim"),
+    (lambda: norch.bmm(norch.ones(2, 2, 3), norch.ones(1, 3, 2)), "bmm: batches of 2 and 1"),
+    (lambda: norch.outer(X, V), "outer: expected 1 dimension"),
+    (lambda: norch.inner(X, norch.ones(2)), r"inner: the last dimensions differ: \(2, 3\) and \(2,\)"),
+    (lambda: norch.tensordot(X, X, 3), "tensordot: dims=3 for tensors of 2 and 2 dimensions"),
+    (lambda: norch.tensordot(X, X, -1), "tensordot: dims=-1"),
+    (lambda: norch.tensordot(X, X, 1), "tensordot: size 3 of dimension 1 of a and 2 of dimension 0 of b"),
+    (lambda: norch.tensordot(X, X, ([0, 1], [0])), "tensordot: 2 axes of a and 1 of b"),
+    (lambda: norch.tensordot(X, X, ([0, 0], [0, 0])), "tensordot: a dimension appears twice"),
+    (lambda: norch.tensordot(X, X.double(), ([0], [0])), "tensordot: .*float32 and float64"),
+    (lambda: norch.cross(X, norch.ones(1, 3), dim=0), "cross: expected size 3 along dimension 0"),
+    (lambda: norch.cross(norch.ones(2, 2), norch.ones(2, 2)), r"cross: no dimension of size 3 in shape \(2, 2\)"),
+    (lambda: norch.linalg.cross(X, V), "cross: 2 and 1 dimensions"),
+    (lambda: norch.addmm(norch.ones(3), X, norch.ones(3, 2)), r"addmm: an input of shape \(3,\) does not broadcast"),
+    (lambda: norch.addmm(norch.ones(1, 2, 2), X, norch.ones(3, 2)), "addmm: an input of shape"),
+    (lambda: norch.addmv(norch.ones(2).double(), X, V), "addmv: expected one dtype"),
+    (lambda: norch.matrix_power(X, 2), r"matrix_power: expected square matrices, got shape \(2, 3\)"),
+    (lambda: norch.matrix_power(V, 2), "matrix_power: expected square"),
+    (lambda: norch.chain_matmul(X, V), "chain_matmul: matrix 1 has shape"),
+    (lambda: norch.chain_matmul(X, X), "chain_matmul: tensors 0 and 1 do not match"),
+    (lambda: norch.chain_matmul(), "chain_matmul: needs at least one"),
+    (lambda: norch.linalg.multi_dot([X]), "multi_dot: expected at least 2"),
+    (lambda: norch.linalg.multi_dot([X, V, V]), "multi_dot: tensor 1 has shape"),
+    (lambda: norch.bilinear(X, norch.ones(1, 3), norch.ones(1, 3, 3)), "bilinear: expected"),
+    (lambda: norch.bilinear(X, X, norch.ones(1, 3, 2)), "bilinear: inner sizes"),
+    (lambda: norch.linalg.vecdot(X, X > 0), "vecdot: expected two tensors of one floating dtype"),
+    (lambda: norch.matmul(X > 0, V > 0), "matmul: not defined for dtype bool"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD, ids=[one[1] for one in BAD])
+def test_errors(call: Any, message: str) -> None:
+    with pytest.raises(norch.Error, match=message):
+        call()
+
+
+@pytest.mark.parametrize("name", "matmul mm bmm mv dot vdot outer inner kron cross tensordot".split())
+def test_strangers(name: str) -> None:
+    for pair in ((X, None), (None, X), (X, "x"), (object(), V)):
+        with pytest.raises(TypeError, match=f"{name}: expected a tensor or a number, not"):
+            getattr(norch, name)(*pair)
+    with pytest.raises(TypeError, match="dims is a number or two lists"):
+        norch.tensordot(X, X, "ij")
+    with pytest.raises(IndexError, match="tensordot: dimension 5 is out of range"):
+        norch.tensordot(X, X, ([5], [0]))
+    with pytest.raises(TypeError, match="the power must be an integer, not float"):
+        norch.matrix_power(norch.eye(2), 0.5)

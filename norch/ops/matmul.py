@@ -9,11 +9,11 @@ from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ._operand import must, operand
 
 
-def matmul(a: Any, b: Any) -> Any:
+def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
     """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast.
 
     Shapes (..., M, K) and (..., K, N) give (..., M, N); a vector stands for one row on the left, one column on the
@@ -22,7 +22,7 @@ def matmul(a: Any, b: Any) -> Any:
     >>> norch.ones(2, 3) @ norch.ones(3)
     tensor([3., 3.])
     """
-    return product(must(a, "matmul"), must(b, "matmul"))
+    return product(must(input, "matmul"), must(other, "matmul"))
 
 
 def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
@@ -65,30 +65,44 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     return out
 
 
-def mm(a: Any, b: Any) -> Any:
+def mm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """The product of two matrices, (M, K) and (K, N)."""
-    return matmul(_of_rank(a, 2, "mm"), _of_rank(b, 2, "mm"))
+    return _named(input, mat2, "mm", 2, 2)
 
 
-def bmm(a: Any, b: Any) -> Any:
+def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
-    return matmul(_of_rank(a, 3, "bmm"), _of_rank(b, 3, "bmm"))
+    a, b = must(input, "bmm"), must(mat2, "bmm")
+    if a.ndim == b.ndim == 3 and a.shape[0] != b.shape[0]:
+        raise ShapeError(f"bmm: batches of {a.shape[0]} and {b.shape[0]}: {tuple(a.shape)} and {tuple(b.shape)}")
+    return _named(a, b, "bmm", 3, 3)
 
 
-def mv(a: Any, b: Any) -> Any:
+def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     """A matrix (M, K) times a vector (K)."""
-    return matmul(_of_rank(a, 2, "mv"), _of_rank(b, 1, "mv"))
+    return _named(input, vec, "mv", 2, 1)
 
 
-def dot(a: Any, b: Any) -> Any:
+def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
     """The sum of products of two vectors of one size."""
-    return matmul(_of_rank(a, 1, "dot"), _of_rank(b, 1, "dot"))
+    return _named(input, tensor, "dot", 1, 1)
 
 
-def _of_rank(x: Any, rank: int, name: str) -> Any:
-    if x.ndim != rank:
-        raise ShapeError(f"{name}: expected {rank} dimensions, got shape {tuple(x.shape)}")
-    return x
+def vdot(input: Any, other: Any) -> Any:  # noqa: A002
+    """dot(), as numbers here are real."""
+    return _named(input, other, "vdot", 1, 1)
+
+
+def _named(a: Any, b: Any, name: str, a_rank: int, b_rank: int) -> Any:
+    """matmul() for operands of given ranks, with errors that name what was called."""
+    a, b = must(a, name), must(b, name)
+    for x, rank in ((a, a_rank), (b, b_rank)):
+        if x.ndim != rank:
+            raise ShapeError(f"{name}: expected {rank} dimensions, got shape {tuple(x.shape)}")
+    try:
+        return product(a, b)
+    except (ShapeError, DTypeError) as error:
+        raise type(error)(str(error).replace("matmul", name, 1)) from None
 
 
 class MatmulMethods(Handle):
@@ -96,7 +110,7 @@ class MatmulMethods(Handle):
 
     __slots__ = ()
 
-    matmul, mm, bmm, mv, dot = matmul, mm, bmm, mv, dot
+    matmul, mm, bmm, mv, dot, vdot = matmul, mm, bmm, mv, dot, vdot
     _product = product
 
     def __matmul__(self, other: Any) -> Any:

@@ -1,0 +1,397 @@
+"""einsum: any product of tensors, by naming their axes. Lowered to views and the batched matrix product.
+
+The equation and the sizes and strides of the operands make a plan, a list of steps that is kept for the next call:
+  1. Axes of one operand with the same label become their diagonal; axes of size 1, which broadcast, are dropped.
+  2. A label that one operand alone has, and the output has not, is summed at once.
+  3. Operands meet two at a time, in the order of the fewest multiplications: up to five have every order tried, of more
+     the pair that shrinks most goes first (the greedy path of Smith and Gray, opt_einsum, 2018).
+  4. The labels of a pair are of four kinds: both have it and it is still wanted (batch), both have it and it goes
+     (inner), one has it (rows, columns). Without inner labels the pair is multiplied by broadcasting. Else each operand
+     is permuted and reshaped to (batch, rows, inner) or its transpose, which the matrix product reads as it lies:
+     there is a copy only where the axes of a group do not lie evenly in memory, in any order that suits both operands.
+  5. The result is permuted, and gets its axes of size 1.
+Every step is a recorded operation, so derivatives come by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations, pairwise
+from typing import Any
+
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ._operand import must
+from .matmul import product
+from .pointwise import mul
+from .reduce import sum as sum_
+from .view import diagonal, permute, reshape
+
+Labels = tuple[int, ...]  # letters by their code, axes of an ellipsis as -1 for the last, -2 for the one before ...
+Step = tuple[Any, int, int, tuple[Any, ...]]  # function, slot, second slot or -1, further arguments
+Plan = tuple[list[Step], int]  # and where the result stands
+
+# So many operands have every order tried.
+_EXHAUSTIVE = 5
+# A batch of products over rows that do not lie evenly needs that many rows in each, else they are copied together.
+_ENOUGH_ROWS = 16
+# More batch axes than these are made one, to stay below the limit of axes.
+_BATCH_AXES = 8
+
+_TERM = re.compile(r"([A-Za-z]*)(?:(\.\.\.)([A-Za-z]*))?")
+
+
+def einsum(equation: Any, *operands: Any) -> Any:
+    """The sum of products of the operands' elements over all labels that the output lacks.
+
+    The equation labels the axes of each operand with letters, and those of the output behind "->"; without that the
+    output has the labels that occur once, in alphabetical order. A label twice in an operand takes the diagonal. "..."
+    stands for any number of further axes, which broadcast and come first in an output that is not written. Spaces are
+    ignored. einsum(a, [0, 1], b, [1, 2], [0, 2]) takes numbers from 0 to 51 in place of letters. ShapeError,
+    ArgumentError or DTypeError, which name the equation and the operand, when they do not fit.
+
+    >>> a, b = norch.arange(6.0).view(2, 3), norch.ones(3, 4)
+    >>> norch.einsum("ij,jk->ik", a, b)
+    tensor([[ 3.,  3.,  3.,  3.],
+            [12., 12., 12., 12.]])
+    >>> norch.einsum("ii", norch.eye(3))
+    tensor(3.)
+    """
+    if not isinstance(equation, str):
+        equation, operands = _from_sublists((equation, *operands))
+    elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    if not operands:
+        raise ArgumentError(f"einsum({equation!r}): needs at least one operand")
+    tensors = [must(x, "einsum") for x in operands]
+    shapes = tuple([x.shape for x in tensors])
+    plan = _plan_of(equation, shapes, tuple([x.stride() for x in tensors]))
+    return _run(f"einsum({equation!r})", plan, tensors)
+
+
+def contract(name: str, tensors: Sequence[Any], inputs: tuple[Labels, ...], output: Labels) -> Any:
+    """einsum with its labels given as numbers."""
+    shapes, strides = tuple([x.shape for x in tensors]), tuple([x.stride() for x in tensors])
+    return _run(name, _plan(name, inputs, output, shapes, strides), list(tensors))
+
+
+def _run(name: str, plan: Plan, work: list[Any]) -> Any:
+    steps, result = plan
+    try:
+        for function, i, j, arguments in steps:
+            if j < 0:
+                work[i] = function(work[i], *arguments)
+            else:
+                work[i], work[j] = function(work[i], work[j], *arguments), None
+    except DTypeError as error:
+        raise DTypeError(f"{name}: {error}") from None
+    return work[result]
+
+
+def _sum_as(x: Any, dims: tuple[int, ...]) -> Any:
+    return sum_(x, dims, dtype=x.dtype)  # a factor stays of its dtype
+
+
+# ---- the equation -----------------------------------------------------------------------------------------------
+
+
+def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The equation of operands that alternate with lists of numbers."""
+
+    def term(labels: Any) -> str:
+        if not isinstance(labels, (list, tuple)):
+            raise TypeError(f"einsum: expected an equation, or a list of labels after each operand, not {labels!r}")
+        text = ""
+        for label in labels:
+            if label is Ellipsis:
+                text += "..."
+            elif not hasattr(label, "__index__") or not 0 <= (number := label.__index__()) < 52:
+                raise ArgumentError(f"einsum: a label in a list is ... or a number from 0 to 51, not {label!r}")
+            else:
+                text += chr(ord("A") + number if number < 26 else ord("a") + number - 26)
+        return text
+
+    operands = given[: len(given) // 2 * 2 : 2]
+    equation = ",".join(term(labels) for labels in given[1::2])
+    return equation + ("->" + term(given[-1]) if len(given) % 2 else ""), operands
+
+
+@lru_cache(maxsize=512)
+def _plan_of(equation: str, shapes: tuple[Any, ...], strides: tuple[Any, ...]) -> Plan:
+    name = f"einsum({equation!r})"
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(shapes):
+        raise ArgumentError(f"{name}: the equation has {len(terms)} operands, but {len(shapes)} were given")
+    inputs, hidden = [], 0
+    for k, (text, shape) in enumerate(zip(terms, shapes, strict=True)):
+        before, dots, after = _split(name, text, f"operand {k}")
+        extra = len(shape) - len(before + after)
+        if extra < 0 or (extra and not dots):
+            raise ShapeError(
+                f"{name}: operand {k} has shape {tuple(shape)}, but {'at least ' if dots else ''}"
+                f"{len(before + after)} dimensions are labelled {text!r}"
+            )
+        inputs.append((*map(ord, before), *range(-extra, 0), *map(ord, after)))
+        hidden = max(hidden, extra)
+    letters = re.sub(r"\W", "", left)
+    if not arrow:
+        once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+        return _plan(name, tuple(inputs), (*range(-hidden, 0), *map(ord, once)), shapes, strides)
+    before, dots, after = _split(name, right, "the output")
+    for letter in before + after:
+        if (before + after).count(letter) > 1:
+            raise ArgumentError(f"{name}: label {letter!r} appears more than once in the output")
+        if letter not in letters:
+            raise ArgumentError(f"{name}: label {letter!r} of the output appears in no operand")
+    output = (*map(ord, before), *(range(-hidden, 0) if dots else ()), *map(ord, after))
+    return _plan(name, tuple(inputs), output, shapes, strides)
+
+
+def _split(name: str, text: str, where: str) -> tuple[str, str, str]:
+    """The labels before an ellipsis, the ellipsis, and those after it."""
+    found = _TERM.fullmatch(text)
+    if found is None:
+        raise ArgumentError(f"{name}: {where} is {text!r}; labels are letters, with at most one ... among them")
+    return found[1], found[2] or "", found[3] or ""
+
+
+# ---- the plan ---------------------------------------------------------------------------------------------------
+
+
+class _Operand:
+    """A tensor while the plan is made: where it stands, its labels in order, their strides, its shape as it really is
+    (groups of labels may be one axis, and axes of size 1 lie between)."""
+
+    def __init__(self, slot: int, labels: list[int], strides: dict[int, int], shape: tuple[int, ...]):
+        self.slot, self.labels, self.strides, self.shape = slot, labels, strides, shape
+
+
+@lru_cache(maxsize=512)
+def _plan(
+    name: str, inputs: tuple[Labels, ...], output: Labels, shapes: tuple[Any, ...], strides: tuple[Any, ...]
+) -> Plan:
+    planner = _Planner()
+    return planner.steps, planner.run(name, inputs, output, shapes, strides)
+
+
+class _Planner:
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.sizes: dict[int, int] = {}
+
+    def run(self, name: str, inputs: Any, output: Labels, shapes: Any, strides: Any) -> int:
+        """Fills steps; the slot of the result."""
+        self.sizes = _sizes(name, inputs, shapes)
+        operands = [self._operand(*given) for given in zip(range(len(inputs)), inputs, shapes, strides, strict=True)]
+        final = [label for label in output if self.sizes[label] != 1]
+        for x in operands:
+            others = {label for y in operands if y is not x for label in y.labels}
+            gone = [label for label in x.labels if label not in others and label not in final]
+            if gone:
+                self._sum(x, gone, sum_ if len(operands) == 1 else _sum_as)
+        for i, j in _order([frozenset(x.labels) for x in operands], frozenset(final), self.sizes):
+            a, b = operands[i], operands[j]
+            operands = [x for x in operands if x is not a and x is not b]
+            wanted = {label for x in operands for label in x.labels}.union(final)
+            operands.append(self._meet(a, b, wanted, [] if operands else final))
+        result = operands[0]
+        self._arrange(result, final, tuple(self.sizes[label] for label in output))
+        if not self.steps:
+            self._step(permute, result, tuple(range(len(output))))  # a view, not the operand itself
+        return result.slot
+
+    def _step(self, function: Any, x: _Operand, *arguments: Any) -> None:
+        self.steps.append((function, x.slot, -1, arguments))
+
+    def _size(self, labels: Sequence[int]) -> int:
+        return math.prod(self.sizes[label] for label in labels)
+
+    def _operand(self, slot: int, labels: Labels, shape: tuple[int, ...], strides: tuple[int, ...]) -> _Operand:
+        """An operand with its diagonals taken, and without labels of size 1."""
+        rest, steps, sizes = list(labels), list(strides), list(shape)
+        for label in dict.fromkeys(labels):
+            while rest.count(label) > 1:
+                first = rest.index(label)
+                second = rest.index(label, first + 1)
+                self.steps.append((diagonal, slot, -1, (0, first, second)))
+                for values, last in ((rest, label), (steps, steps[first] + steps[second]), (sizes, sizes[first])):
+                    del values[second], values[first]
+                    values.append(last)
+        kept = [k for k, size in enumerate(sizes) if size != 1]
+        return _Operand(slot, [rest[k] for k in kept], {rest[k]: steps[k] for k in kept}, tuple(sizes))
+
+    def _fresh(self, slot: int, labels: Sequence[int], shape: tuple[int, ...]) -> _Operand:
+        """What an operation made: its elements lie in C order."""
+        strides, step = {}, 1
+        for label in reversed(labels):
+            strides[label] = step
+            step *= self.sizes[label]
+        return _Operand(slot, list(labels), strides, shape)
+
+    def _arrange(self, x: _Operand, order: Sequence[int], shape: tuple[int, ...]) -> None:
+        """Brings the labels of x into an order, seen in a shape of as many elements."""
+        if list(order) != x.labels:
+            self._plain(x)
+            self._step(permute, x, tuple(x.labels.index(label) for label in order))
+            x.labels = list(order)
+            x.shape = tuple(self.sizes[label] for label in order)
+        if x.shape != shape:
+            self._step(reshape, x, shape)
+            x.shape = shape
+
+    def _plain(self, x: _Operand) -> None:
+        """One axis a label."""
+        shape = tuple(self.sizes[label] for label in x.labels)
+        if x.shape != shape:
+            self._step(reshape, x, shape)
+            x.shape = shape
+
+    def _sum(self, x: _Operand, gone: list[int], function: Any) -> None:
+        self._plain(x)
+        self._step(function, x, tuple(x.labels.index(label) for label in gone))
+        kept = [label for label in x.labels if label not in gone]
+        fresh = self._fresh(x.slot, kept, tuple(self.sizes[label] for label in kept))
+        x.labels, x.strides, x.shape = fresh.labels, fresh.strides, fresh.shape
+
+    # ---- two operands ---------------------------------------------------------------------------------------
+
+    def _meet(self, a: _Operand, b: _Operand, wanted: set[int], final: list[int]) -> _Operand:
+        """The product of two operands, summed over what both have and nobody wants any more. final: the order of labels
+        in the output, when this is the last product."""
+        inner = [label for label in a.labels if label in b.strides and label not in wanted]
+        if final and (ends := [label for label in final if (label in a.strides) != (label in b.strides)]):
+            if ends[0] in b.strides:
+                a, b = b, a  # so that the result lies in the order of the output
+        order = final or [*a.labels, *(label for label in b.labels if label not in a.strides)]
+        if not inner:
+            return self._multiply(a, b, order)
+        batch = [label for label in order if label in a.strides and label in b.strides and label in wanted]
+        rows = [label for label in order if label in a.strides and label not in b.strides]
+        columns = [label for label in order if label in b.strides and label not in a.strides]
+
+        inner = min(
+            (sorted(inner, key=lambda label: -x.strides[label]) for x in (a, b)),
+            key=lambda k: sum(self._copied(x, k, free) for x, free in ((a, rows), (b, columns))),
+        )
+        rows_apart, rows = self._split_off(a, rows, inner, self._size(columns))
+        columns_apart: list[int] = []
+        if not rows_apart:
+            columns_apart, columns = self._split_off(b, columns, inner, self._size(rows))
+        turned_a = self._as_matrix(a, rows_apart, batch, rows, inner)
+        turned_b = self._as_matrix(b, columns_apart, batch, columns, inner)
+        self.steps.append((product, a.slot, b.slot, (turned_a, not turned_b)))
+        apart = [*rows_apart, *columns_apart]
+        shape = [self.sizes[label] for label in apart] + self._batch_shape(batch)
+        shape += [self._size(rows)] if rows or rows_apart or batch else []  # a vector has no axis of rows
+        shape += [self._size(columns)] if columns or columns_apart or batch else []
+        return self._fresh(a.slot, [*apart, *batch, *rows, *columns], tuple(shape))
+
+    def _multiply(self, a: _Operand, b: _Operand, order: list[int]) -> _Operand:
+        for x in (a, b):
+            shape = [self.sizes[label] if label in x.strides else 1 for label in order]
+            first = next((k for k, label in enumerate(order) if label in x.strides), len(order))
+            self._arrange(x, [label for label in order if label in x.strides], tuple(shape[first:]))
+        self.steps.append((mul, a.slot, b.slot, ()))
+        return self._fresh(a.slot, order, tuple(self.sizes[label] for label in order))
+
+    def _even(self, x: _Operand, group: Sequence[int]) -> bool:
+        """Whether the labels of a group can be one axis of x, in this order and without a copy."""
+        return all(x.strides[a] == x.strides[b] * self.sizes[b] for a, b in pairwise(group))
+
+    def _ordered(self, x: _Operand, group: list[int]) -> list[int]:
+        """The labels of a group as they are wanted, or else as they lie."""
+        return group if self._even(x, group) else sorted(group, key=lambda label: -x.strides[label])
+
+    def _copied(self, x: _Operand, inner: list[int], free: list[int]) -> int:
+        """How many elements of x are copied to make a matrix of it."""
+        if self._even(x, inner) and self._even(x, self._ordered(x, free)):
+            return 0
+        return self._size(x.labels)
+
+    def _split_off(self, x: _Operand, free: list[int], inner: list[int], across: int) -> tuple[list[int], list[int]]:
+        """Rows that do not lie evenly as (those that become a batch, the others), where that is better than a copy:
+        with products that are not tiny, and a gradient of the other operand that is no larger than the copy."""
+        free = self._ordered(x, free)
+        if self._even(x, free) or not self._even(x, inner):
+            return [], free
+        cut = next(k for k in range(len(free)) if self._even(x, free[k:]))
+        size = self._size(free[cut:])
+        return (free[:cut], free[cut:]) if size >= max(_ENOUGH_ROWS, across) else ([], free)
+
+    def _batch_shape(self, batch: list[int]) -> list[int]:
+        return [self.sizes[label] for label in batch] if len(batch) <= _BATCH_AXES else [self._size(batch)]
+
+    def _as_matrix(self, x: _Operand, apart: list[int], batch: list[int], free: list[int], inner: list[int]) -> bool:
+        """Arranges x as (batch, free, inner), or (batch, inner, free), whichever it is already: then True."""
+        lead = [*apart, *batch]
+        turned = x.labels == [*lead, *inner, *free] and bool(free)
+        groups = (inner, free) if turned else (free, inner)
+        shape = [self.sizes[label] for label in apart] + self._batch_shape(batch)
+        shape += [self._size(group) for group in groups if group or lead]
+        self._arrange(x, [*lead, *groups[0], *groups[1]], tuple(shape))
+        return turned
+
+
+def _sizes(name: str, inputs: tuple[Labels, ...], shapes: tuple[Any, ...]) -> dict[int, int]:
+    """The size of each label: equal in all operands, or 1."""
+    sizes: dict[int, int] = {}
+    owner: dict[int, int] = {}
+    for k, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
+        own: dict[int, int] = {}
+        for label, size in zip(labels, shape, strict=True):
+            what = f"label {chr(label)!r}" if label >= 0 else f"dimension {label} of the ellipsis"
+            if own.setdefault(label, size) != size:
+                raise ShapeError(f"{name}: {what} has sizes {own[label]} and {size} in operand {k}")
+            if sizes.get(label, 1) == 1:
+                sizes[label], owner[label] = size, k
+            elif size not in (1, sizes[label]):
+                raise ShapeError(
+                    f"{name}: {what} has size {sizes[label]} in operand {owner[label]} and size {size} in operand {k}"
+                )
+    return sizes
+
+
+# ---- the order --------------------------------------------------------------------------------------------------
+
+
+def _order(sets: list[frozenset[int]], final: frozenset[int], sizes: dict[int, int]) -> list[tuple[int, int]]:
+    """The pairs to multiply, as positions in a list from which both go and at whose end the product comes."""
+
+    def volume(labels: frozenset[int]) -> int:
+        return math.prod(sizes[label] for label in labels)
+
+    def after(left: list[frozenset[int]], i: int, j: int) -> tuple[frozenset[int], list[frozenset[int]]]:
+        others = [x for k, x in enumerate(left) if k not in (i, j)]
+        both = left[i] | left[j]
+        return both, [*others, both & final.union(*others)]
+
+    def best(left: list[frozenset[int]], limit: float) -> tuple[float, list[tuple[int, int]]]:
+        found: tuple[float, list[tuple[int, int]]] = (limit, [])
+        for i, j in combinations(range(len(left)), 2):
+            both, rest = after(left, i, j)
+            cost: float = volume(both)
+            if cost >= found[0]:
+                continue
+            tail: list[tuple[int, int]] = []
+            if len(rest) > 1:
+                further, tail = best(rest, found[0] - cost)
+                cost += further
+            if cost < found[0] and (tail or len(rest) == 1):
+                found = (cost, [(i, j), *tail])
+        return found
+
+    if len(sets) <= _EXHAUSTIVE:
+        return best(sets, math.inf)[1]
+    pairs, left = [], sets
+    while len(left) > 1:
+
+        def growth(pair: tuple[int, int]) -> tuple[int, int]:
+            both, rest = after(left, *pair)  # noqa: B023  (called at once)
+            return volume(rest[-1]) - volume(left[pair[0]]) - volume(left[pair[1]]), volume(both)  # noqa: B023
+
+        pairs.append(min(combinations(range(len(left)), 2), key=growth))
+        left = after(left, *pairs[-1])[1]
+    return pairs

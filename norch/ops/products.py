@@ -1,0 +1,348 @@
+"""Products composed of matmul.py and einsum.py: addmm and its kin, tensordot, kron, cross, chains and powers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._handle import Handle
+from ..errors import ArgumentError, DTypeError, Error, ShapeError
+from ._operand import must
+from .copy import copy_
+from .einsum import contract
+from .index import index_select
+from .matmul import bmm, linear, matmul, mm, mv
+from .pointwise import where
+from .reduce import sum as sum_
+from .view import broadcast_to, expand, reshape, t, unsqueeze
+
+__all__ = [
+    *("addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "chain_matmul", "cross"),
+    *("ger", "inner", "kron", "matrix_power", "outer", "tensordot"),
+]
+
+# ---- input * beta + product * alpha -----------------------------------------------------------------------------
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+    """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product, and is not read when beta is 0.
+
+    >>> norch.addmm(norch.ones(2), norch.eye(2), norch.eye(2), alpha=3)
+    tensor([[4., 1.],
+            [1., 4.]])
+    """
+    input, mat1, mat2 = must(input, "addmm"), must(mat1, "addmm"), must(mat2, "addmm")
+    if beta == alpha == 1 and input.ndim == 1 and mat1.ndim == mat2.ndim == 2 and input.dtype is mat1.dtype:
+        if input.shape[0] == mat2.shape[1]:
+            return linear(mat1, t(mat2), input)
+    return _added(input, mm(mat1, mat2), beta, alpha, "addmm")
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+    """beta * input + alpha * (mat @ vec), as addmm()."""
+    return _added(input, mv(mat, vec), beta, alpha, "addmv")
+
+
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+    """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
+    return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
+
+
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+    """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm()."""
+    products = bmm(batch1, batch2)
+    return _added(input, sum_(products, 0, dtype=products.dtype), beta, alpha, "addbmm")
+
+
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+    """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
+    return _added(input, outer(vec1, vec2), beta, alpha, "addr", same=False)
+
+
+def _added(x: Any, product: Any, beta: Any, alpha: Any, name: str, same: bool = True) -> Any:
+    x = must(x, name)
+    if same and x.dtype is not product.dtype:
+        raise DTypeError(f"{name}: expected one dtype, got an input of {x.dtype.name} and {product.dtype.name}")
+    try:
+        x = expand(x, tuple(product.shape))
+    except ShapeError as error:
+        shapes = f"an input of shape {tuple(x.shape)} does not broadcast to the product's {tuple(product.shape)}"
+        raise ShapeError(f"{name}: {shapes}") from error
+    product = _scaled(product, alpha, name)
+    if beta != 0:
+        return _scaled(x, beta, name) + product
+    if x.dtype is product.dtype and not x.requires_grad:
+        return product
+    return where(product.new_zeros((), dtype=bool), x, product)  # for its dtype and its gradient, which is 0
+
+
+def _scaled(x: Any, factor: Any, name: str) -> Any:
+    if factor == 1:
+        return x
+    if x.dtype.kind == "b":
+        raise DTypeError(f"{name}: a factor of {factor} for dtype bool; only 1 has a meaning there")
+    return x * (factor if x.dtype.is_floating_point else int(factor))
+
+
+def _in_place(function: Callable[..., Any]) -> Any:
+    """The method that writes function(self, ...) into self."""
+
+    def method(self: Any, *operands: Any, **named: Any) -> Any:
+        out = function(self, *operands, **named)
+        if out.dtype.is_floating_point and not self.dtype.is_floating_point:
+            raise DTypeError(f"{function.__name__}_: a result of {out.dtype.name} does not fit {self.dtype.name}")
+        return copy_(self, out)
+
+    method.__name__ = method.__qualname__ = function.__name__ + "_"
+    method.__doc__ = f"{function.__name__}() in place."
+    return method
+
+
+# ---- contractions -----------------------------------------------------------------------------------------------
+
+
+def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
+    """out[i][j] = input[i] * vec2[j] for two vectors."""
+    a, b = must(input, "outer"), must(vec2, "outer")
+    for x in (a, b):
+        if x.ndim != 1:
+            raise ShapeError(f"outer: expected 1 dimension, got shape {tuple(x.shape)}")
+    return unsqueeze(a, 1) * b
+
+
+ger = outer
+
+
+def inner(input: Any, other: Any) -> Any:  # noqa: A002
+    """The sum of products over the last axis of both; with a number, or a tensor of no axis, the product.
+
+    Shapes (..., K) and (...', K) give (..., ...').
+    """
+    a, b = must(input, "inner"), must(other, "inner")
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    if a.shape[-1] != b.shape[-1]:
+        raise ShapeError(f"inner: the last dimensions differ: {tuple(a.shape)} and {tuple(b.shape)}")
+    return _over(a, b, [a.ndim - 1], [b.ndim - 1], "inner")
+
+
+def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+    """The sum of products over several axes of a and as many of b; the axes left, a's first, are those of the result.
+
+    dims is a number (the last axes of a and the first of b) or two lists of axes. ShapeError when sizes differ.
+
+    >>> norch.tensordot(norch.ones(2, 3, 4), norch.ones(4, 3, 5), ([1, 2], [1, 0])).shape
+    norch.Size([2, 5])
+    """
+    a, b = must(a, "tensordot"), must(b, "tensordot")
+    if isinstance(dims, Handle):
+        dims = dims.tolist()  # type: ignore[attr-defined]
+    if isinstance(dims, (list, tuple)) and len(dims) == 2:
+        of_a, of_b = ([side] if hasattr(side, "__index__") else list(side) for side in dims)
+    elif hasattr(dims, "__index__"):
+        count = dims.__index__()
+        if not 0 <= count <= min(a.ndim, b.ndim):
+            raise ArgumentError(f"tensordot: dims={count} for tensors of {a.ndim} and {b.ndim} dimensions")
+        of_a, of_b = list(range(a.ndim - count, a.ndim)), list(range(count))
+    else:
+        raise TypeError(f"tensordot: dims is a number or two lists of axes, not {dims!r}")
+    if len(of_a) != len(of_b):
+        raise ArgumentError(f"tensordot: {len(of_a)} axes of a and {len(of_b)} of b; dims needs as many of both")
+    of_a, of_b = (_axes(x, axes, "tensordot") for x, axes in ((a, of_a), (b, of_b)))
+    for i, j in zip(of_a, of_b, strict=True):
+        if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
+            raise ShapeError(
+                f"tensordot: size {a.shape[i]} of dimension {i} of a and {b.shape[j]} of dimension {j} of b do not "
+                f"match: {tuple(a.shape)} and {tuple(b.shape)}"
+            )
+    return _over(a, b, of_a, of_b, "tensordot")
+
+
+def _axes(x: Any, axes: Sequence[Any], name: str) -> list[int]:
+    """Axes as numbers from 0 on, each but once."""
+    found = []
+    for axis in axes:
+        if not hasattr(axis, "__index__"):
+            raise TypeError(f"{name}: an axis is an integer, not {axis!r}")
+        if not -x.ndim <= (number := axis.__index__()) < x.ndim:
+            raise IndexError(f"{name}: dimension {number} is out of range for shape {tuple(x.shape)}")
+        found.append(number % x.ndim)
+    if len(set(found)) != len(found):
+        raise ArgumentError(f"{name}: a dimension appears twice in {list(axes)}")
+    return found
+
+
+def _over(a: Any, b: Any, of_a: list[int], of_b: list[int], name: str) -> Any:
+    """The contraction over axes of_a of a and of_b of b."""
+    labels_a = tuple(range(a.ndim))
+    met = dict(zip(of_b, of_a, strict=True))
+    labels_b = tuple(met.get(axis, a.ndim + axis) for axis in range(b.ndim))
+    kept = [label for axis, label in enumerate(labels_a) if axis not in of_a]
+    kept += [label for axis, label in enumerate(labels_b) if axis not in of_b]
+    return contract(name, (a, b), (labels_a, labels_b), tuple(kept))
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """out[..., o] = sum of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o].
+
+    Shapes (..., I), (..., J), (O, I, J) and (O) give (..., O).
+    """
+    a, b, weight = must(input1, "bilinear"), must(input2, "bilinear"), must(weight, "bilinear")
+    shapes = f"{tuple(a.shape)}, {tuple(b.shape)} and a weight of {tuple(weight.shape)}"
+    if a.ndim != b.ndim or a.ndim == 0 or a.shape[:-1] != b.shape[:-1] or weight.ndim != 3:
+        raise ShapeError(f"bilinear: expected (..., I), (..., J) and (O, I, J), got {shapes}")
+    if a.shape[-1] != weight.shape[1] or b.shape[-1] != weight.shape[2]:
+        raise ShapeError(f"bilinear: inner sizes do not match: {shapes}")
+    batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
+    out = contract("bilinear", (a, b, weight), ((*batch, i), (*batch, j), (o, i, j)), (*batch, o))
+    return out if bias is None else out + must(bias, "bilinear")
+
+
+def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
+    """The sum of products along an axis; the others broadcast."""
+    x, y = must(x, "vecdot"), must(y, "vecdot")
+    if not x.dtype.is_floating_point or x.dtype is not y.dtype:
+        raise DTypeError(f"vecdot: expected two tensors of one floating dtype, got {x.dtype.name} and {y.dtype.name}")
+    return sum_(x * y, dim)
+
+
+def kron(input: Any, other: Any) -> Any:  # noqa: A002
+    """The Kronecker product: every element of input times all of other, block by block along each axis.
+
+    >>> norch.kron(norch.eye(2), norch.ones(1, 2))
+    tensor([[1., 1., 0., 0.],
+            [0., 0., 1., 1.]])
+    """
+    a, b = must(input, "kron"), must(other, "kron")
+    ndim = max(a.ndim, b.ndim)
+    of_a, of_b = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
+    blocks = reshape(a, tuple(n for size in of_a for n in (size, 1))) * reshape(
+        b, tuple(n for size in of_b for n in (1, size))
+    )
+    return reshape(blocks, tuple(p * q for p, q in zip(of_a, of_b, strict=True)))
+
+
+def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
+    """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
+    a, b = must(input, "cross"), must(other, "cross")
+    if dim is None:
+        dim = next((k for k, size in enumerate(a.shape) if size == 3), None)
+        if dim is None:
+            raise ShapeError(f"cross: no dimension of size 3 in shape {tuple(a.shape)}")
+    return linalg_cross(a, b, dim=dim)
+
+
+def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
+    """The cross product of vectors of three elements along dim; the other axes broadcast.
+
+    >>> norch.linalg.cross(norch.tensor([1, 0, 0]), norch.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    a, b = must(input, "cross"), must(other, "cross")
+    if a.ndim != b.ndim:
+        raise ShapeError(f"cross: {a.ndim} and {b.ndim} dimensions: {tuple(a.shape)} and {tuple(b.shape)}")
+    (dim,) = _axes(a, [dim], "cross")
+    if a.shape[dim] != 3 or b.shape[dim] != 3:
+        shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
+        raise ShapeError(f"cross: expected size 3 along dimension {dim}, got {shapes}")
+
+    def turned(x: Any, by: int) -> Any:
+        return index_select(x, dim, _cycle(by))
+
+    return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
+
+
+def _cycle(by: int) -> Any:
+    from ..create import tensor  # late, as it stands above
+
+    return tensor([by % 3, (by + 1) % 3, (by + 2) % 3])
+
+
+# ---- many factors -----------------------------------------------------------------------------------------------
+
+
+def chain_matmul(*matrices: Any) -> Any:
+    """The product of matrices one after the other, in the order that costs least."""
+    if not matrices:
+        raise ArgumentError("chain_matmul: needs at least one matrix")
+    listed = [must(x, "chain_matmul") for x in matrices]
+    for k, x in enumerate(listed):
+        if x.ndim != 2:
+            raise ShapeError(f"chain_matmul: matrix {k} has shape {tuple(x.shape)}, expected 2 dimensions")
+    return _chain(listed, "chain_matmul")
+
+
+def multi_dot(tensors: Sequence[Any]) -> Any:
+    """The product of matrices in the order that costs least; the first and the last may be vectors.
+
+    >>> norch.linalg.multi_dot([norch.ones(3), norch.eye(3), norch.ones(3)])
+    tensor(3.)
+    """
+    listed = [must(x, "multi_dot") for x in tensors]
+    if len(listed) < 2:
+        raise ArgumentError(f"multi_dot: expected at least 2 tensors, got {len(listed)}")
+    for k, x in enumerate(listed):
+        if x.ndim != 2 and not (x.ndim == 1 and k in (0, len(listed) - 1)):
+            raise ShapeError(f"multi_dot: tensor {k} has shape {tuple(x.shape)}, expected a matrix")
+    return _chain(listed, "multi_dot")
+
+
+def _chain(factors: list[Any], name: str) -> Any:
+    """Their product; the best place to cut first[..last] is found from those of its parts (Cormen et al., 15.2)."""
+    sizes = [1 if factors[0].ndim == 1 else factors[0].shape[0], *(x.shape[0] for x in factors[1:])]
+    sizes.append(1 if factors[-1].ndim == 1 else factors[-1].shape[-1])
+    for k, (x, y) in enumerate(zip(factors, factors[1:], strict=False)):
+        if x.shape[-1] != y.shape[0]:
+            raise ShapeError(f"{name}: tensors {k} and {k + 1} do not match: {tuple(x.shape)} and {tuple(y.shape)}")
+    n = len(factors)
+    cost = {(k, k): 0 for k in range(n)}
+    cut = {}
+    for length in range(1, n):
+        for first in range(n - length):
+            last = first + length
+            cost[first, last], cut[first, last] = min(
+                (cost[first, k] + cost[k + 1, last] + sizes[first] * sizes[k + 1] * sizes[last + 1], k)
+                for k in range(first, last)
+            )
+
+    def product(first: int, last: int) -> Any:
+        if first == last:
+            return factors[first]
+        k = cut[first, last]
+        return matmul(product(first, k), product(k + 1, last))
+
+    return product(0, n - 1)
+
+
+def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
+    """Square matrices (..., M, M) multiplied n times by themselves, n not negative; the identity for 0."""
+    x = must(input, "matrix_power")
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"matrix_power: expected square matrices, got shape {tuple(x.shape)}")
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"matrix_power: the power must be an integer, not {type(n).__name__}")
+    if (power := n.__index__()) < 0:
+        raise Error(f"matrix_power: n = {power} needs an inverse, which is left to NumPy: numpy.linalg.inv(x.numpy())")
+    if power == 0:
+        from ..create import eye  # late, as it stands above
+
+        return broadcast_to(eye(x.shape[-1], dtype=x.dtype), tuple(x.shape)).clone()
+    result = None
+    while True:
+        if power & 1:
+            result = x if result is None else matmul(result, x)
+        power >>= 1
+        if not power:
+            return result.clone() if result is input else result
+        x = matmul(x, x)
+
+
+class ProductMethods(Handle):
+    """The composed products of Tensor."""
+
+    __slots__ = ()
+
+    addmm, addmv, addbmm, baddbmm, addr = addmm, addmv, addbmm, baddbmm, addr
+    addmm_, addmv_, addbmm_ = _in_place(addmm), _in_place(addmv), _in_place(addbmm)
+    baddbmm_, addr_ = _in_place(baddbmm), _in_place(addr)
+    outer, ger, inner, kron, cross, matrix_power = outer, ger, inner, kron, cross, matrix_power
