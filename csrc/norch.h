@@ -46,12 +46,17 @@
 typedef struct norch_storage norch_storage;
 
 /* An N-d array seen through strides. Immutable once made; views share the storage.
- * references and type make it a Python object where Python is there. data points at the first element;
+ * references and type make it a Python object where Python is there, and node, grad, cell and view are what autograd
+ * knows about it, objects too (norch/_handle.py); C leaves them alone. data points at the first element;
  * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, which takes part in dtype promotion by
  * its kind only; `mixed` the result of inputs that differ from it in shape or dtype. */
 typedef struct norch_tensor {
     int64_t references;
     void *type;
+    void *node;
+    void *grad;
+    void *cell;
+    void *view;
     void *data;
     norch_storage *storage;
     int64_t numel;
@@ -79,9 +84,14 @@ int64_t norch_sizeof_tensor(void);
 const char *norch_last_error(void);
 int32_t norch_last_error_kind(void);
 
-/* Makes tensors Python objects, and failures Python exceptions. functions: PyEval_SaveThread,
- * PyEval_RestoreThread, PyGILState_Check, PyType_FromSpec, PyErr_SetString; exceptions: a class for each kind of error. */
-int32_t norch_bind_python(const void *const *functions, const void *const *exceptions);
+/* Makes tensors Python objects, and failures Python exceptions: exceptions holds a class for each kind of error. Gives
+ * the type of tensors, NULL without Python; norch_set_class names the subclass of it that results shall have. */
+void *norch_bind_python(const void *const *exceptions);
+void norch_set_class(void *class);
+/* The functions of this header as builtins of Python, which cost a tenth of a call through ctypes. The i-th and its
+ * name; NULL past the end. csrc/python/calls.def says what they take. */
+void *norch_call(int64_t i);
+const char *norch_call_name(int64_t i);
 
 /* Worker threads: 1 to 256, the caller's included. The instruction set chosen at load ("avx2"). */
 int32_t norch_set_num_threads(int64_t count);
@@ -140,6 +150,8 @@ norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const
 
 norch_tensor *norch_retain(norch_tensor *x);
 void norch_release(norch_tensor *x);
+/* x becomes another view of what other sees; its references and what autograd knows of it stay. */
+int32_t norch_set_data(norch_tensor *x, const norch_tensor *other);
 
 /* The shape and dtype of x over no memory: remembers what a gradient must look like. */
 norch_tensor *norch_like(const norch_tensor *x);

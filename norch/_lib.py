@@ -4,10 +4,11 @@ The library carries its own header (csrc/norch.h). This module reads that text a
 the constants and the signatures, so that there is no second copy of them to drift. Every function of the header
 is an attribute of ``lib``, under the name it has in C.
 
-Tensors travel as Python objects: a C tensor is one (csrc/core/python.h), and dies with its last reference. All other
-pointers and integers travel as ``c_void_p``: a Python int then converts in 30 ns, against 115 for ``c_int64``. ctypes
-keeps only the low 64 bits, so whoever passes a number from a user checks it with ``ints`` or ``int64`` first. Calls
-go through ``PyDLL``, which keeps the GIL; the library releases it around long work. A call that fails raises.
+A tensor of C is a Python object, the very ``Tensor`` that users hold (csrc/python/object.c). The calls that compute
+are builtin functions, which the library makes of itself (csrc/python/calls.c): they check what they are given, and
+cost a tenth of a call through ctypes, which serves the rest. There integers and pointers travel as ``c_void_p``, and
+only their low 64 bits, so whoever passes a number from a user checks it with ``ints`` or ``int64`` first. Calls keep
+the GIL; the library releases it around long work. A call that fails raises.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import re
 import struct
 import sys
 import types
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from . import errors
 
@@ -48,7 +49,7 @@ _SCALARS: dict[str, Any] = {
 
 
 def _result_type(text: str) -> Any:
-    if text == "norch_tensor *":
+    if text in ("norch_tensor *", "void *"):
         return ctypes.py_object
     if text == "const char *":
         return ctypes.c_char_p
@@ -99,19 +100,10 @@ if lib.norch_sizeof_tensor() != ctypes.sizeof(TensorStruct):
     raise ImportError("norch: the library's struct norch_tensor is not laid out as its header says")
 
 
-def _bind_python() -> None:
-    """Makes tensors Python objects, and failures of the library Python exceptions."""
+def _bind_python() -> type:
+    """Makes tensors Python objects, failures exceptions, calls of the library builtins; gives the type of tensors."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in getattr(sys, "abiflags", ""):
         raise ImportError("norch: this Python runs without a global lock; norch needs one that has it")
-    api = ctypes.pythonapi
-    functions = (
-        api.PyEval_SaveThread,
-        api.PyEval_RestoreThread,
-        api.PyGILState_Check,
-        api.PyType_FromSpec,
-        api.PyErr_SetString,
-    )
-    addresses = (ctypes.c_void_p * len(functions))(*[ctypes.cast(f, ctypes.c_void_p).value for f in functions])
     raised: dict[str, type[Exception]] = {
         "SHAPE": errors.ShapeError,
         "DTYPE": errors.DTypeError,
@@ -123,11 +115,37 @@ def _bind_python() -> None:
     }
     by_kind = {constants["ERROR_" + name]: error for name, error in raised.items()}
     classes = [by_kind.get(kind, errors.Error) for kind in range(len(raised) + 1)]
-    if lib.norch_bind_python(addresses, (ctypes.c_void_p * len(classes))(*map(id, classes))):
-        raise ImportError("norch: the library could not make its tensors known to Python")
+    try:
+        tensor_type = lib.norch_bind_python((ctypes.c_void_p * len(classes))(*map(id, classes)))
+    except ValueError:  # NULL
+        raise ImportError("norch: the library found no Python around it") from None
+    i = 0
+    while (name := lib.norch_call_name(i)) is not None:
+        setattr(lib, "norch_" + name.decode(), lib.norch_call(i))
+        i += 1
+    return tensor_type
 
 
-_bind_python()
+if TYPE_CHECKING:
+
+    class TensorBase:
+        """The type of tensors: its fields as csrc/python/object.c shows them."""
+
+        ndim: int
+        _node: Any
+        _grad: Any
+        _cell: list[int] | None
+        _view: Any
+        _data: int
+        _numel: int
+        _offset: int
+        _dtype: int
+        _device_type: int
+        _device_index: int
+        _contiguous: int
+        _mixed: int
+else:
+    TensorBase = _bind_python()
 
 
 def _check_isa() -> None:
@@ -145,8 +163,6 @@ _check_isa()
 # ---- numbers on their way to C -----------------------------------------------------------------------------------
 
 _PACK = [struct.Struct(f"{n}q").pack for n in range(constants["MAX_DIMS"] + 1)]
-
-_UNPACK = [struct.Struct(f"{n}q").unpack for n in range(constants["MAX_DIMS"] + 1)]
 
 
 def ints(values: Sequence[int], what: str = "size") -> bytes:
@@ -173,12 +189,6 @@ def int64(value: Any, what: str = "number") -> int:
     return value
 
 
-def pointers(handles: Iterable[object]) -> bytes:
-    """Packs tensors of C as an array of pointers."""
-    listed = [id(handle) for handle in handles]
-    return struct.pack(f"{len(listed)}q", *listed)
-
-
 # ---- memory shared with others ------------------------------------------------------------------------------------
 
 
@@ -200,22 +210,6 @@ def read_bytes(address: int, count: int) -> bytes:
     return ctypes.string_at(address, count)
 
 
-def shape_of(handle: Any) -> tuple[int, ...]:
-    """The sizes of a C tensor."""
-    count = handle.ndim
-    return _UNPACK[count](ctypes.string_at(id(handle) + _SHAPE_AT, count * 8))
-
-
-def strides_of(handle: Any) -> tuple[int, ...]:
-    """The strides of a C tensor, in elements."""
-    count = handle.ndim
-    return _UNPACK[count](ctypes.string_at(id(handle) + _STRIDES_AT, count * 8))
-
-
-_SHAPE_AT: int = TensorStruct.shape.offset
-_STRIDES_AT: int = TensorStruct.strides.offset
-
-
 def buffer(count: int) -> Any:
     """A writable buffer of count bytes."""
     return ctypes.create_string_buffer(count)
@@ -226,11 +220,11 @@ def doubles(*values: float) -> Any:
     return (ctypes.c_double * len(values))(*values)
 
 
-def int64s(*values: int) -> Any:
-    """A C array of int64, to be filled or read by C."""
-    return (ctypes.c_int64 * len(values))(*values)
-
-
 def uint64s(*values: int) -> Any:
     """A C array of uint64, to be filled or read by C."""
     return (ctypes.c_uint64 * len(values))(*values)
+
+
+def address(array: Any) -> int:
+    """Where a C array lies."""
+    return ctypes.addressof(array)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from ._handle import wrap
 from ._lib import forget, int64, ints, keep_alive, lib
 from .device import device as Device  # noqa: N812
 from .dtype import BY_NAME, dtype_named, float32, float64, get_default_dtype, promote_types
@@ -19,7 +18,7 @@ from .tensor import Tensor
 
 def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """A tensor of the C-ordered elements in data."""
-    return wrap(lib.norch_from_bytes(data, len(data), len(shape), ints(shape), dtype.code))
+    return lib.norch_from_bytes(data, len(data), len(shape), ints(shape), dtype.code)
 
 
 def _placed(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
@@ -196,7 +195,7 @@ def from_numpy(array: Any) -> Tensor:
     strides = ints([step // found.itemsize for step in steps], "stride")
     release, context = keep_alive(array)
     try:
-        return wrap(lib.norch_from_memory(address, len(shape), ints(shape), strides, found.code, release, context))
+        return lib.norch_from_memory(address, len(shape), ints(shape), strides, found.code, release, context)
     except BaseException:
         forget(array)
         raise
@@ -230,7 +229,7 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     shape = sizes(size)
     code = (get_default_dtype() if dtype is None else dtype_named(dtype)).code
     place = Device("cpu" if device is None else device)
-    out = wrap(lib.norch_empty(len(shape), ints(shape), code, place.code, place.index or 0))
+    out = lib.norch_empty(shape, code, place.code, place.index or 0)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -247,7 +246,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     wanted = _infer({type(fill_value)}) if dtype is None else dtype_named(dtype)
     _check_fits(fill_value, wanted)
     value, integer = _both(fill_value)
-    return _placed(wrap(lib.norch_full(len(shape), ints(shape), wanted.code, value, integer)), device, requires_grad)
+    return _placed(lib.norch_full(shape, wanted.code, value, integer), device, requires_grad)
 
 
 def _both(value: Any) -> tuple[float, int]:
@@ -282,7 +281,7 @@ def full_like(x: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: b
     """fill_value in the shape and dtype of x."""
     wanted = x.dtype if dtype is None else dtype_named(dtype)
     _check_fits(fill_value, wanted)
-    out = wrap(lib.norch_full_like(x._h, wanted.code, *_both(fill_value)))
+    out = lib.norch_full_like(x, wanted.code, *_both(fill_value))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -324,8 +323,8 @@ def arange(
         raise ValueError(f"arange: from {start} in steps of {step} never comes to {end}")
     wanted = dtype_named(dtype) if dtype is not None else norch_int64 if whole else get_default_dtype()
     first, second = _both(start), _both(step)
-    h = lib.norch_arange(int64(count), wanted.code, first[0], second[0], first[1], second[1])
-    return _placed(wrap(h), device, requires_grad)
+    out = lib.norch_arange(count, wanted.code, first[0], second[0], first[1], second[1])
+    return _placed(out, device, requires_grad)
 
 
 def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:

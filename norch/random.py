@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ._handle import wrap
-from ._lib import int64, ints, lib, uint64s
+from ._lib import address, lib, uint64s
 from .dtype import dtype_named, get_default_dtype
 from .dtype import int64 as norch_int64
 from .ops.view import sizes
@@ -28,6 +27,7 @@ class Generator:
     def __init__(self) -> None:
         # {seed, counter}, read and advanced by C at every draw
         self._state = uint64s(int.from_bytes(os.urandom(8), "little"), 0)
+        self._at = address(self._state)
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts the stream of this seed (64 bits; negative ones wrap) from its beginning."""
@@ -60,14 +60,14 @@ def manual_seed(seed: int) -> Generator:
 seed = manual_seed
 
 
-def _state(generator: Generator | None) -> Any:
-    return (default_generator if generator is None else generator)._state
+def _state(generator: Generator | None) -> int:
+    return (default_generator if generator is None else generator)._at
 
 
 def _draw(function: Any, size: tuple[Any, ...], generator: Any, dtype: Any, requires_grad: bool) -> Tensor:
     shape = sizes(size)
     wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
-    out = wrap(function(_state(generator), len(shape), ints(shape), wanted.code))
+    out = function(_state(generator), shape, wanted.code)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -101,17 +101,14 @@ def randint(
         raise TypeError("randint: give a size, as in randint(0, 10, (3,))")
     shape = sizes((size,))
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
-    h = lib.norch_randint(
-        _state(generator), len(shape), ints(shape), int64(low, "low"), int64(high, "high"), wanted.code
-    )
-    return wrap(h)
+    return lib.norch_randint(_state(generator), shape, low, high, wanted.code)
 
 
 def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
     """The integers 0 ... n - 1 in random order."""
-    return wrap(lib.norch_randperm(_state(generator), int64(n, "n")))
+    return lib.norch_randperm(_state(generator), n)
 
 
 def bernoulli(p: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that p holds, else 0, element by element."""
-    return wrap(lib.norch_bernoulli(_state(generator), p._h))
+    return lib.norch_bernoulli(_state(generator), p)

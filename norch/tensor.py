@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from . import _handle, _repr
-from ._handle import Handle, alias, wrap
-from ._lib import buffer, doubles, int64s, lib, read_bytes, shape_of, strides_of
+from ._handle import Handle, alias
+from ._lib import buffer, lib, read_bytes
 from .autograd import engine
 from .autograd.inplace import edge, same_history
 from .autograd.node import Leaf
@@ -65,7 +65,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
     @property
     def shape(self) -> Size:
         """The size of each axis."""
-        return Size(shape_of(self._h))
+        return Size(lib.norch_shape(self))
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one axis."""
@@ -73,13 +73,8 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of memory lie between neighbours along each axis, or along one."""
-        strides = strides_of(self._h)
+        strides = lib.norch_strides(self)
         return strides if dim is None else strides[dim]
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self._h.ndim
 
     def dim(self) -> int:
         """The number of axes."""
@@ -87,20 +82,19 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def numel(self) -> int:
         """The number of elements."""
-        return self._h.numel
+        return self._numel
 
     nelement = numel
 
     @property
     def dtype(self) -> DType:
         """The dtype of the elements."""
-        return DTYPES[self._h.dtype]
+        return DTYPES[self._dtype]
 
     @property
     def device(self) -> Device:
         """Where the elements live."""
-        header = self._h
-        return CPU if header.device_type == CPU.code else Device("cuda", header.device_index)
+        return CPU if self._device_type == CPU.code else Device("cuda", self._device_index)
 
     @property
     def is_cuda(self) -> bool:
@@ -109,15 +103,15 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def storage_offset(self) -> int:
         """Where in its storage the first element lies, counted in elements."""
-        return self._h.offset
+        return self._offset
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return self._h.data
+        return self._data
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in C order without gaps."""
-        return bool(self._h.contiguous)
+        return bool(self._contiguous)
 
     def element_size(self) -> int:
         """Bytes of one element."""
@@ -192,14 +186,33 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
     @property
     def data(self) -> Tensor:
         """The same elements outside any graph; writes to them are not noticed by autograd."""
-        return wrap(self._h)
+        return lib.norch_alias(self)
 
     @data.setter
     def data(self, other: Tensor) -> None:
         if other.dtype is not self.dtype and self._node is not None and not other.dtype.is_floating_point:
             raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
-        self._h = other._h
+        lib.norch_set_data(self, other)
         self._cell = self._view = None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward() collected; None before."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, g: Tensor | None) -> None:
+        if g is not None:
+            if not isinstance(g, Tensor):
+                raise TypeError(f"grad: a gradient is a tensor or None, not {type(g).__name__}")
+            if g is self:
+                raise Error("grad: a tensor cannot be its own gradient")
+            if g._dtype != self._dtype or g.shape != self.shape or g.device != self.device:
+                raise Error(
+                    f"grad: a gradient of {g.dtype} and shape {tuple(g.shape)} on {g.device} "
+                    f"for a tensor of {self.dtype} and shape {tuple(self.shape)} on {self.device}"
+                )
+        self._grad = g
 
     def retain_grad(self) -> None:
         """Lets backward() leave the gradient in .grad, also where this is no leaf."""
@@ -230,10 +243,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def item(self) -> Any:
         """The only element as a Python number; ValueError when there is not exactly one."""
-        value, integer = doubles(0.0), int64s(0)
-        lib.norch_item(self._h, value, integer)
-        kind = self.dtype.kind
-        return value[0] if kind == "f" else bool(integer[0]) if kind == "b" else integer[0]
+        return lib.norch_item(self)
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for 0-d."""
@@ -250,7 +260,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
             return self.detach().float()._values()
         count = self.nbytes
         memory = buffer(count)
-        lib.norch_to_bytes(self._h, memory, count)
+        lib.norch_to_bytes(self, memory, count)
         view: Any = memoryview(memory).cast("B")[:count]
         return view.cast(self.dtype.format).tolist()
 
@@ -326,7 +336,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
 
     def __setitem__(self, index: Any, value: Any) -> None:
         part = take_index(self, index)
-        if isinstance(value, Handle) and lib.norch_is_same(part._h, value._h) and same_history(part, value):
+        if isinstance(value, Handle) and lib.norch_is_same(part, value) and same_history(part, value):
             return  # x[i] += 1 has written through the view already
         if isinstance(value, Tensor) and value.ndim > part.ndim:  # leading sizes of 1 may go
             extra = value.ndim - part.ndim
@@ -436,7 +446,7 @@ class _Memory:
             "strides": tuple(step * x.element_size() for step in x.stride()),
             "typestr": ("|" if x.element_size() == 1 else "<") + letter + str(x.element_size()),
             # what sees one element many times is for reading only
-            "data": (x.data_ptr(), bool(lib.norch_overlaps_itself(x._h))),
+            "data": (x.data_ptr(), bool(lib.norch_overlaps_itself(x))),
         }
 
 
@@ -444,9 +454,7 @@ def adopt(cls: type[T], tensor: Tensor) -> T:
     """An instance of cls, a Tensor class, over the elements of tensor and outside any graph."""
     if cls is Tensor and type(tensor) is Tensor and tensor._node is None:
         return tensor  # type: ignore[return-value]
-    out = object.__new__(cls)
-    out._h = tensor._h
-    out._node = out.grad = out._view = None
+    out = lib.norch_adopt(cls, tensor)
     out._cell = _handle.cell_of(tensor)
     return out
 
@@ -463,3 +471,4 @@ def is_tensor(x: Any) -> bool:
 
 
 _handle.result_class = Tensor
+lib.norch_set_class(id(Tensor))

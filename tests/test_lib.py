@@ -17,9 +17,40 @@ HEADER = lib.norch_header().decode()
 
 def test_every_function_of_the_header_is_bound():
     names = set(re.findall(r"\b(norch_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)))
-    assert names == set(vars(lib)) and len(names) > 50
-    for name in names:
+    builtins = {name for name, call in vars(lib).items() if type(call) is type(len)}
+    assert names | {"norch_shape", "norch_strides", "norch_adopt"} == set(vars(lib)) and len(names) > 50
+    assert len(builtins) > 50
+    for name in names - builtins:
         assert getattr(lib, name).argtypes is not None
+
+
+def test_builtins_check_what_they_get():
+    x = norch.zeros(2, 3)
+    calls = [
+        (TypeError, "unary: takes 2 arguments, not 1", lambda: lib.norch_unary(0)),
+        (TypeError, "unary: argument 2 must be a tensor, not <class 'int'>", lambda: lib.norch_unary(0, 0)),
+        (
+            TypeError,
+            "binary: argument 3 must be a tensor, not <class 'NoneType'>",
+            lambda: lib.norch_binary(0, x, None),
+        ),
+        (TypeError, "select: argument 2 must be an integer, not <class 'str'>", lambda: lib.norch_select(x, "a", 0)),
+        (OverflowError, "does not fit 64 bits", lambda: lib.norch_select(x, 2**63, 0)),
+        (TypeError, "view: argument 2 must be a sequence of integers", lambda: lib.norch_view(x, 3)),
+        (TypeError, "view: argument 2 must be an integer, not <class 'float'>", lambda: lib.norch_view(x, (1.5,))),
+        (norch.ShapeError, "view: 17 dimensions", lambda: lib.norch_view(x, (1,) * 17)),
+        (TypeError, "full: argument 3 must be a number", lambda: lib.norch_full((2,), 4, "a", 0)),
+        (TypeError, "cat: argument 1 must be a tensor", lambda: lib.norch_cat([x, 3], 0)),
+        (TypeError, "cat: argument 1 must be a sequence of tensors", lambda: lib.norch_cat(3, 0)),
+        (norch.ArgumentError, "1 tensors beside 2", lambda: lib.norch_sgd_step(([x, x], [x], None), 0, 0)),
+        (TypeError, "a tuple of sequences", lambda: lib.norch_sgd_step(([x], [x]), 0, 0)),
+        (TypeError, "adopt: argument 1 must be a class of tensors", lambda: lib.norch_adopt(int, x)),
+    ]
+    for error, message, call in calls:
+        with pytest.raises(error, match=re.escape(message)):
+            call()
+    with pytest.raises(TypeError):
+        _lib.TensorBase()
 
 
 def test_the_header_is_the_one_of_the_sources():
@@ -47,7 +78,7 @@ def test_only_the_border_is_exported():
 def test_the_struct():
     assert lib.norch_sizeof_tensor() == ctypes.sizeof(_lib.TensorStruct)
     x = norch.zeros(2, 3, dtype=norch.float64)[1:, ::2]
-    header = _lib.TensorStruct.from_address(id(x._h))
+    header = _lib.TensorStruct.from_address(id(x))
     assert (header.ndim, header.numel, header.offset) == (2, 2, 3)
     assert list(header.shape[:2]) == [1, 2] and list(header.strides[:2]) == [3, 2]
     assert header.dtype == norch.float64.code and header.data == x.data_ptr()
@@ -75,43 +106,36 @@ def test_the_table_of_operations():
 def test_bad_calls_fail_and_do_not_crash():
     x, y = norch.zeros(2, 3), norch.zeros(4)
     like = norch.autograd.inplace.like_of(x)  # a shape over no memory
-    shape = _lib.ints((2, 3))
-    last = 2**64 - 1  # -1
     calls = [
-        lambda: lib.norch_empty(17, _lib.ints((1,) * 16) + b"\0" * 8, 4, 0, 0),
-        lambda: lib.norch_empty(last, shape, 4, 0, 0),
-        lambda: lib.norch_empty(2, shape, 99, 0, 0),
-        lambda: lib.norch_empty(2, shape, last, 0, 0),
-        lambda: lib.norch_empty(2, shape, 4, 7, 0),
-        lambda: lib.norch_empty(2, shape, 4, 0, 1),
-        lambda: lib.norch_empty(2, shape, 4, last, 0),
-        lambda: lib.norch_full(2, shape, 99, 0.0, 0),
-        lambda: lib.norch_full_like(x._h, 99, 0.0, 0),
-        lambda: lib.norch_arange(last, 4, 0.0, 1.0, 0, 1),
+        lambda: lib.norch_empty((2, -3), 4, 0, 0),
+        lambda: lib.norch_empty((2, 3), 99, 0, 0),
+        lambda: lib.norch_empty((2, 3), -1, 0, 0),
+        lambda: lib.norch_empty((2, 3), 4, 7, 0),
+        lambda: lib.norch_empty((2, 3), 4, 0, 1),
+        lambda: lib.norch_empty((2, 3), 4, -1, 0),
+        lambda: lib.norch_full((2, 3), 99, 0.0, 0),
+        lambda: lib.norch_full_like(x, 99, 0.0, 0),
+        lambda: lib.norch_arange(-1, 4, 0.0, 1.0, 0, 1),
         lambda: lib.norch_arange(5, 99, 0.0, 1.0, 0, 1),
-        lambda: lib.norch_unary(2**40, x._h),
-        lambda: lib.norch_unary(last, x._h),
-        lambda: lib.norch_binary(2**40, x._h, x._h),
-        lambda: lib.norch_binary(0, x._h, y._h),
-        lambda: lib.norch_reduce(2**40, x._h, last, None, 0, last, 0.0),
-        lambda: lib.norch_reduce(0, x._h, last, None, 0, last, 0.0),  # row 0 is no reduction
-        lambda: lib.norch_view(x._h, 1, _lib.ints((7,))),
-        lambda: lib.norch_view(x._h, 40, _lib.ints((1,) * 16) + b"\0" * 200),
-        lambda: lib.norch_view(x._h, last, _lib.ints(())),
-        lambda: lib.norch_permute(x._h, 2, _lib.ints((0, 0))),
-        lambda: lib.norch_permute(x._h, 3, _lib.ints((0, 1, 2))),
-        lambda: lib.norch_slice(x._h, 5, 0, 1, 1),
-        lambda: lib.norch_slice(x._h, 0, 0, 1, 0),
-        lambda: lib.norch_cast(x._h, 99),
-        lambda: lib.norch_cast(x._h, last),
-        lambda: lib.norch_cat(0, b"", 0),
-        lambda: lib.norch_stack(0, b"", 0),
-        lambda: lib.norch_from_bytes(b"abc", 3, 2, shape, 4),
-        lambda: lib.norch_expand_as(x._h, y._h),
-        lambda: lib.norch_reshape_as(x._h, y._h),
-        lambda: lib.norch_unary(0, 0),
-        lambda: lib.norch_binary(0, x._h, 0),
-        lambda: lib.norch_unary(0, like._h),
+        lambda: lib.norch_unary(2**40, x),
+        lambda: lib.norch_unary(-1, x),
+        lambda: lib.norch_binary(2**40, x, x),
+        lambda: lib.norch_binary(0, x, y),
+        lambda: lib.norch_reduce(2**40, x, None, 0, -1, 0.0),
+        lambda: lib.norch_reduce(0, x, None, 0, -1, 0.0),  # row 0 is no reduction
+        lambda: lib.norch_view(x, (7,)),
+        lambda: lib.norch_permute(x, (0, 0)),
+        lambda: lib.norch_permute(x, (0, 1, 2)),
+        lambda: lib.norch_slice(x, 5, 0, 1, 1),
+        lambda: lib.norch_slice(x, 0, 0, 1, 0),
+        lambda: lib.norch_cast(x, 99),
+        lambda: lib.norch_cast(x, -1),
+        lambda: lib.norch_cat([], 0),
+        lambda: lib.norch_stack([], 0),
+        lambda: lib.norch_from_bytes(b"abc", 3, 2, _lib.ints((2, 3)), 4),
+        lambda: lib.norch_expand_as(x, y),
+        lambda: lib.norch_reshape_as(x, y),
+        lambda: lib.norch_unary(0, like),
     ]
     start = lib.norch_live_storages()
     for call in calls:

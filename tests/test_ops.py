@@ -304,12 +304,12 @@ def test_kernels_are_those_that_the_table_declares(op: int, name: str, form: str
 
         def run(x: Any = x, condition: Any = condition) -> Any:
             if form == "unary":
-                return lib.norch_unary(op, x._h)
+                return lib.norch_unary(op, x)
             if form == "binary":
-                return lib.norch_binary(op, x._h, x._h)
+                return lib.norch_binary(op, x, x)
             if form in ("choice", "ternary"):
-                return lib.norch_ternary(op, (condition if form == "choice" else x)._h, x._h, x._h)
-            return lib.norch_reduce(op, x._h, -1, None, 0, -1, 0.0)
+                return lib.norch_ternary(op, (condition if form == "choice" else x), x, x)
+            return lib.norch_reduce(op, x, None, 0, -1, 0.0)
 
         try:
             ran = run() is not None

@@ -2,13 +2,22 @@
 #include "tensor.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
 #include "python.h"
 
+/* A header where no Python is. */
+static norch_tensor *plain_header(void) {
+    norch_tensor *x = calloc(1, sizeof *x);
+    if (x) x->references = 1;
+    return x;
+}
+
 static norch_tensor *make_header(norch_storage *storage, int32_t ndim, const int64_t *shape, int32_t dtype) {
-    norch_tensor *x = nr_malloc(sizeof *x);
+    norch_tensor *x = nr_allocation_fails() ? NULL : nr_python_class ? nr_python_new(nr_python_class) : plain_header();
     if (!x) {
         nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes", sizeof *x);
         return NULL;
@@ -22,8 +31,6 @@ static norch_tensor *make_header(norch_storage *storage, int32_t ndim, const int
     x->device_index = 0;
     x->weak = 0;
     x->mixed = 0;
-    x->references = 1;
-    x->type = nr_python_type;
     for (int32_t i = 0; i < ndim; i++) x->shape[i] = shape[i];
     return x;
 }
@@ -142,17 +149,34 @@ norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, 
 }
 
 norch_tensor *norch_retain(norch_tensor *x) {
-    __atomic_fetch_add(&x->references, 1, __ATOMIC_RELAXED);
+    if (x->type)
+        nr_python_retain(x);
+    else
+        __atomic_fetch_add(&x->references, 1, __ATOMIC_RELAXED);
     return x;
 }
 
-void nr_tensor_free(norch_tensor *x) {
+void nr_tensor_end(norch_tensor *x) {
     if (x->storage) nr_storage_release(x->storage);
-    nr_free(x);
 }
 
 void norch_release(norch_tensor *x) {
-    if (x && __atomic_fetch_sub(&x->references, 1, __ATOMIC_ACQ_REL) == 1) nr_tensor_free(x);
+    if (x && x->type) {
+        nr_python_release(x);
+    } else if (x && __atomic_fetch_sub(&x->references, 1, __ATOMIC_ACQ_REL) == 1) {
+        nr_tensor_end(x);
+        free(x);
+    }
+}
+
+int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
+    NR_TRY(nr_check_tensor("data", other));
+    norch_storage *before = x->storage;
+    atomic_fetch_add_explicit(&other->storage->references, 1, memory_order_relaxed);
+    const size_t from = offsetof(norch_tensor, data); /* all that follows the fields of Python */
+    memcpy((char *)x + from, (const char *)other + from, sizeof *x - from);
+    if (before) nr_storage_release(before);
+    return NORCH_OK;
 }
 
 norch_tensor *norch_like(const norch_tensor *x) {
@@ -198,7 +222,7 @@ int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
 }
 
 int32_t nr_check_tensor(const char *op, const norch_tensor *x) {
-    if (!x || x->type != nr_python_type) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensor given", op);
+    if (!x) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensor given", op);
     if (!x->storage) return nr_fail(NORCH_ERROR_VALUE, "%s: this tensor has a shape only, and no elements", op);
     return NORCH_OK;
 }

@@ -25,8 +25,8 @@ int32_t nr_check_writable(const char *op, const norch_tensor *x);
 
 #define nr_release norch_release
 
-/* What happens when the last reference is gone. */
-void nr_tensor_free(norch_tensor *x);
+/* Lets go of what x holds, its last reference being gone. */
+void nr_tensor_end(norch_tensor *x);
 
 static inline const char *nr_shape_of(char text[NR_SHAPE_TEXT], const norch_tensor *x) {
     return nr_shape_text(text, x->ndim, x->shape);

@@ -300,15 +300,15 @@ class Prod(Reduction):
         """The product of all others: out / x, but where a zero is among them."""
         zero = self.x == 0
         others = self.x.where(zero.logical_not(), 1)
-        zeros = self.spread(zero._reduced("sum", self.count, self.axes, self.keepdim))
-        product = self.spread(others._reduced("prod", self.count, self.axes, self.keepdim))
+        zeros = self.spread(zero._reduced("sum", self.axes, self.keepdim))
+        product = self.spread(others._reduced("prod", self.axes, self.keepdim))
         return self.spread(g) * (product / others).where((zeros == 0) | ((zeros == 1) & zero), 0)
 
 
 class Amax(Reduction):  # equal maxima share the gradient; NaNs, where there are some, are the maxima
     def grad_x(self, g: Any) -> Any:
         chosen = (self.x == self.spread(self.out)) | self.x.isnan()
-        share = g / chosen._reduced("sum", self.count, self.axes, self.keepdim)
+        share = g / chosen._reduced("sum", self.axes, self.keepdim)
         return self.spread(share).where(chosen, 0)
 
 
@@ -318,13 +318,13 @@ class Amin(Amax):
 
 class Var(Reduction):  # param: the number of elements less the correction
     def grad_x(self, g: Any) -> Any:
-        centred = self.x - self.spread(self.x._reduced("mean", self.count, self.axes, self.keepdim))
+        centred = self.x - self.spread(self.x._reduced("mean", self.axes, self.keepdim))
         return self.spread(g) * centred * (2 / self.param if self.param > 0 else math.nan)
 
 
 class Std(Reduction):
     def grad_x(self, g: Any) -> Any:
-        centred = self.x - self.spread(self.x._reduced("mean", self.count, self.axes, self.keepdim))
+        centred = self.x - self.spread(self.x._reduced("mean", self.axes, self.keepdim))
         slope = (g / (self.out * (self.param if self.param > 0 else math.nan))).where(self.out != 0, 0)
         return self.spread(slope) * centred
 
@@ -346,8 +346,8 @@ class SumTo(Operation):
 class Spread(ViewOf):
     """A reduced shape seen in the full one: the reverse of a reduction."""
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        count, axes, keepdim = self.step[1][1:]
-        return (g._reduced("sum", count, axes, keepdim),)
+        axes, keepdim = self.step[1][1:]
+        return (g._reduced("sum", axes, keepdim),)
 
 
 # ---- products --------------------------------------------------------------------------------------------------

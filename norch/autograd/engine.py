@@ -91,12 +91,12 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
     if tensor is None:
         return
     with _adding:
-        if tensor.grad is None:
-            tensor.grad = g if fresh else g.clone()
+        if tensor._grad is None:
+            tensor._grad = g if fresh else g.clone()
         elif create_graph:
-            tensor.grad = tensor.grad + g
+            tensor._grad = tensor._grad + g
         else:
-            tensor.grad.add_(g)
+            tensor._grad.add_(g)
 
 
 def _leading_to(wanted: dict[Node, int], roots: list[Node]) -> set[Node]:
@@ -180,7 +180,7 @@ def backward(
     for node, position in (wanted or {}).items():
         if type(node) is not Leaf and (g := caught[position]) is not None:
             x = next(x for x in _listed(inputs) if inplace.edge(x) is node)
-            x.grad = g if x.grad is None else x.grad + g
+            x._grad = g if x._grad is None else x._grad + g
 
 
 def _wanted(inputs: list[Any]) -> dict[Node, int]:

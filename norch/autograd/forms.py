@@ -41,8 +41,7 @@ class Operation(Node):
     _out: Any
     like: Any
     step: tuple[Any, tuple[Any, ...]]
-    axes: bytes | None
-    count: int
+    axes: Any
     keepdim: Any
     param: float
     dim: int
@@ -152,13 +151,13 @@ class Ternary(Binary):
 
 
 class Reduction(Unary):
-    """out = x reduced over axes. like: the shape of x; axes: packed for C, None for all."""
+    """out = x reduced over axes. like: the shape of x; axes: None for all."""
 
-    __slots__ = ("axes", "count", "keepdim", "like", "param")
+    __slots__ = ("axes", "keepdim", "like", "param")
 
     def spread(self, g: Any) -> Any:
         """g, of the shape of the result, seen in the shape of x."""
-        return g._spread(self.like, self.count, self.axes, self.keepdim)
+        return g._spread(self.like, self.axes, self.keepdim)
 
 
 class ViewOf(Operation):

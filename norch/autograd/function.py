@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from .._handle import Handle, alias, cell_of, tick, wrap
+from .._handle import Handle, alias, cell_of, tick
 from .._lib import lib
 from ..errors import Error
 from . import inplace
@@ -115,7 +115,7 @@ class Function(Node):
 
     def _identity(self, x: Any) -> Any:
         """forward returned an input itself: the output is a view of it, so that the input keeps its own history."""
-        out = wrap(lib.norch_alias(x._h))
+        out = lib.norch_alias(x)
         out._cell = cell_of(x)
         out._node = self
         return out

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, tick, wrap
+from .._handle import Handle, tick
 from .._lib import lib
 from ..errors import Error
 from .grad_mode import enable_grad, mode
@@ -91,7 +91,7 @@ def check_writable(x: Any, name: str) -> None:
         )
     if x._view is not None and type(x._view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
-    if x._view is not None and edge(x) is not None and lib.norch_overlaps_itself(x._h):
+    if x._view is not None and edge(x) is not None and lib.norch_overlaps_itself(x):
         raise Error(f"{name}: a write through overlapping windows has no right gradient; write to a clone()")
 
 
@@ -143,12 +143,12 @@ class ViewWrite(Node):
 
 def like_of(x: Handle) -> Handle:
     """The shape and dtype of x over no memory, for nodes that must not keep x itself."""
-    return wrap(lib.norch_like(x._h))
+    return lib.norch_like(x)
 
 
 def full_of(like: Handle, value: float) -> Any:
     """value everywhere, in the shape and dtype of like."""
-    return wrap(lib.norch_full_like(like._h, -1, value, int(value)))
+    return lib.norch_full_like(like, -1, value, int(value))
 
 
 def zeros_of(like: Handle) -> Any:

@@ -50,10 +50,7 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
         tensor = _handle.result_class
         if type(x) is not tensor:
             x = must(x, name)
-        h = call(op, x._h)
-        out = _new(tensor)
-        out._h = h
-        out._node = out.grad = out._cell = out._view = None
+        out = call(op, x)
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
             node = _new(node_class)
@@ -83,7 +80,7 @@ def unary_(name: str, node_class: type[Unary] | None) -> Op:
             node.likes = None
             node._x = before(self) if saves_x else None
             node._out = None
-        lib.norch_unary_into(self._h, op, self._h)
+        lib.norch_unary_into(self, op, self)
         if node is not None and saves_out:
             node._out = alias(self)
         written(self, node, saves_out)
@@ -94,7 +91,7 @@ def unary_(name: str, node_class: type[Unary] | None) -> Op:
 
 def before(x: Any) -> Any:
     """x as it is now, with its history: what a node saves of a tensor that is about to be written to."""
-    old = _handle.wrap(lib.norch_clone(x._h))
+    old = lib.norch_clone(x)
     old._node = edge(x)
     return old
 
@@ -114,10 +111,7 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
             return b
         if type(a) is not tensor:
             a = must(a, name)
-        h = call(op, a._h, b._h)
-        out = _new(tensor)
-        out._h = h
-        out._node = out.grad = out._cell = out._view = None
+        out = call(op, a, b)
         to_a = a._node if a._view is None else edge(a)
         to_b = b._node if b._view is None else edge(b)
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
@@ -125,7 +119,7 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
             node.edges = (to_a, to_b)
             node.seq = tick()
             node.hooks = None
-            node.likes = (like_of(a), like_of(b)) if h.mixed else None
+            node.likes = (like_of(a), like_of(b)) if out._mixed else None
             node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
             node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
             node._out = alias(out) if saves_out else None
@@ -160,7 +154,7 @@ def binary_(name: str, node_class: type[Binary] | None) -> Op:
             node._a = before(self) if saves_a else None
             node._b = (before(other) if other is self else other) if saves_b else None
             node._out = None
-        lib.norch_binary_into(self._h, op, self._h, other._h)
+        lib.norch_binary_into(self, op, self, other)
         written(self, node)
         return self
 
@@ -176,12 +170,11 @@ def ternary(name: str, node_class: type[Ternary]) -> Op:
 
     def function(a: Any, b: Any, c: Any) -> Any:
         inputs = (must(a, name), must(b, name), must(c, name))
-        h = call(op, inputs[0]._h, inputs[1]._h, inputs[2]._h)
-        out = _handle.wrap(h)
+        out = call(op, inputs[0], inputs[1], inputs[2])
         edges = (edge(inputs[0]), edge(inputs[1]), edge(inputs[2]))
         if mode.enabled and edges != (None, None, None):
             node = node_class(*edges)
-            node.likes = tuple(like_of(x) for x in inputs) if h.mixed else None
+            node.likes = tuple(like_of(x) for x in inputs) if out._mixed else None
             needed = {
                 saved for to, names in zip(edges, node_class.saves, strict=True) if to is not None for saved in names
             }

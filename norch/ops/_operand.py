@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle, wrap
+from .._handle import Handle
 from .._lib import lib
 
 # Python numbers as 0-d tensors, by type and value; they are immutable, so one serves all. The key holds the repr of
@@ -41,13 +41,13 @@ def operand(value: Any) -> Any:
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
-        return wrap(lib.norch_scalar_int(value, 0))
+        return lib.norch_scalar_int(value, 0)
     if isinstance(value, int):
         if -(1 << 63) <= value < 1 << 63:
-            return wrap(lib.norch_scalar_int(value, 3))
+            return lib.norch_scalar_int(value, 3)
         raise OverflowError(f"{value} does not fit 64 bits")
     if isinstance(value, float):
-        return wrap(lib.norch_scalar_float(value))
+        return lib.norch_scalar_float(value)
     return None
 
 

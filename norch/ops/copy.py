@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle, wrap
-from .._lib import int64, lib, pointers
+from .._handle import Handle
+from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
@@ -16,8 +16,7 @@ from ..dtype import dtype as DType  # noqa: N812
 from ._operand import must
 
 
-def _recorded(h: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
-    out = wrap(h)
+def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
     if mode.enabled and (to_x := edge(x)) is not None:
         node = node_class(to_x)
         node._out = node.likes = None
@@ -29,7 +28,7 @@ def _recorded(h: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
 
 def clone(x: Any) -> Any:
     """A copy of its own elements, C-ordered; the gradient passes through."""
-    return _recorded(lib.norch_clone(x._h), x, d.Clone)
+    return _recorded(lib.norch_clone(x), x, d.Clone)
 
 
 def contiguous(x: Any) -> Any:
@@ -41,8 +40,8 @@ def cast(x: Any, dtype: DType) -> Any:
     """x in another dtype; x itself if it has it. Between floats the gradient passes, cast back."""
     if x.dtype is dtype:
         return x
-    h = lib.norch_cast(x._h, dtype.code)
-    return _recorded(h, x, d.Cast) if dtype.is_floating_point else wrap(h)
+    out = lib.norch_cast(x, dtype.code)
+    return _recorded(out, x, d.Cast) if dtype.is_floating_point else out
 
 
 def to(
@@ -64,9 +63,9 @@ def to(
     out = x
     if device is not None:
         wanted = Device(device)
-        h = lib.norch_to_device(x._h, wanted.code, wanted.index or 0)
-        if h is not x._h:
-            out = _recorded(h, x, d.Cast)
+        out = lib.norch_to_device(x, wanted.code, wanted.index or 0)
+        if out is not x:
+            _recorded(out, x, d.Cast)
     if dtype is not None:
         out = cast(out, dtype_named(dtype))
     return clone(out) if copy and out is x else out
@@ -82,7 +81,7 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
         if (to_src := edge(src)) is not None and x.dtype.is_floating_point:
             node = d.CopyInto(to_src)
             node.like = like_of(src)
-    lib.norch_copy(x._h, src._h)
+    lib.norch_copy(x, src)
     written(x, node)
     return x
 
@@ -107,7 +106,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     tensor([0., 1., 1.])
     """
     listed = [must(x, "cat") for x in tensors]
-    out = wrap(lib.norch_cat(len(listed), pointers(x._h for x in listed), int64(dim, "dim")))
+    out = lib.norch_cat(listed, dim)
     if mode.enabled and out.dtype.is_floating_point:
         edges = tuple(edge(x) for x in listed)
         if any(to is not None for to in edges):
@@ -122,7 +121,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
 def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Tensors of one shape along a new axis dim."""
     listed = [must(x, "stack") for x in tensors]
-    out = wrap(lib.norch_stack(len(listed), pointers(x._h for x in listed), int64(dim, "dim")))
+    out = lib.norch_stack(listed, dim)
     if mode.enabled and out.dtype.is_floating_point:
         edges = tuple(edge(x) for x in listed)
         if any(to is not None for to in edges):
@@ -140,7 +139,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     norch.float16
     """
     a, b = must(tensor1, "result_type"), must(tensor2, "result_type")
-    return DTYPES[lib.norch_result_type(a._h, b._h)]
+    return DTYPES[lib.norch_result_type(a, b)]
 
 
 def is_floating_point(input: Any) -> bool:  # noqa: A002

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle, wrap
-from .._lib import int64, lib
+from .._handle import Handle
+from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
@@ -13,7 +13,7 @@ from ..autograd.inplace import edge, like_of
 
 def gather(x: Any, dim: int, index: Any) -> Any:
     """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
-    out = wrap(lib.norch_gather(x._h, int64(dim, "dim"), index._h))
+    out = lib.norch_gather(x, dim, index)
     if mode.enabled and (to_x := edge(x)) is not None:
         node = d.Gather(to_x)
         node.dim, node.index, node.like = dim, index, like_of(x)
@@ -23,7 +23,7 @@ def gather(x: Any, dim: int, index: Any) -> Any:
 
 def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
-    out = wrap(lib.norch_scatter_add(x._h, int64(dim, "dim"), index._h, src._h))
+    out = lib.norch_scatter_add(x, dim, index, src)
     if mode.enabled and ((to_x := edge(x)) is not None) | ((to_src := edge(src)) is not None):
         node = d.ScatterAdd(to_x, to_src)
         node.dim, node.index, node.like = dim, index, like_of(src)
@@ -37,7 +37,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     >>> norch.index_select(norch.arange(4), 0, norch.tensor([2, 0]))
     tensor([2, 0])
     """
-    out = wrap(lib.norch_index_select(x._h, int64(dim, "dim"), index._h))
+    out = lib.norch_index_select(x, dim, index)
     if mode.enabled and (to_x := edge(x)) is not None:
         node = d.IndexSelect(to_x)
         node.dim, node.index, node.like = dim, index, like_of(x)
@@ -47,7 +47,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
 
 def index_add(x: Any, dim: int, index: Any, source: Any) -> Any:
     """A copy of x to whose parts at the given indices (1-d) of an axis those of source are added."""
-    out = wrap(lib.norch_index_add(x._h, int64(dim, "dim"), index._h, source._h))
+    out = lib.norch_index_add(x, dim, index, source)
     if mode.enabled and ((to_x := edge(x)) is not None) | ((to_source := edge(source)) is not None):
         node = d.IndexAdd(to_x, to_source)
         node.dim, node.index = dim, index

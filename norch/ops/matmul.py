@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle, wrap
+from .._handle import Handle
 from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
@@ -27,8 +27,7 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
 
 def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
-    h = lib.norch_matmul(a._h, b._h, transpose_a, transpose_b)
-    out = wrap(h)
+    out = lib.norch_matmul(a, b, transpose_a, transpose_b)
     to_a = a._node if a._view is None else edge(a)
     to_b = b._node if b._view is None else edge(b)
     if (to_a is not None or to_b is not None) and mode.enabled:
@@ -46,12 +45,7 @@ def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """x @ weight.T + bias in one pass: x (..., K), weight (N, K), bias (N) give (..., N)."""
-    try:
-        h = lib.norch_linear(x._h, weight._h, None if bias is None else id(bias._h))
-    except AttributeError:
-        strangers = [type(one).__name__ for one in (x, weight, bias) if not isinstance(one, (Handle, type(None)))]
-        raise TypeError(f"linear: expected tensors, not {', '.join(strangers) or 'None'}") from None
-    out = wrap(h)
+    out = lib.norch_linear(x, weight, bias)
     to_x = x._node if x._view is None else edge(x)
     to_weight = weight._node if weight._view is None else edge(weight)
     to_bias = None if bias is None else edge(bias)

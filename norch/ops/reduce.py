@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .._handle import Handle, alias, wrap
-from .._lib import int64, ints, lib
+from .._handle import Handle, alias
+from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.forms import Reduction
 from ..autograd.grad_mode import mode
@@ -20,33 +20,27 @@ from .pointwise import sub, true_divide
 Dims = int | Sequence[int] | None
 
 
-def _axes(dim: Dims) -> tuple[int, bytes | None]:
-    """dim as C takes it: a count (-1: all axes) and packed numbers."""
-    if dim is None:
-        return -1, None
-    if isinstance(dim, (tuple, list)):
-        return len(dim), ints(dim, "dim")
-    return 1, ints((int64(dim, "dim"),))
+def _axes(dim: Dims) -> Any:
+    """dim as C takes it: a sequence of axes, None for all."""
+    return dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
 
 
 def _reduction(
     x: Any,
     name: str,
     node_class: type[Reduction] | None,
-    count: int,
-    axes: bytes | None,
+    axes: Any,
     keepdim: Any,
     dtype: int = -1,
     param: float = 0.0,
 ) -> Any:
     """One REDUCE row over x, recorded when node_class is given."""
-    h = lib.norch_reduce(OPS[name], x._h, count, axes, keepdim, dtype, param)
-    out = wrap(h)
+    out = lib.norch_reduce(OPS[name], x, axes, keepdim, dtype, param)
     to_x = x._node if x._view is None else edge(x)
     if to_x is not None and mode.enabled and node_class is not None:
         node = node_class(to_x)
         node.like = like_of(x)
-        node.count, node.axes, node.keepdim = count, axes, keepdim
+        node.axes, node.keepdim = axes, keepdim
         node.param = param
         node._x = x if "x" in node_class.saves[0] else None
         node._out = alias(out) if node_class.saves_out else None
@@ -67,11 +61,10 @@ def sum(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None 
     tensor([3., 3.])
     """
     x = must(x, "sum")
-    count, axes = _axes(dim)
     if dtype is not None:
         x, code = _in_dtype(x, dtype)
-        return _reduction(x, "sum", d.Sum, count, axes, keepdim, code)
-    return _reduction(x, "sum", d.Sum, count, axes, keepdim)
+        return _reduction(x, "sum", d.Sum, _axes(dim), keepdim, code)
+    return _reduction(x, "sum", d.Sum, _axes(dim), keepdim)
 
 
 def _in_dtype(x: Any, dtype: Any) -> tuple[Any, int]:
@@ -88,8 +81,7 @@ def mean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None
     x = must(x, "mean")
     if dtype is not None:
         x = x.to(dtype)
-    count, axes = _axes(dim)
-    out = _reduction(x, "mean", d.Mean, count, axes, keepdim)
+    out = _reduction(x, "mean", d.Mean, _axes(dim), keepdim)
     if out._node is not None:
         out._node.param = _elements(x, out)
     return out
@@ -101,27 +93,27 @@ def prod(x: Any, dim: int | None = None, keepdim: bool = False, *, dtype: DType 
     code = -1
     if dtype is not None:
         x, code = _in_dtype(x, dtype)
-    return _reduction(x, "prod", d.Prod, *_axes(dim), keepdim, code)
+    return _reduction(x, "prod", d.Prod, _axes(dim), keepdim, code)
 
 
 def amax(x: Any, dim: Dims = (), keepdim: bool = False) -> Any:
     """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
-    return _reduction(must(x, "amax"), "amax", d.Amax, *_axes(dim), keepdim)
+    return _reduction(must(x, "amax"), "amax", d.Amax, _axes(dim), keepdim)
 
 
 def amin(x: Any, dim: Dims = (), keepdim: bool = False) -> Any:
     """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
-    return _reduction(must(x, "amin"), "amin", d.Amin, *_axes(dim), keepdim)
+    return _reduction(must(x, "amin"), "amin", d.Amin, _axes(dim), keepdim)
 
 
 def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
-    return _reduction(must(x, "argmax"), "argmax", None, *_axes(dim), keepdim)
+    return _reduction(must(x, "argmax"), "argmax", None, _axes(dim), keepdim)
 
 
 def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
-    return _reduction(must(x, "argmin"), "argmin", None, *_axes(dim), keepdim)
+    return _reduction(must(x, "argmin"), "argmin", None, _axes(dim), keepdim)
 
 
 class max_result(NamedTuple):  # noqa: N801  (as PyTorch's prints)
@@ -163,12 +155,12 @@ def _extreme(x: Any, dim: Any, keepdim: bool, value: Any, index: Any, pair: str,
 
 def any(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001
     """Whether one element is non-zero, over all or the axes dim."""
-    return _reduction(must(x, "any"), "any", None, *_axes(dim), keepdim)
+    return _reduction(must(x, "any"), "any", None, _axes(dim), keepdim)
 
 
 def all(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001
     """Whether every element is non-zero, over all or the axes dim."""
-    return _reduction(must(x, "all"), "all", None, *_axes(dim), keepdim)
+    return _reduction(must(x, "all"), "all", None, _axes(dim), keepdim)
 
 
 def var(
@@ -193,7 +185,7 @@ def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: b
         correction = 1 if unbiased is None or unbiased else 0
     elif unbiased is not None:
         raise ValueError(f"{name}: give unbiased or correction, not both")
-    out = _reduction(x, name, node, *_axes(dim), keepdim, -1, float(correction))
+    out = _reduction(x, name, node, _axes(dim), keepdim, -1, float(correction))
     if out._node is not None:
         out._node.param = _elements(x, out) - correction
     return out
@@ -201,7 +193,7 @@ def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: b
 
 def logsumexp(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats."""
-    return _reduction(must(x, "logsumexp"), "logsumexp", d.Logsumexp, *_axes(dim), keepdim)
+    return _reduction(must(x, "logsumexp"), "logsumexp", d.Logsumexp, _axes(dim), keepdim)
 
 
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
@@ -233,11 +225,8 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 
 def _sum_to(x: Any, like: Handle) -> Any:
     """x summed over the axes that broadcasting added, and cast, to the shape and dtype of like."""
-    h = lib.norch_sum_to(x._h, like._h)
-    if h is x._h:
-        return x
-    out = wrap(h)
-    if mode.enabled and (to_x := edge(x)) is not None:
+    out = lib.norch_sum_to(x, like)
+    if out is not x and mode.enabled and (to_x := edge(x)) is not None:
         node = d.SumTo(to_x)
         node.like = like_of(x)
         out._node = node
@@ -257,18 +246,18 @@ class ReduceMethods(Handle):
     def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
         """The sum over all elements, or over the axes dim."""
         if dim is None and dtype is None:
-            return _reduction(self, "sum", d.Sum, -1, None, keepdim)
+            return _reduction(self, "sum", d.Sum, None, keepdim)
         return sum(self, dim, keepdim, dtype=dtype)
 
-    def _reduced(self, name: str, count: int, axes: bytes | None, keepdim: Any) -> Any:
-        """A recorded reduction over axes already packed, for derivatives."""
+    def _reduced(self, name: str, axes: Any, keepdim: Any) -> Any:
+        """A recorded reduction over axes (None: all), for derivatives."""
         if name == "mean":
-            out = _reduction(self, "mean", d.Mean, count, axes, keepdim)
+            out = _reduction(self, "mean", d.Mean, axes, keepdim)
             if out._node is not None:
                 out._node.param = _elements(self, out)
             return out
         node_class: Callable[..., Any] = {"sum": d.Sum, "prod": d.Prod}[name]
-        return _reduction(self, name, node_class, count, axes, keepdim)  # type: ignore[arg-type]
+        return _reduction(self, name, node_class, axes, keepdim)  # type: ignore[arg-type]
 
 
 # As in pointwise.py.

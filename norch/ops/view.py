@@ -9,8 +9,8 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle, cell_of, wrap
-from .._lib import int64, ints, lib
+from .._handle import Handle, cell_of
+from .._lib import int64, lib
 from ..autograd import derivatives as d
 from ..autograd.forms import ViewOf
 from ..autograd.grad_mode import mode
@@ -20,9 +20,8 @@ from ..errors import ShapeError
 Shape = Sequence[int]
 
 
-def _made(h: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True) -> Any:
-    """The view with C tensor h = step(x, *arguments)."""
-    out = wrap(h)
+def _made(out: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True) -> Any:
+    """out = step(x, *arguments), recorded."""
     if view:
         out._cell = cell_of(x)
     if mode.enabled:
@@ -56,50 +55,44 @@ def view(x: Any, *shape: Any) -> Any:
             [3, 4, 5]])
     """
     wanted = sizes(shape)
-    return _made(lib.norch_view(x._h, len(wanted), ints(wanted)), x, d.Reshape, view, (wanted,))
+    return _made(lib.norch_view(x, wanted), x, d.Reshape, view, (wanted,))
 
 
 def reshape(x: Any, *shape: Any) -> Any:
     """x in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
     wanted = sizes(shape)
-    return _reshaped(lib.norch_reshape(x._h, len(wanted), ints(wanted)), x, reshape, (wanted,))
+    return _reshaped(lib.norch_reshape(x, wanted), x, reshape, (wanted,))
 
 
-def _reshaped(h: Any, x: Any, step: Any, arguments: tuple[Any, ...]) -> Any:
-    return _made(h, x, d.Reshape, step, arguments, view=_shares(h, x))
-
-
-def _shares(h: Any, x: Any) -> bool:
-    return lib.norch_shares_storage(h, x._h) == 1
+def _reshaped(out: Any, x: Any, step: Any, arguments: tuple[Any, ...]) -> Any:
+    return _made(out, x, d.Reshape, step, arguments, view=lib.norch_shares_storage(out, x))
 
 
 def reshape_to(x: Any, like: Handle) -> Any:
     """x in the shape of like."""
-    return _reshaped(lib.norch_reshape_as(x._h, like._h), x, reshape_to, (like,))
+    return _reshaped(lib.norch_reshape_as(x, like), x, reshape_to, (like,))
 
 
 def expand_to(x: Any, like: Handle) -> Any:
     """x broadcast to the shape of like, and cast to its dtype."""
-    out = _made(lib.norch_expand_as(x._h, like._h), x, d.Expand, expand_to, (like,))
+    out = _made(lib.norch_expand_as(x, like), x, d.Expand, expand_to, (like,))
     return out if out.dtype is like.dtype else out.to(like.dtype)  # type: ignore[attr-defined]
 
 
-def spread(x: Any, like: Handle, count: int, axes: bytes | None, keepdim: Any) -> Any:
-    """x, reduced from the shape of like over packed axes, seen in that shape."""
-    h = lib.norch_spread(x._h, like._h, count, axes, keepdim)
-    return _made(h, x, d.Spread, spread, (like, count, axes, keepdim))
+def spread(x: Any, like: Handle, axes: Any, keepdim: Any) -> Any:
+    """x, reduced from the shape of like over axes (None: all), seen in that shape."""
+    return _made(lib.norch_spread(x, like, axes, keepdim), x, d.Spread, spread, (like, axes, keepdim))
 
 
 def permute(x: Any, *dims: Any) -> Any:
     """The axes in another order."""
     axes = sizes(dims)
-    return _made(lib.norch_permute(x._h, len(axes), ints(axes, "axis")), x, d.Permute, permute, (axes,))
+    return _made(lib.norch_permute(x, axes), x, d.Permute, permute, (axes,))
 
 
 def transpose(x: Any, dim0: int, dim1: int) -> Any:
     """Two axes exchanged."""
-    h = lib.norch_transpose(x._h, int64(dim0, "dim0"), int64(dim1, "dim1"))
-    return _made(h, x, d.Transpose, transpose, (dim0, dim1))
+    return _made(lib.norch_transpose(x, dim0, dim1), x, d.Transpose, transpose, (dim0, dim1))
 
 
 def t(x: Any) -> Any:
@@ -112,7 +105,7 @@ def t(x: Any) -> Any:
 def expand(x: Any, *shape: Any) -> Any:
     """Sizes of 1 (and new leading axes) broadcast to shape, by stride 0; -1 keeps a size."""
     wanted = sizes(shape)
-    return _made(lib.norch_expand(x._h, len(wanted), ints(wanted)), x, d.Expand, expand, (wanted,))
+    return _made(lib.norch_expand(x, wanted), x, d.Expand, expand, (wanted,))
 
 
 def expand_as(x: Any, other: Any) -> Any:
@@ -125,14 +118,13 @@ broadcast_to = expand
 
 def squeeze(x: Any, dim: Any = None) -> Any:
     """Without the axes of size 1: all of them, or those of dim that are."""
-    dims = () if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
-    h = lib.norch_squeeze(x._h, -1 if dim is None else len(dims), ints(dims, "dim"))
-    return _made(h, x, d.Reshape, squeeze, (dim,))
+    dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
+    return _made(lib.norch_squeeze(x, dims), x, d.Reshape, squeeze, (dim,))
 
 
 def unsqueeze(x: Any, dim: int) -> Any:
     """With a new axis of size 1 at dim."""
-    return _made(lib.norch_unsqueeze(x._h, int64(dim, "dim")), x, d.Reshape, unsqueeze, (dim,))
+    return _made(lib.norch_unsqueeze(x, dim), x, d.Reshape, unsqueeze, (dim,))
 
 
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
@@ -158,13 +150,12 @@ def _axis(dim: int, n: int, name: str) -> int:
 
 def select(x: Any, dim: int, index: int) -> Any:
     """The part at one index of an axis, without that axis; IndexError when out of range."""
-    h = lib.norch_select(x._h, int64(dim, "dim"), int64(index, "index"))
-    return _made(h, x, d.Region, select, (dim, index))
+    return _made(lib.norch_select(x, dim, index), x, d.Region, select, (dim, index))
 
 
 def slice_(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
     """x[start:stop:step] along dim, its bounds as in Python; a negative step gives a flipped view."""
-    return _made(lib.norch_slice(x._h, dim, start, stop, step), x, d.Region, slice_, (dim, start, stop, step))
+    return _made(lib.norch_slice(x, dim, start, stop, step), x, d.Region, slice_, (dim, start, stop, step))
 
 
 def narrow(x: Any, dim: int, start: int, length: int) -> Any:
@@ -178,19 +169,17 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
 
 def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two axes, as the last axis; offset above it (or, negative, below)."""
-    h = lib.norch_diagonal(x._h, int64(offset, "offset"), int64(dim1, "dim1"), int64(dim2, "dim2"))
-    return _made(h, x, d.Region, diagonal, (offset, dim1, dim2))
+    return _made(lib.norch_diagonal(x, offset, dim1, dim2), x, d.Region, diagonal, (offset, dim1, dim2))
 
 
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     """Windows of size elements along an axis, step apart, as a new last axis."""
-    h = lib.norch_unfold(x._h, int64(dimension, "dimension"), int64(size, "size"), int64(step, "step"))
-    return _made(h, x, d.Unfold, unfold, (dimension, size, step))
+    return _made(lib.norch_unfold(x, dimension, size, step), x, d.Unfold, unfold, (dimension, size, step))
 
 
 def alias_of(x: Any) -> Any:
     """The same elements as another tensor."""
-    return _made(lib.norch_alias(x._h), x, d.Alias, alias_of, ())
+    return _made(lib.norch_alias(x), x, d.Alias, alias_of, ())
 
 
 _END = (1 << 63) - 1
@@ -278,12 +267,12 @@ class ViewMethods(Handle):
     @property
     def T(self) -> Any:  # noqa: N802
         """The axes reversed."""
-        ndim = self.ndim  # type: ignore[attr-defined]
+        ndim = self.ndim
         return transpose(self, 0, 1) if ndim == 2 else permute(self, tuple(range(ndim - 1, -1, -1)))
 
     @property
     def mT(self) -> Any:  # noqa: N802
         """The last two axes exchanged."""
-        if self.ndim < 2:  # type: ignore[attr-defined]
-            raise ShapeError(f"mT: needs at least 2 dimensions, got {self.ndim}")  # type: ignore[attr-defined]
+        if self.ndim < 2:
+            raise ShapeError(f"mT: needs at least 2 dimensions, got {self.ndim}")
         return transpose(self, -2, -1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._lib import lib
+from .._lib import address, lib
 from ..create import zeros_like
 from ..tensor import Tensor
-from .optimizer import Optimizer, Params, handles, with_gradients
+from .optimizer import Optimizer, Params, with_gradients
 
 
 class Adam(Optimizer):
@@ -116,9 +116,9 @@ def _by_step(
 
 
 def _step(params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]], hyper: Any) -> None:
-    means = handles([entry["exp_avg"] for entry in entries])
-    squares = handles([entry["exp_avg_sq"] for entry in entries])
-    lib.norch_adam_step(len(params), handles(params), handles(grads), means, squares, hyper)
+    means = [entry["exp_avg"] for entry in entries]
+    squares = [entry["exp_avg_sq"] for entry in entries]
+    lib.norch_adam_step((params, grads, means, squares), address(hyper))
     for param, entry in zip(params, entries, strict=True):
         entry["step"] += 1
         param._bump()

@@ -8,7 +8,6 @@ array that belongs to the group and is rewritten each time, so that a step reads
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from struct import Struct
 from typing import Any
 
 from .._lib import doubles
@@ -177,19 +176,8 @@ def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     chosen = []
     grads = []
     for param in params:
-        grad = param.grad
+        grad = param._grad
         if grad is not None:
             chosen.append(param)
             grads.append(grad)
     return chosen, grads
-
-
-def handles(tensors: list[Tensor]) -> bytes:
-    """The C pointers of the tensors, side by side: what the step functions take."""
-    count = len(tensors)
-    pack = _packers.get(count) or _packers.setdefault(count, Struct(f"{count}Q").pack)
-    return pack(*[id(tensor._h) for tensor in tensors])
-
-
-# By number of tensors: looking the format up anew would take longer than packing.
-_packers: dict[int, Callable[..., bytes]] = {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._lib import lib
+from .._lib import address, lib
 from ..create import empty_like
 from ..tensor import Tensor
-from .optimizer import Optimizer, Params, handles, with_gradients
+from .optimizer import Optimizer, Params, with_gradients
 
 
 class SGD(Optimizer):
@@ -98,7 +98,6 @@ class SGD(Optimizer):
 
 
 def _step(params: list[Tensor], grads: list[Tensor], momenta: list[Tensor] | None, hyper: Any, first: int) -> None:
-    m = None if momenta is None else handles(momenta)
-    lib.norch_sgd_step(len(params), handles(params), handles(grads), m, hyper, first)
+    lib.norch_sgd_step((params, grads, momenta), address(hyper), first)
     for param in params:
         param._bump()

@@ -1,0 +1,93 @@
+/* abi: what we use of CPython's stable ABI (PEP 384), declared here so that no header of Python is needed to build.
+ * The symbols are weak: the interpreter that loads the library has them, and without one they are NULL. */
+#ifndef NR_PYTHON_ABI_H
+#define NR_PYTHON_ABI_H
+
+#include <stdint.h>
+
+#define PYTHON(result, name, ...) extern result name(__VA_ARGS__) __attribute__((weak, visibility("default")))
+#define PYTHON_OBJECT(name) extern void *name __attribute__((weak, visibility("default")))
+
+/* Layouts: of an object's head, and of what describes members, types and functions. */
+typedef struct nr_object {
+    int64_t references;
+    void *type;
+} nr_object;
+
+typedef struct nr_member {
+    const char *name;
+    int type;
+    int64_t offset;
+    int flags;
+    const char *doc;
+} nr_member;
+
+typedef struct nr_slot {
+    int slot;
+    void *value;
+} nr_slot;
+
+typedef struct nr_spec {
+    const char *name;
+    int basicsize, itemsize;
+    unsigned int flags;
+    nr_slot *slots;
+} nr_spec;
+
+/* A function of Python: gets its arguments as an array (METH_FASTCALL). */
+typedef void *(*nr_builtin)(void *self, void *const *arguments, int64_t count);
+typedef struct nr_method {
+    const char *name;
+    nr_builtin function;
+    int flags;
+    const char *doc;
+} nr_method;
+
+#define NR_SLOT_CLEAR 51
+#define NR_SLOT_DEALLOC 52
+#define NR_SLOT_TRAVERSE 71
+#define NR_SLOT_MEMBERS 72
+#define NR_MEMBER_INT32 1
+#define NR_MEMBER_OBJECT 16
+#define NR_MEMBER_INT64 17
+#define NR_MEMBER_READONLY 1
+#define NR_TYPE_DISALLOW_INSTANTIATION (1u << 7)
+#define NR_TYPE_BASE (1u << 10)
+#define NR_TYPE_COLLECTED (1u << 14)
+#define NR_TYPE_DEFAULT (1u << 18)
+#define NR_METHOD_FASTCALL 0x80
+
+PYTHON(void *, PyEval_SaveThread, void);
+PYTHON(void, PyEval_RestoreThread, void *thread);
+PYTHON(int, PyGILState_Check, void);
+
+PYTHON(void *, PyType_FromSpec, nr_spec *spec);
+PYTHON(void *, PyType_GenericAlloc, void *type, int64_t items);
+PYTHON(int, PyType_IsSubtype, void *type, void *base);
+PYTHON(void *, PyCFunction_NewEx, nr_method *method, void *self, void *module);
+PYTHON(void, PyObject_GC_UnTrack, void *object);
+PYTHON(void, PyObject_GC_Del, void *object);
+PYTHON(void, Py_IncRef, void *object);
+PYTHON(void, Py_DecRef, void *object);
+
+PYTHON(void, PyErr_SetString, void *exception, const char *message);
+PYTHON(void *, PyErr_Format, void *exception, const char *format, ...);
+PYTHON(void *, PyErr_Occurred, void);
+PYTHON(int, PyErr_ExceptionMatches, void *exception);
+PYTHON_OBJECT(PyExc_TypeError);
+PYTHON_OBJECT(PyExc_OverflowError);
+
+PYTHON(long long, PyLong_AsLongLong, void *object);
+PYTHON(void *, PyLong_FromLongLong, long long value);
+PYTHON(double, PyFloat_AsDouble, void *object);
+PYTHON(void *, PyFloat_FromDouble, double value);
+PYTHON(void *, PyBool_FromLong, long value);
+PYTHON(void *, PySequence_Tuple, void *sequence);
+PYTHON(void *, PyTuple_New, int64_t count);
+PYTHON(int64_t, PyTuple_Size, void *tuple);
+PYTHON(void *, PyTuple_GetItem, void *tuple, int64_t i);
+PYTHON(int, PyTuple_SetItem, void *tuple, int64_t i, void *item);
+extern nr_object _Py_NoneStruct __attribute__((weak, visibility("default")));
+#define NR_NONE ((void *)&_Py_NoneStruct)
+
+#endif

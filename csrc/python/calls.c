@@ -1,0 +1,306 @@
+/* calls: the border as builtin functions of Python. A builtin gets its arguments as an array of objects; here each
+ * becomes what norch.h asks for, or an exception that names the call and the argument. calls.def lists them. */
+#include <string.h>
+
+#include "../core/python.h"
+#include "../core/tensor.h"
+#include "abi.h"
+
+/* ---- from Python: one function a kind of argument ----------------------------------------------------- */
+
+typedef norch_tensor *tensor, *optional;
+typedef int64_t integer;
+typedef double number;
+typedef void *address;
+typedef struct numbers {
+    int64_t count;
+    int64_t values[NORCH_MAX_DIMS];
+} sizes, axes;
+
+/* Sequences of tensors of one length. Few tensors lie in `own`, more in memory of the library. */
+#define OWN 64
+typedef struct columns {
+    int64_t count;
+    void **column[4];
+    void **memory;
+    void *tuples[4];
+    void *own[OWN];
+} columns, tensors, columns3, columns4;
+
+static bool refuse(const char *name, int i, const char *wanted, const void *object) {
+    PyErr_Format(PyExc_TypeError, "%s: argument %d must be %s, not %R", name, i + 1, wanted,
+                 ((const nr_object *)object)->type);
+    return false;
+}
+
+static inline bool take_tensor(const char *name, int i, void *from, tensor *to) {
+    *to = from;
+    return nr_python_is_tensor(from) || refuse(name, i, "a tensor", from);
+}
+
+static bool take_optional(const char *name, int i, void *from, optional *to) {
+    if (from != NR_NONE) return take_tensor(name, i, from, to);
+    *to = NULL;
+    return true;
+}
+
+static inline bool take_integer(const char *name, int i, void *from, integer *to) {
+    *to = PyLong_AsLongLong(from);
+    if (*to != -1 || !PyErr_Occurred()) return true;
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        PyErr_Format(PyExc_OverflowError, "%s: argument %d, %R, does not fit 64 bits", name, i + 1, from);
+    } else if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+        refuse(name, i, "an integer", from);
+    }
+    return false;
+}
+
+static bool take_number(const char *name, int i, void *from, number *to) {
+    *to = PyFloat_AsDouble(from);
+    if (*to != -1 || !PyErr_Occurred()) return true;
+    return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, i, "a number", from);
+}
+
+static bool take_address(const char *name, int i, void *from, address *to) {
+    int64_t value = 0;
+    if (!take_integer(name, i, from, &value)) return false;
+    *to = (void *)(intptr_t)value;
+    return true;
+}
+
+static bool take_sizes(const char *name, int i, void *from, sizes *to) {
+    void *tuple = PySequence_Tuple(from);
+    if (!tuple) return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, i, "a sequence of integers", from);
+    to->count = PyTuple_Size(tuple);
+    bool good = to->count <= NORCH_MAX_DIMS;
+    if (!good)
+        nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", name, (long long)to->count,
+                NORCH_MAX_DIMS);
+    for (int64_t k = 0; good && k < to->count; k++)
+        good = take_integer(name, i, PyTuple_GetItem(tuple, k), &to->values[k]);
+    Py_DecRef(tuple);
+    return good;
+}
+
+static bool take_axes(const char *name, int i, void *from, axes *to) {
+    if (from != NR_NONE) return take_sizes(name, i, from, to);
+    to->count = -1;
+    return true;
+}
+
+static bool take_columns(const char *name, int i, void *from, int width, columns *to) {
+    void *rows = width > 1 ? PySequence_Tuple(from) : NULL;
+    if (width > 1 && (!rows || PyTuple_Size(rows) != width)) {
+        if (rows) Py_DecRef(rows);
+        return refuse(name, i, "a tuple of sequences of tensors", from);
+    }
+    bool good = true;
+    to->count = -1;
+    for (int c = 0; good && c < width; c++) {
+        void *row = rows ? PyTuple_GetItem(rows, c) : from;
+        if (row == NR_NONE && c > 0) continue;
+        to->tuples[c] = PySequence_Tuple(row);
+        if (!to->tuples[c]) {
+            good = PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, i, "a sequence of tensors", row);
+            break;
+        }
+        int64_t count = PyTuple_Size(to->tuples[c]);
+        if (c == 0) {
+            to->count = count;
+            if (count * width > OWN && !(to->memory = nr_malloc((size_t)(count * width) * sizeof(void *))))
+                good = nr_fail(NORCH_ERROR_MEMORY, "%s: out of memory", name) == NORCH_OK;
+        } else if (count != to->count) {
+            good = nr_fail(NORCH_ERROR_VALUE, "%s: %lld tensors beside %lld", name, (long long)count,
+                           (long long)to->count) == NORCH_OK;
+        }
+        if (!good) break;
+        to->column[c] = (to->memory ? to->memory : to->own) + c * count;
+        for (int64_t k = 0; good && k < count; k++) {
+            tensor one = NULL;
+            good = take_tensor(name, i, PyTuple_GetItem(to->tuples[c], k), &one);
+            to->column[c][k] = one;
+        }
+    }
+    if (rows) Py_DecRef(rows);
+    return good;
+}
+
+static bool take_tensors(const char *name, int i, void *from, tensors *to) {
+    return take_columns(name, i, from, 1, to);
+}
+static bool take_columns3(const char *name, int i, void *from, columns3 *to) {
+    return take_columns(name, i, from, 3, to);
+}
+static bool take_columns4(const char *name, int i, void *from, columns4 *to) {
+    return take_columns(name, i, from, 4, to);
+}
+
+/* What a kind leaves behind when the call is over. */
+static inline void drop_columns(columns *taken) {
+    for (int c = 0; c < 4; c++)
+        if (taken->tuples[c]) Py_DecRef(taken->tuples[c]);
+    nr_free(taken->memory);
+}
+#define DROP_tensor
+#define DROP_optional
+#define DROP_integer
+#define DROP_number
+#define DROP_address
+#define DROP_sizes
+#define DROP_axes
+#define DROP_tensors __attribute__((cleanup(drop_columns)))
+#define DROP_columns3 DROP_tensors
+#define DROP_columns4 DROP_tensors
+
+/* What a kind starts as, and what of it is passed on. */
+#define START_tensor NULL
+#define START_optional NULL
+#define START_integer 0
+#define START_number 0
+#define START_address NULL
+#define START_sizes {.count = 0}
+#define START_axes {.count = 0}
+#define START_tensors {.memory = NULL}
+#define START_columns3 {.memory = NULL}
+#define START_columns4 {.memory = NULL}
+#define PASS_tensor(a) a
+#define PASS_optional(a) a
+#define PASS_integer(a) a
+#define PASS_number(a) a
+#define PASS_address(a) a
+#define PASS_sizes(a) a.count, a.values
+#define PASS_axes(a) a.count, a.values
+#define PASS_tensors(a) a.count, a.column[0]
+#define PASS_columns3(a) a.count, a.column[0], a.column[1], a.column[2]
+#define PASS_columns4(a) a.count, a.column[0], a.column[1], a.column[2], a.column[3]
+
+/* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
+
+static inline void *give_tensor(norch_tensor *x) { return x; }
+
+static inline void *give_status(int32_t status) {
+    if (status != NORCH_OK) return NULL;
+    Py_IncRef(NR_NONE);
+    return NR_NONE;
+}
+
+static inline void *give_truth(int32_t truth) { return PyBool_FromLong(truth); }
+
+static inline void *give_integer(int64_t value) { return PyLong_FromLongLong(value); }
+
+/* ---- the builtins ---------------------------------------------------------------------------------------- */
+
+static bool counted(const char *name, int64_t wanted, int64_t given) {
+    if (given == wanted) return true;
+    PyErr_Format(PyExc_TypeError, "%s: takes %lld arguments, not %lld", name, (long long)wanted, (long long)given);
+    return false;
+}
+
+#define BEGIN(name, count)                                              \
+    static void *py_##name(void *self, void *const *given, int64_t n) { \
+        (void)self;                                                     \
+        if (!counted(#name, count, n)) return NULL;
+#define TAKE(name, i, kind)               \
+    DROP_##kind kind a##i = START_##kind; \
+    if (!take_##kind(#name, i, given[i], &a##i)) return NULL;
+#define END(result, name, ...)                       \
+    return give_##result(norch_##name(__VA_ARGS__)); \
+    }
+#define CALL1(result, name, k0) BEGIN(name, 1) TAKE(name, 0, k0) END(result, name, PASS_##k0(a0))
+#define CALL2(result, name, k0, k1) \
+    BEGIN(name, 2) TAKE(name, 0, k0) TAKE(name, 1, k1) END(result, name, PASS_##k0(a0), PASS_##k1(a1))
+#define CALL3(result, name, k0, k1, k2) \
+    BEGIN(name, 3)                      \
+    TAKE(name, 0, k0) TAKE(name, 1, k1) TAKE(name, 2, k2) END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2))
+#define CALL4(result, name, k0, k1, k2, k3)               \
+    BEGIN(name, 4)                                        \
+    TAKE(name, 0, k0)                                     \
+    TAKE(name, 1, k1) TAKE(name, 2, k2) TAKE(name, 3, k3) \
+        END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3))
+#define CALL5(result, name, k0, k1, k2, k3, k4)                             \
+    BEGIN(name, 5)                                                          \
+    TAKE(name, 0, k0)                                                       \
+    TAKE(name, 1, k1) TAKE(name, 2, k2) TAKE(name, 3, k3) TAKE(name, 4, k4) \
+        END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4))
+#define CALL6(result, name, k0, k1, k2, k3, k4, k5)                                           \
+    BEGIN(name, 6)                                                                            \
+    TAKE(name, 0, k0)                                                                         \
+    TAKE(name, 1, k1) TAKE(name, 2, k2) TAKE(name, 3, k3) TAKE(name, 4, k4) TAKE(name, 5, k5) \
+        END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5))
+#include "calls.def"
+
+/* ---- those with results of their own ------------------------------------------------------------------- */
+
+/* The only element as a Python number. */
+static void *py_item(void *self, void *const *given, int64_t n) {
+    (void)self;
+    tensor x = NULL;
+    if (!counted("item", 1, n) || !take_tensor("item", 0, given[0], &x)) return NULL;
+    double value = 0;
+    int64_t whole = 0;
+    if (norch_item(x, &value, &whole) != NORCH_OK) return NULL;
+    if (nr_is_float(x->dtype)) return PyFloat_FromDouble(value);
+    return x->dtype == NORCH_BOOL ? PyBool_FromLong(whole != 0) : PyLong_FromLongLong(whole);
+}
+
+static void *tuple_of(int64_t count, const int64_t *values) {
+    void *tuple = PyTuple_New(count);
+    for (int64_t i = 0; tuple && i < count; i++) {
+        void *value = PyLong_FromLongLong(values[i]);
+        if (!value || PyTuple_SetItem(tuple, i, value)) {
+            Py_DecRef(tuple);
+            return NULL;
+        }
+    }
+    return tuple;
+}
+
+static void *py_shape(void *self, void *const *given, int64_t n) {
+    (void)self;
+    tensor x = NULL;
+    return counted("shape", 1, n) && take_tensor("shape", 0, given[0], &x) ? tuple_of(x->ndim, x->shape) : NULL;
+}
+
+static void *py_strides(void *self, void *const *given, int64_t n) {
+    (void)self;
+    tensor x = NULL;
+    return counted("strides", 1, n) && take_tensor("strides", 0, given[0], &x) ? tuple_of(x->ndim, x->strides) : NULL;
+}
+
+/* An instance of a subclass of Tensor over the elements of x. */
+static void *py_adopt(void *self, void *const *given, int64_t n) {
+    (void)self;
+    tensor x = NULL;
+    if (!counted("adopt", 2, n) || !take_tensor("adopt", 1, given[1], &x)) return NULL;
+    if (!PyType_IsSubtype(given[0], nr_python_class)) {
+        PyErr_Format(PyExc_TypeError, "adopt: argument 1 must be a class of tensors, not %R", given[0]);
+        return NULL;
+    }
+    norch_tensor *adopted = nr_python_new(given[0]);
+    if (adopted && norch_set_data(adopted, x) != NORCH_OK) {
+        norch_release(adopted);
+        adopted = NULL;
+    }
+    return adopted;
+}
+
+static nr_method methods[] = {
+#define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
+#define CALL1(result, name, k0) ROW(name)
+#define CALL2(result, name, k0, k1) ROW(name)
+#define CALL3(result, name, k0, k1, k2) ROW(name)
+#define CALL4(result, name, k0, k1, k2, k3) ROW(name)
+#define CALL5(result, name, k0, k1, k2, k3, k4) ROW(name)
+#define CALL6(result, name, k0, k1, k2, k3, k4, k5) ROW(name)
+#include "calls.def"
+    ROW(item) ROW(shape) ROW(strides) ROW(adopt)
+#undef ROW
+};
+
+static bool listed(int64_t i) { return i >= 0 && i < (int64_t)(sizeof methods / sizeof *methods); }
+
+const char *norch_call_name(int64_t i) { return listed(i) ? methods[i].name : NULL; }
+
+void *norch_call(int64_t i) {
+    return listed(i) && PyCFunction_NewEx ? PyCFunction_NewEx(&methods[i], NULL, NULL) : NULL;
+}

@@ -1,0 +1,115 @@
+/* object: the tensor as a Python object, and failures as exceptions. See core/python.h. */
+#include <stddef.h>
+
+#include "../core/python.h"
+#include "../core/tensor.h"
+#include "abi.h"
+
+_Static_assert(offsetof(norch_tensor, references) == offsetof(nr_object, references), "begins as an object does");
+_Static_assert(offsetof(norch_tensor, type) == offsetof(nr_object, type), "begins as an object does");
+
+/* What Python reads of a tensor without a call; what autograd knows about it, Python writes too. */
+static nr_member members[] = {
+#define FIELD(text, name, kind, flags) {text, NR_MEMBER_##kind, offsetof(norch_tensor, name), flags, NULL}
+#define AUTOGRAD(name) FIELD("_" #name, name, OBJECT, 0)
+#define NUMBER(name, kind) FIELD("_" #name, name, kind, NR_MEMBER_READONLY)
+    AUTOGRAD(node),
+    AUTOGRAD(grad),
+    AUTOGRAD(cell),
+    AUTOGRAD(view),
+    NUMBER(data, INT64),
+    NUMBER(numel, INT64),
+    NUMBER(offset, INT64),
+    NUMBER(dtype, INT32),
+    NUMBER(device_type, INT32),
+    NUMBER(device_index, INT32),
+    NUMBER(contiguous, INT32),
+    NUMBER(mixed, INT32),
+    FIELD("ndim", ndim, INT32, NR_MEMBER_READONLY),
+    {NULL, 0, 0, 0, NULL},
+#undef NUMBER
+#undef AUTOGRAD
+#undef FIELD
+};
+
+void *nr_python_class;
+static void *base; /* our own type, of which the class is a subclass */
+static void *exceptions[NORCH_ERROR_ZERO_DIVISION + 1];
+
+typedef int (*visitor)(void *object, void *argument);
+
+static int traverse(norch_tensor *x, visitor visit, void *argument) {
+    void *const held[] = {x->type, x->node, x->grad, x->cell, x->view};
+    for (int i = 0; i < 5; i++) {
+        int status = held[i] ? visit(held[i], argument) : 0;
+        if (status) return status;
+    }
+    return 0;
+}
+
+static int clear(norch_tensor *x) {
+    void **held[] = {&x->node, &x->grad, &x->cell, &x->view};
+    for (int i = 0; i < 4; i++) {
+        void *object = *held[i];
+        *held[i] = NULL; /* first, as the release may come back to x */
+        if (object) Py_DecRef(object);
+    }
+    return 0;
+}
+
+static void dealloc(norch_tensor *x) {
+    void *type = x->type;
+    PyObject_GC_UnTrack(x);
+    clear(x);
+    nr_tensor_end(x);
+    PyObject_GC_Del(x);
+    Py_DecRef(type);
+}
+
+#define FUNCTION(slot, f) {slot, (void *)(uintptr_t)(f)}
+
+void *norch_bind_python(const void *const *classes) {
+    if (!PyType_FromSpec || !PyType_GenericAlloc || !PyCFunction_NewEx) return NULL;
+    for (int i = 0; i <= NORCH_ERROR_ZERO_DIVISION; i++) exceptions[i] = *(void *const *)&classes[i];
+    nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc),
+                       FUNCTION(NR_SLOT_TRAVERSE, traverse),
+                       FUNCTION(NR_SLOT_CLEAR, clear),
+                       {NR_SLOT_MEMBERS, members},
+                       {0, NULL}};
+    nr_spec spec = {"norch.TensorBase", sizeof(norch_tensor), 0,
+                    NR_TYPE_DEFAULT | NR_TYPE_BASE | NR_TYPE_COLLECTED | NR_TYPE_DISALLOW_INSTANTIATION, slots};
+    base = nr_python_class = PyType_FromSpec(&spec);
+    return base;
+}
+
+void norch_set_class(void *class) { nr_python_class = class; }
+
+norch_tensor *nr_python_new(void *class) {
+    norch_tensor *x = PyType_GenericAlloc(class, 0);
+    if (!x) return NULL;
+    void **held[] = {&x->node, &x->grad, &x->cell, &x->view};
+    for (int i = 0; i < 4; i++) {
+        *held[i] = NR_NONE;
+        Py_IncRef(NR_NONE);
+    }
+    return x;
+}
+
+bool nr_python_is_tensor(const void *object) {
+    void *type = ((const nr_object *)object)->type;
+    return type == nr_python_class || PyType_IsSubtype(type, base);
+}
+
+void nr_python_retain(norch_tensor *x) { Py_IncRef(x); }
+
+void nr_python_release(norch_tensor *x) { Py_DecRef(x); }
+
+void nr_python_raise(int32_t kind, const char *message) {
+    if (nr_python_class && PyGILState_Check()) PyErr_SetString(exceptions[kind], message);
+}
+
+void *nr_python_unlock(void) { return nr_python_class ? PyEval_SaveThread() : NULL; }
+
+void nr_python_lock(void *thread) {
+    if (thread) PyEval_RestoreThread(thread);
+}
