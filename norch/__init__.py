@@ -3,7 +3,7 @@
 This file only hands names on; the map of folders in README.md says where things live.
 """
 
-from . import autograd, cuda, linalg, nn, optim, utils
+from . import autograd, cuda, func, linalg, nn, optim, utils
 from ._threads import get_num_threads, set_num_threads
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .create import (

@@ -5,17 +5,21 @@ All raise AssertionError with the numbers that differ. Nothing here is needed by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 from .autograd import enable_grad, grad, no_grad
+from .create import ones_like as _ones_like
 from .create import tensor
 from .create import zeros_like as _zeros_like
 from .dtype import float64
+from .errors import Error
+from .ops.copy import stack
 from .random import Generator, randn
 from .tensor import Tensor
 
-__all__ = ["assert_close", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "assert_close", "gradcheck", "gradgradcheck"]
 
 # Relative and absolute tolerance by floating dtype; integers and bool must be equal.
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
@@ -94,45 +98,91 @@ def _place(position: int, shape: tuple[int, ...]) -> list[int]:
 # ---- derivatives ----------------------------------------------------------------------------------------------------
 
 
-def gradcheck(
-    function: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3
-) -> bool:
-    """Checks the derivatives that backward finds for function(*inputs) against central differences.
+class GradcheckError(Error, AssertionError):
+    """What gradcheck() and gradgradcheck() raise when derivatives are wrong; the message holds the numbers."""
 
-    inputs is a tensor or a sequence of arguments; the float64 tensors among them that require grad are the variables.
-    function gives a tensor or a tuple of them, of which the floating ones are checked; it must be differentiable at the
-    inputs. Every derivative has to satisfy |backward - difference| <= atol + rtol * |difference|. True when all do,
-    else AssertionError; ValueError when there is nothing to check or a variable is no float64.
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = True,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Checks the derivatives that backward finds for func(*inputs) against central differences.
+
+    inputs is a tensor or a sequence of arguments; the tensors among them that require grad are the variables, float64
+    if the differences are to be exact enough. func gives a tensor or a tuple of them, of which the floating ones are
+    checked; it must be differentiable at the inputs. Every derivative has to satisfy |backward - difference| <= atol +
+    rtol * |difference|, and two walks may differ by nondet_tol. True when all do, else GradcheckError, or False without
+    raise_exception; ValueError when there is nothing to check. There is no forward mode and no vmap to check,
+    so these options raise; fast_mode, masked and check_undefined_grad change nothing: the whole Jacobian is compared.
 
     >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
     >>> norch.testing.gradcheck(norch.sin, x)
     True
     """
+    if check_batched_grad or check_batched_forward_grad or check_forward_ad:
+        raise NotImplementedError("gradcheck: norch has neither vmap nor a forward mode to check")
     arguments = _arguments(inputs)
     variables = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
     if not variables:
         raise ValueError("gradcheck: no input requires grad")
     for i in variables:
         if arguments[i].dtype is not float64:
-            raise ValueError(f"gradcheck: differences need float64, but input {i} is {arguments[i].dtype.name}")
-    with enable_grad():
-        outputs = _floating(function(*arguments))
-    for i in variables:
-        numeric = _differences(function, arguments, i, eps)
-        if len(numeric) != len(outputs):
-            raise AssertionError(f"the function gave {len(outputs)} outputs, and {len(numeric)} at another point")
-        for k, output in enumerate(outputs):
-            _compare(_derivatives(output, arguments[i]), numeric[k], f"of output {k} by input {i}", atol, rtol)
+            warnings.warn(
+                f"gradcheck: input {i} is {arguments[i].dtype.name}; differences are exact enough for float64 only",
+                stacklevel=2,
+            )
+    try:
+        with enable_grad():
+            outputs = _floating(func(*arguments))
+        for i in variables if check_backward_ad else ():
+            numeric = _differences(func, arguments, i, eps)
+            if len(numeric) != len(outputs):
+                raise GradcheckError(f"the function gave {len(outputs)} outputs, and {len(numeric)} at another point")
+            for k, output in enumerate(outputs):
+                found = _derivatives(output, arguments[i], check_grad_dtypes)
+                _compare(found, numeric[k], f"of output {k} by input {i}", atol, rtol)
+                first, second = (_walk(output, arguments[i], _ones_like(output)) for _ in range(2))
+                if first is not None and not bool(((first - second).abs() <= nondet_tol).all()):
+                    raise GradcheckError(f"the derivative of output {k} by input {i} differs from walk to walk")
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
     return True
 
 
 def gradgradcheck(
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     inputs: Any,
-    grad_outputs: Sequence[Tensor] | None = None,
+    grad_outputs: Any = None,
+    *,
     eps: float = 1e-6,
     atol: float = 1e-5,
     rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = True,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
 ) -> bool:
     """Checks second derivatives: gradcheck() of what backward computes, as a function of the inputs and the gradient.
 
@@ -142,20 +192,24 @@ def gradgradcheck(
     >>> norch.testing.gradgradcheck(norch.sin, x)
     True
     """
+    if check_batched_grad or check_fwd_over_rev:
+        raise NotImplementedError("gradgradcheck: norch has neither vmap nor a forward mode to check")
     arguments = _arguments(inputs)
     variables = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
     if grad_outputs is None:
         source = Generator().manual_seed(0)
-        outputs = _floating(function(*arguments))
-        grad_outputs = [randn(out.shape, generator=source, dtype=float64) for out in outputs]
-    weights = [g.detach().clone().requires_grad_() for g in grad_outputs]
+        outputs = _floating(func(*arguments))
+        grad_outputs = [randn(out.shape, generator=source, dtype=out.dtype) for out in outputs]
+        if gen_non_contig_grad_outputs:
+            grad_outputs = [stack([g, g], -1).select(-1, 0) for g in grad_outputs]
+    weights = [g.detach().requires_grad_() for g in _arguments(grad_outputs)]
 
     def first_derivatives(*values: Any) -> tuple[Tensor, ...]:
         now, g = values[: len(arguments)], values[len(arguments) :]
         with enable_grad():
             # under no_grad() the differences of gradcheck() hand in plain values
             points = [x if not isinstance(x, Tensor) or x.requires_grad else _variable(x, i) for i, x in enumerate(now)]
-            outputs = _floating(function(*points))
+            outputs = _floating(func(*points))
             found = [(out, w) for out, w in zip(outputs, g, strict=True) if out.requires_grad]
             if not found:
                 return tuple(_zeros_like(points[i]) for i in variables)
@@ -167,7 +221,17 @@ def gradgradcheck(
     def _variable(x: Tensor, position: int) -> Tensor:
         return x.detach().requires_grad_() if position in variables else x
 
-    return gradcheck(first_derivatives, (*arguments, *weights), eps, atol, rtol)
+    return gradcheck(
+        first_derivatives,
+        (*arguments, *weights),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_grad_dtypes=check_grad_dtypes,
+        check_backward_ad=check_rev_over_rev,
+    )
 
 
 def _arguments(inputs: Any) -> list[Any]:
@@ -202,23 +266,26 @@ def _differences(function: Callable[..., Any], arguments: list[Any], i: int, eps
     return result
 
 
-def _derivatives(output: Tensor, x: Tensor) -> list[list[float]]:
+def _derivatives(output: Tensor, x: Tensor, check_dtype: bool) -> list[list[float]]:
     """For each element of x: the derivatives of the output's elements, one walk of the graph for each of those."""
     columns = []
     for k in range(output.numel()):
-        if not output.requires_grad:
-            columns.append([0.0] * x.numel())
-            continue
         weight = _zeros_like(output)
         weight.view(-1)[k] = 1
-        (g,) = grad(output, [x], [weight], retain_graph=True, allow_unused=True)
+        g = _walk(output, x, weight)
         if g is None:
             columns.append([0.0] * x.numel())
             continue
-        assert tuple(g.shape) == tuple(x.shape), f"a gradient of shape {tuple(g.shape)} for shape {tuple(x.shape)}"
-        assert g.dtype is x.dtype, f"a gradient of {g.dtype} for {x.dtype}"
+        if tuple(g.shape) != tuple(x.shape):
+            raise GradcheckError(f"a gradient of shape {tuple(g.shape)} for shape {tuple(x.shape)}")
+        if check_dtype and g.dtype is not x.dtype:
+            raise GradcheckError(f"a gradient of {g.dtype} for {x.dtype}")
         columns.append(g.reshape(-1).tolist())
     return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(x.numel())]
+
+
+def _walk(output: Tensor, x: Tensor, weight: Tensor) -> Any:
+    return grad(output, [x], [weight], retain_graph=True, allow_unused=True)[0] if output.requires_grad else None
 
 
 def _compare(analytic: list[list[float]], numeric: list[list[float]], what: str, atol: float, rtol: float) -> None:
@@ -229,4 +296,7 @@ def _compare(analytic: list[list[float]], numeric: list[list[float]], what: str,
             if not excess <= 0 and (excess != excess or excess > worst):
                 worst = excess if excess == excess else float("inf")
                 message = f"element {k} by element {i}: backward says {a!r}, differences say {n!r}"
-    assert not message, f"the derivative {what} is wrong, {message}\nbackward    {analytic}\ndifferences {numeric}"
+    if message:
+        raise GradcheckError(
+            f"the derivative {what} is wrong, {message}\nbackward    {analytic}\ndifferences {numeric}"
+        )

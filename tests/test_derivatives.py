@@ -279,6 +279,21 @@ class _Wrong(norch.autograd.Function):
         return g * (x.detach() * 2.01)
 
 
+class _Moody(norch.autograd.Function):
+    """The identity, whose derivative is a little more every time."""
+
+    walks = 0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        _Moody.walks += 1
+        return g * (1 + _Moody.walks * 1e-4)
+
+
 def test_gradcheck_finds_faults() -> None:
     x = norch.tensor([0.5, -1.0], dtype=norch.float64, requires_grad=True)
     with pytest.raises(AssertionError, match="backward says"):
@@ -288,8 +303,15 @@ def test_gradcheck_finds_faults() -> None:
         gradgradcheck(_Wrong.apply, x, rtol=0.1)
     with pytest.raises(ValueError, match="requires grad"):
         gradcheck(norch.sin, x.detach())
-    with pytest.raises(ValueError, match="float64"):
-        gradcheck(norch.sin, norch.ones(1, requires_grad=True))
+    with pytest.warns(UserWarning, match="input 0 is float32"):
+        assert gradcheck(norch.sin, norch.ones(1, requires_grad=True), eps=1e-3, atol=1e-3)
+    assert gradcheck(_Wrong.apply, x, raise_exception=False) is False
+    assert gradgradcheck(_Wrong.apply, x, rtol=0.1, raise_exception=False) is False
+    with pytest.raises(norch.autograd.GradcheckError, match="differs from walk to walk"):
+        norch.autograd.gradcheck(_Moody.apply, x, atol=0.1)
+    assert gradcheck(_Moody.apply, x, atol=0.1, nondet_tol=0.1)
+    with pytest.raises(NotImplementedError, match="forward mode"):
+        gradcheck(norch.sin, x, check_forward_ad=True)
     pair = norch.tensor([2.0, 3.0], dtype=norch.float64, requires_grad=True)
     assert gradcheck(lambda a, b, n: (a * b, a.sum() * n), (x, pair, 3))
     assert gradgradcheck(lambda a, b: (a * b).sum(), (x, pair))

@@ -1,21 +1,36 @@
 """Reverse-mode automatic differentiation.
 
 node.py (what a graph is made of), derivatives.py (what each operation does in backward), engine.py (the
-walk), inplace.py (views and writes), function.py (operations
-of your own), grad_mode.py (no_grad and its kin).
+walk), inplace.py (views and writes), function.py (operations of your own), functional.py (Jacobians and the like),
+grad_mode.py (no_grad and its kin).
 """
 
+from typing import Any
+
+from . import functional
 from .engine import backward, grad
 from .function import Function, once_differentiable
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
 __all__ = [
     "Function",
+    "GradcheckError",
     "backward",
     "enable_grad",
+    "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "is_grad_enabled",
     "no_grad",
     "once_differentiable",
     "set_grad_enabled",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("GradcheckError", "gradcheck", "gradgradcheck"):
+        from .. import testing  # late, as it stands above
+
+        return getattr(testing, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

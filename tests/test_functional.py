@@ -1,0 +1,231 @@
+"""norch.func and norch.autograd.functional: against closed forms and PyTorch, nested, and with bad arguments."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+import norch
+from norch import func
+from norch.autograd import functional
+from norch.testing import assert_close
+
+VALUES = np.array([[0.3, -1.2, 0.7], [1.1, 0.4, -0.6]])
+
+
+def of(array: Any) -> Any:
+    return norch.tensor(np.asarray(array), dtype=norch.float64)
+
+
+def smooth(m: Any, x: Any) -> Any:
+    """Two numbers from each column, which depend on all of x."""
+    return m.sin(x) * m.exp(x).sum() + x**3
+
+
+def mixed(m: Any, x: Any, y: Any) -> Any:
+    return m.tanh(x) @ y, (x * x).sum()
+
+
+# ---- against PyTorch ------------------------------------------------------------------------------------------------
+
+
+def same(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, (tuple, list)):
+        assert isinstance(found, (tuple, list)) and len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            same(one, other)
+        return
+    assert not found.requires_grad and found.shape == tuple(wanted.shape)
+    assert_close(found, of(wanted.detach().numpy()), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd", "hessian"])
+def test_jacobians_like_torch(torch: Any, name: str) -> None:
+    x, y = VALUES, VALUES[0]
+    ours, theirs = getattr(func, name), getattr(torch.func, name)
+    same(ours(lambda x: smooth(norch, x))(of(x)), theirs(lambda x: smooth(torch, x))(torch.tensor(x)))
+    for argnums in (0, 1, (0, 1), (1,)):
+        found = ours(lambda x, y: mixed(norch, x, y), argnums)(of(x), of(y))
+        same(found, theirs(lambda x, y: mixed(torch, x, y), argnums)(torch.tensor(x), torch.tensor(y)))
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_functional_like_torch(torch: Any, strategy: str) -> None:
+    x, y = VALUES, VALUES[0]
+    ours, theirs = (of(x), of(y)), (torch.tensor(x), torch.tensor(y))
+
+    def both(name: str, call: Any, *more: Any, **named: Any) -> None:
+        found = getattr(functional, name)(lambda *xs: call(norch, *xs), ours, *map(given(of), more), **named)
+        wanted = getattr(torch.autograd.functional, name)(
+            lambda *xs: call(torch, *xs), theirs, *map(given(torch.tensor), more)
+        )
+        same(found, wanted)
+
+    def given(make: Any) -> Any:
+        return lambda v: tuple(map(make, v))
+
+    def loss(m: Any, x: Any, y: Any) -> Any:
+        return (m.sin(x) @ y).sum() * y.sum()
+
+    both("jacobian", mixed, strategy=strategy)
+    both("hessian", loss, outer_jacobian_strategy=strategy)
+    both("vjp", mixed, (y[:2], 0.5))
+    both("jvp", mixed, (x, y))
+    both("vhp", loss, (x, y))
+    both("hvp", loss, (x, y))
+    for found, wanted in (
+        (functional.jacobian(norch.exp, of(y), strategy=strategy), torch.diag(torch.exp(torch.tensor(y)))),
+        (functional.jacobian(lambda x: (x, 2 * x), of(y))[1], 2 * torch.eye(3, dtype=torch.float64)),
+        (functional.jacobian(lambda x: x, (of(y),))[0], torch.eye(3, dtype=torch.float64)),
+        (functional.jacobian(lambda x: x[:0], of(y), strategy=strategy), torch.zeros(0, 3)),
+        (
+            functional.jacobian(lambda x: x.sum() + norch.ones(2).double(), of(y)[:0], strategy=strategy),
+            torch.zeros(2, 0),
+        ),
+    ):
+        same(found, wanted)
+
+
+# ---- gradients -----------------------------------------------------------------------------------------------------
+
+
+def test_gradients_of_gradients() -> None:
+    x = of(0.7)
+    derivative: Any = norch.sin
+    for wanted in (x.cos(), -x.sin(), -x.cos(), x.sin()):
+        derivative = func.grad(derivative)
+        found = derivative(x)
+        assert_close(found, wanted)
+        assert not found.requires_grad
+
+
+def test_argnums_and_aux() -> None:
+    def loss(w: Any, x: Any, factor: float = 1.0) -> Any:
+        y = w * x
+        return (y * y).sum() * factor, {"y": y, "name": "loss"}
+
+    w, x = of([1.0, 2.0]), of([3.0, 4.0])
+    (dw, dx), aux = func.grad(loss, argnums=(0, 1), has_aux=True)(w, x, factor=0.5)
+    assert dw.tolist() == [9, 32] and dx.tolist() == [3, 16]
+    assert aux["y"].tolist() == [3, 8] and not aux["y"].requires_grad and aux["name"] == "loss"
+    (value, aux), dx = func.value_and_grad(loss, argnums=-1, has_aux=True)(w, x)
+    assert value.item() == 73 and dx.tolist() == [6, 32] and aux["y"].tolist() == [3, 8]
+    dw, (value, _) = func.grad_and_value(loss, has_aux=True)(w, x)
+    assert dw.tolist() == [18, 64] and not value.requires_grad
+    assert w.grad is None and x.grad is None and not w.requires_grad
+
+
+Pair = namedtuple("Pair", "w b")
+
+
+@pytest.mark.parametrize("make", [Pair, lambda w, b: {"w": w, "b": b}, lambda w, b: [w, (b,)]])
+def test_trees(make: Any) -> None:
+    def loss(parameters: Any, x: Any) -> Any:
+        if isinstance(parameters, dict):
+            w, b = parameters["w"], parameters["b"]
+        else:
+            w, b = parameters
+        return (w * x + (b[0] if isinstance(b, tuple) else b)).sum()
+
+    parameters = make(of([1.0, 2.0]), of([0.0, 0.0]))
+    found = func.grad(loss)(parameters, of([5.0, 6.0]))
+    assert type(found) is type(parameters)
+    assert func._leaves(found)[0].tolist() == [5, 6] and func._leaves(found)[1].tolist() == [1, 1]
+    blocks = func.jacrev(lambda p: {"out": func._leaves(p)[0] * 2})(parameters)
+    assert func._leaves(blocks["out"])[0].tolist() == [[2, 0], [0, 2]]
+
+
+def test_closures_and_outer_graphs() -> None:
+    """What func knows beside its arguments keeps its own graph; nothing else does."""
+    w, x = of(2.0).requires_grad_(), of(3.0)
+    g = func.grad(lambda x: w * x * x)(x)
+    assert g.requires_grad
+    g.backward()
+    assert w.grad.item() == 6  # d/dw of 2 w x
+    assert func.grad(lambda w: func.grad(lambda x: w * x**3)(x))(of(1.0)).item() == 27
+    with norch.no_grad():
+        g = func.grad(lambda x: w * x * x)(x)
+        assert not g.requires_grad and g.item() == 12
+    g = func.grad(lambda v: v**3)(w)  # w requires grad: the derivative goes on to it
+    assert norch.autograd.grad(g, w)[0].item() == 12
+    assert functional.jacobian(lambda v: v**3, w, create_graph=True).requires_grad
+    assert not functional.jacobian(lambda v: v**3, w).requires_grad
+
+
+def test_products_with_jacobians() -> None:
+    x, y = of([1.0, 2.0]), of([3.0, 4.0])
+    out, pull_back = func.vjp(lambda x, y: {"sum": (x * y).sum(), "x": x}, x, y)
+    assert out["sum"].item() == 11 and not out["sum"].requires_grad
+    for _ in range(2):  # as often as one likes
+        dx, dy = pull_back({"sum": of(2.0), "x": of([1.0, 0.0])})
+        assert dx.tolist() == [7, 8] and dy.tolist() == [2, 4]
+    out, along = func.jvp(lambda x, y: (x * y, y), (x, y), (of([1.0, 0.0]), of([0.0, 1.0])))
+    assert along[0].tolist() == [3, 2] and along[1].tolist() == [0, 1]
+    out, along, aux = func.jvp(lambda x: (x * x, "aux"), (x,), (of([1.0, 1.0]),), has_aux=True)
+    assert out.tolist() == [1, 4] and along.tolist() == [2, 4] and aux == "aux"
+    assert func.jvp(lambda x: of([5.0]), (x,), (x,))[1].tolist() == [0]
+    assert func.vjp(lambda x: (x, 1), x, has_aux=True)[2] == 1
+    # the double-vjp way, derived once more: d/dx (2 x . t) . t
+    second = func.grad(lambda x: func.jvp(lambda x: (x**2).sum(), (x,), (of([1.0, 3.0]),))[1])(x)
+    assert second.tolist() == [2, 6]
+    assert func.grad(lambda t: func.jvp(lambda x: (x**2).sum(), (x,), (t,))[1])(x).tolist() == [2, 4]
+
+
+def test_newton() -> None:
+    """A use of it all: two steps to the minimum of a quadratic function and a little more."""
+    a = of([[3.0, 1.0], [1.0, 2.0]])
+
+    def bowl(x: Any) -> Any:
+        return 0.5 * (x @ a @ x) - x.sum() + 0.1 * (x**4).sum()
+
+    x = of([0.0, 0.0])
+    for _ in range(6):
+        step = np.linalg.solve(func.hessian(bowl)(x).numpy(), func.grad(bowl)(x).numpy())
+        x = x - of(step)
+    assert func.grad(bowl)(x).abs().max().item() < 1e-12
+
+
+# ---- bad arguments --------------------------------------------------------------------------------------------------
+
+X = norch.ones(2)
+BAD: Any = [
+    (lambda: func.grad(norch.sin)(X), ValueError, r"grad: the function must give a tensor of no dimension.*\(2,\)"),
+    (lambda: func.grad(lambda x: 1.0)(X), TypeError, "grad: the function gives float"),
+    (lambda: func.grad(norch.sum, argnums=1)(X), ValueError, "grad: argnums 1 for 1 positional arguments"),
+    (lambda: func.grad(norch.sum)(3.0), TypeError, "grad: argument 0 holds no tensor"),
+    (lambda: func.grad(norch.sum)(norch.arange(3)), norch.DTypeError, "only floating tensors have gradients"),
+    (lambda: func.grad(norch.sum, has_aux=True)(X), TypeError, "grad: with has_aux"),
+    (lambda: func.jvp(norch.sin, X, X), TypeError, "jvp: primals and tangents are tuples"),
+    (
+        lambda: func.jvp(norch.sin, (X,), (norch.ones(3),)),
+        ValueError,
+        "a tangent has shape .* for a primal",
+    ),
+    (lambda: func.vjp(norch.sin, X)[1](norch.ones(3)), ValueError, "a cotangent has shape"),
+    (lambda: func.vjp(norch.sin, X)[1](X, X), ValueError, "needed for each of 1, but there are 2"),
+    (lambda: functional.vjp(norch.sin, X), ValueError, "vjp: v may be left out for an output of a single number"),
+    (lambda: functional.vjp(norch.sin, X, norch.ones(3)), ValueError, r"vjp: v has shape \(3,\) for an output 0"),
+    (lambda: functional.vjp(norch.sin, X, (X, X)), ValueError, "vjp: v holds 2 tensors for an output of 1"),
+    (lambda: functional.jvp(norch.sin, 1.0), TypeError, "jvp: inputs must be a tensor or a tuple"),
+    (lambda: functional.jacobian(lambda x: 1, X), TypeError, "jacobian: what the function gives must be a tensor"),
+    (lambda: functional.jacobian(norch.sin, X, strategy="sideways"), ValueError, "'sideways'"),
+    (lambda: functional.hessian(norch.sin, X), ValueError, "hessian: the function must give a tensor of one number"),
+    (lambda: functional.hvp(norch.sin, X, X), ValueError, "hvp: the function must give a tensor of one number"),
+    (
+        lambda: functional.jacobian(lambda x: norch.ones(1), X, strict=True),
+        norch.Error,
+        "jacobian: the output does not",
+    ),
+    (lambda: functional.vjp(lambda x: norch.ones(1), X, strict=True), norch.Error, "does not depend on input 0"),
+    (lambda: functional.hvp(norch.sum, X, X, strict=True), norch.Error, "derivative by input 0 depends on no input"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[one[2] for one in BAD])
+def test_errors(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+    assert not X.requires_grad and X.grad is None
