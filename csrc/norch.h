@@ -186,6 +186,11 @@ norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int
 norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0, int64_t dim1);
 norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int64_t step);
 norch_tensor *norch_alias(const norch_tensor *x);
+/* Any shape and strides over the storage of x, shift elements after its first; inside the storage. */
+norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_t *shape, int64_t count,
+                               const int64_t *strides, int64_t shift);
+/* The bytes of x as another dtype: the last size grows or shrinks where the elements' sizes differ. */
+norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype);
 /* x in the shape of like: seen so if the count fits (else copied), or broadcast to it. */
 norch_tensor *norch_reshape_as(const norch_tensor *x, const norch_tensor *like);
 norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like);

@@ -50,13 +50,17 @@ from .dtype import int_ as int  # noqa: A004
 from .dtype import long as long
 from .errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
+from .ops.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.einsum import einsum
 from .ops.index import gather, index_add, index_select, scatter_add
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
+from .ops.pad import constant_pad_nd
 from .ops.pointwise import *  # noqa: F403
 from .ops.products import *  # noqa: F403
 from .ops.reduce import *  # noqa: F403
+from .ops.shape import *  # noqa: F403
 from .ops.view import (
+    as_strided,
     broadcast_to,
     diagonal,
     flatten,

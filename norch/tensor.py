@@ -22,6 +22,7 @@ from .ops.matmul import MatmulMethods
 from .ops.pointwise import PointwiseMethods
 from .ops.products import ProductMethods
 from .ops.reduce import ReduceMethods
+from .ops.shape import ShapeMethods
 from .ops.view import ViewMethods, take_index
 
 
@@ -41,7 +42,16 @@ class Size(tuple[int, ...]):
         return f"norch.Size({list(self)})"
 
 
-class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMethods, IndexMethods, ProductMethods):
+class Tensor(
+    PointwiseMethods,
+    ReduceMethods,
+    MatmulMethods,
+    ViewMethods,
+    ShapeMethods,
+    CopyMethods,
+    IndexMethods,
+    ProductMethods,
+):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
     ``Tensor([[1, 2], [3, 4]])`` takes values and ``Tensor(2, 3)`` takes sizes (its elements are then undefined); both
@@ -291,11 +301,7 @@ class Tensor(PointwiseMethods, ReduceMethods, MatmulMethods, ViewMethods, CopyMe
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
-        return iter([self.select(0, i) for i in range(self.shape[0])])
-
-    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
-        """The parts along an axis, without that axis."""
-        return tuple(self.select(dim, i) for i in range(self.shape[dim]))
+        return iter(self.unbind(0))
 
     def __bool__(self) -> bool:
         if self.numel() != 1:

@@ -401,6 +401,7 @@ _more(
 
 import cases_beyond  # noqa: E402, F401  (adds its cases)
 import cases_products  # noqa: E402, F401
+import cases_shape  # noqa: E402, F401
 
 # Public functions of norch that are no operations on elements.
 NO_OPERATIONS = {
@@ -408,7 +409,7 @@ NO_OPERATIONS = {
     "enable_grad", "eye", "from_numpy", "full", "full_like", "get_default_dtype", "get_num_threads", "is_grad_enabled",
     "is_tensor", "linspace", "manual_seed", "no_grad", "ones", "ones_like", "promote_types", "rand", "rand_like",
     "randint", "randn", "randn_like", "randperm", "seed", "set_default_dtype", "set_grad_enabled", "set_num_threads",
-    "tensor", "zeros", "zeros_like", "allclose",
+    "tensor", "zeros", "zeros_like", "allclose", "broadcast_shapes",
     "ArgumentError", "DTypeError", "DeviceError", "Error", "ShapeError",
 }  # fmt: skip
 

@@ -249,7 +249,8 @@ def step(draw, shape):
     n = len(shape)
     kinds = ["unsqueeze", "reshape", "squeeze", "flatten"]
     if n:
-        kinds += ["permute", "slice", "select", "expand", "slice", "transpose"]
+        kinds += ["permute", "slice", "select", "expand", "slice", "transpose", "movedim", "unflatten"]
+        kinds += ["split", "chunk", "tensor_split", "unbind", "narrow", "atleast_3d"]
     if n > 1:
         kinds += ["diagonal", "mT", "T"]
     if n and n < 7 and max(shape) > 1:
@@ -311,6 +312,45 @@ def step(draw, shape):
         cut = (slice(None),) * dim + (slice(None, None, gap),)
         window = np.lib.stride_tricks.sliding_window_view
         return (lambda x: x.unfold(dim, size, gap)), (lambda a: window(a, size, axis=dim)[cut])
+    if kind == "atleast_3d":
+        return norch.atleast_3d, np.atleast_3d
+    if kind == "movedim":
+        axes = [draw(st.permutations(range(n)))[: draw(st.integers(1, n))] for _ in range(2)]
+        count = min(map(len, axes))
+        source, destination = tuple(axes[0][:count]), tuple(axes[1][:count])
+        return (lambda x: x.movedim(source, destination)), (lambda a: np.moveaxis(a, source, destination))
+    if kind in ("unflatten", "split", "chunk", "tensor_split", "unbind", "narrow"):
+        dim = draw(st.integers(0, n - 1))
+        size = shape[dim]
+        before = (slice(None),) * dim
+    if kind == "unflatten":
+        first = draw(st.sampled_from([d for d in range(1, size + 1) if size % d == 0] or [1]))
+        wanted = (*shape[:dim], first, size // first, *shape[dim + 1 :])
+        return (lambda x: x.unflatten(dim - n, (first, -1))), (lambda a: a.reshape(wanted))
+    if kind == "narrow":
+        start = draw(st.integers(0, size))
+        length = draw(st.integers(0, size - start))
+        return (lambda x: x.narrow(dim, start, length)), (lambda a: a[(*before, slice(start, start + length))])
+    if kind == "unbind":
+        i = draw(st.integers(0, size - 1)) if size else 0
+        return (lambda x: x.unbind(dim)[i] if size else x), (lambda a: np.asarray(a[(*before, i)]) if size else a)
+    if kind == "tensor_split":
+        cuts = draw(st.one_of(st.integers(1, 4), st.lists(st.integers(-size - 1, size + 1), max_size=3)))
+        i = draw(st.integers(0, cuts - 1 if isinstance(cuts, int) else len(cuts)))
+        return (lambda x: x.tensor_split(cuts, dim)[i]), (lambda a: np.array_split(a, cuts, dim)[i])
+    if kind in ("split", "chunk"):
+        count = draw(st.integers(1, size + 1))
+        parts = (
+            -(-size // count)
+            if kind == "split"
+            else min(count, -(-size // max(-(-size // count), 1)))
+            if size
+            else count
+        )
+        width = count if kind == "split" else -(-size // count)
+        i = draw(st.integers(0, max(parts, 1) - 1))
+        part = (*before, slice(i * width, (i + 1) * width))
+        return (lambda x: getattr(x, kind)(count, dim)[i]), (lambda a: a[part])
     i, j = draw(st.permutations(range(n)))[:2]
     offset = draw(st.integers(-shape[i], shape[j]))
     return (lambda x: x.diagonal(offset, i, j)), (lambda a: a.diagonal(offset, i, j))

@@ -308,3 +308,58 @@ norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int6
     }
     return nr_make_view(x, like->ndim, like->shape, strides, 0);
 }
+
+norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_t *shape, int64_t count,
+                               const int64_t *strides, int64_t shift) {
+    if (nr_check_tensor("as_strided", x) || nr_check_shape("as_strided", ndim, shape)) return NULL;
+    if (count != ndim) {
+        nr_fail(NORCH_ERROR_SHAPE, "as_strided: %lld sizes, but %lld strides", (long long)ndim, (long long)count);
+        return NULL;
+    }
+    int64_t low = 0, high = 0, numel = 1;
+    bool fits = !__builtin_add_overflow(x->offset, shift, &low);
+    high = low;
+    for (int64_t i = 0; i < ndim; i++) {
+        int64_t reach, *end = strides[i] < 0 ? &low : &high;
+        numel *= shape[i];
+        fits &= shape[i] == 0 || (!__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) &&
+                                  !__builtin_add_overflow(*end, reach, end));
+    }
+    const int64_t held = (int64_t)x->storage->bytes / nr_size_of(x->dtype);
+    if (numel && (!fits || low < 0 || high >= held)) {
+        char text[NR_SHAPE_TEXT], steps[NR_SHAPE_TEXT];
+        nr_fail(NORCH_ERROR_VALUE,
+                "as_strided: shape %s with strides %s from element %lld on leaves the storage of %lld elements",
+                nr_shape_text(text, (int32_t)ndim, shape), nr_shape_text(steps, (int32_t)ndim, strides),
+                (long long)x->offset + shift, (long long)held);
+        return NULL;
+    }
+    return nr_make_view(x, (int32_t)ndim, shape, strides, shift);
+}
+
+norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype) {
+    if (nr_check_tensor("view", x) || nr_check_dtype("view", dtype)) return NULL;
+    const int64_t from = nr_size_of(x->dtype), to = nr_size_of((int32_t)dtype);
+    const int64_t narrower = from > to ? from / to : 1, wider = to > from ? to / from : 1;
+    const int32_t last = x->ndim - 1;
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    bool fits = from == to || (x->ndim > 0 && x->shape[last] % wider == 0 && x->offset % wider == 0 &&
+                               (x->strides[last] == 1 || x->shape[last] == 1));
+    for (int32_t i = 0; i <= last; i++) {
+        shape[i] = i == last ? x->shape[i] * narrower / wider : x->shape[i];
+        strides[i] = i == last && from != to ? 1 : x->strides[i] * narrower / wider;
+        fits &= i == last || x->strides[i] % wider == 0;
+    }
+    if (!fits || (uintptr_t)x->data % (uintptr_t)to) {
+        char text[NR_SHAPE_TEXT], steps[NR_SHAPE_TEXT];
+        nr_fail(NORCH_ERROR_SHAPE, "view: shape %s with strides %s of %s cannot be seen as %s", nr_shape_of(text, x),
+                nr_shape_text(steps, x->ndim, x->strides), nr_dtypes[x->dtype].name, nr_dtypes[dtype].name);
+        return NULL;
+    }
+    if (nr_check_shape("view", x->ndim, shape)) return NULL;
+    norch_tensor *view = nr_make_view(x, x->ndim, shape, strides, 0);
+    if (!view) return NULL;
+    view->dtype = (int32_t)dtype;
+    view->offset = x->offset * narrower / wider;
+    return view;
+}

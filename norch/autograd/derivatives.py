@@ -460,6 +460,29 @@ class Unfold(ViewOf):
         return whole
 
 
+class Strided(ViewOf):
+    """Any strides over the memory of x: gradients are added up in memory of that form, where x then finds its own."""
+    def grad_x(self, g: Any) -> Any:
+        from ..create import arange  # late, as it stands above
+
+        size, stride, shift, own = self.step[1]
+        shape = tuple(self.like.shape)
+        if 0 in shape or 0 in size:
+            return zeros_of(self.like)
+        low, high = zip(_reach(shape, own, 0), _reach(size, stride, shift))
+        first, count = min(low), max(high) - min(low) + 1
+        flat = g.new_zeros(count)
+        where = arange(count)._strided(size, stride, shift - first, (1,)).reshape(-1)
+        summed = flat.index_add(0, where, g.reshape(-1))
+        return summed._strided(shape, own, -first, (1,)).clone()
+
+
+def _reach(size: Any, stride: Any, shift: int) -> tuple[int, int]:
+    """The lowest and the highest element that strides reach."""
+    ends = [(count - 1) * step for count, step in zip(size, stride)]
+    return shift + sum(end for end in ends if end < 0), shift + sum(end for end in ends if end > 0)
+
+
 # ---- copies and indexing ---------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from ..dtype import dtype as DType
 from ..errors import DTypeError, ShapeError
 from ..ops import reduce as _reduce
 from ..ops.matmul import linear as linear
+from ..ops.pad import pad as pad
 from ..ops.pointwise import gelu as _gelu
 from ..ops.pointwise import silu as silu
 from ..ops.pointwise import where
@@ -320,6 +321,7 @@ __all__ = [
     "mse_loss",
     "nll_loss",
     "one_hot",
+    "pad",
     "relu",
     "sigmoid",
     "silu",

@@ -57,3 +57,17 @@ def must(value: Any, name: str) -> Any:
     if result is NotImplemented:
         raise TypeError(f"{name}: expected a tensor or a number, not {type(value).__name__}")
     return result
+
+
+def tensor_of(value: Any, name: str) -> Any:
+    """value, which must be a tensor: TypeError otherwise."""
+    if isinstance(value, Handle):
+        return value
+    raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")
+
+
+def tensors_of(values: Any, name: str) -> list[Any]:
+    """A list of the tensors in a sequence: TypeError for what is none."""
+    if isinstance(values, Handle) or not hasattr(values, "__iter__"):
+        raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
+    return [tensor_of(x, name) for x in values]

@@ -6,6 +6,7 @@ Each is a step that autograd can take again: from another base, or from a gradie
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +16,12 @@ from ..autograd import derivatives as d
 from ..autograd.forms import ViewOf
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import SEVERED, edge, like_of, view_of
-from ..errors import ShapeError
+from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype_named
+from ..errors import Error, ShapeError
 
 Shape = Sequence[int]
+Axes = Any  # an int or a sequence of them
 
 
 def _made(out: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True) -> Any:
@@ -38,8 +42,12 @@ def _made(out: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tupl
     return out
 
 
-def sizes(shape: tuple[Any, ...]) -> Any:
-    """Sizes given one by one or as one sequence: f(2, 3) and f((2, 3)) mean the same."""
+def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
+    """Sizes given one by one, as one sequence or by keyword: f(2, 3), f((2, 3)) and f(size=(2, 3)) mean the same."""
+    if keyword is not None:
+        if shape:
+            raise TypeError(f"sizes are given once, not as {shape!r} and as {keyword!r}")
+        shape = (keyword,)
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         if not hasattr(shape[0], "__iter__"):
             raise TypeError(f"sizes are integers, or one sequence of them, not {shape[0]!r}")
@@ -47,21 +55,28 @@ def sizes(shape: tuple[Any, ...]) -> Any:
     return shape
 
 
-def view(x: Any, *shape: Any) -> Any:
+def view(x: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """x in another shape of as many elements, one size may be -1; ShapeError where the strides would need a copy.
+
+    view(dtype) shows the bytes as another dtype, outside any graph; where its elements are smaller or larger, the last
+    size grows or shrinks.
 
     >>> norch.arange(6).view(2, -1)
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    wanted = sizes(shape)
+    if dtype is not None or (len(shape) == 1 and (isinstance(shape[0], DType) or type(shape[0]) is type)):
+        out = lib.norch_view_dtype(x, dtype_named(shape[0] if dtype is None else dtype).code)
+        out._cell = cell_of(x)
+        return out
+    wanted = sizes(shape, size)
     return _made(lib.norch_view(x, wanted), x, d.Reshape, view, (wanted,))
 
 
-def reshape(x: Any, *shape: Any) -> Any:
-    """x in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
-    wanted = sizes(shape)
-    return _reshaped(lib.norch_reshape(x, wanted), x, reshape, (wanted,))
+def reshape(input: Any, *sizes_: Any, shape: Any = None) -> Any:
+    """input in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
+    wanted = sizes(sizes_, shape)
+    return _reshaped(lib.norch_reshape(input, wanted), input, reshape, (wanted,))
 
 
 def _reshaped(out: Any, x: Any, step: Any, arguments: tuple[Any, ...]) -> Any:
@@ -84,27 +99,27 @@ def spread(x: Any, like: Handle, axes: Any, keepdim: Any) -> Any:
     return _made(lib.norch_spread(x, like, axes, keepdim), x, d.Spread, spread, (like, axes, keepdim))
 
 
-def permute(x: Any, *dims: Any) -> Any:
+def permute(input: Any, *dims_: Any, dims: Any = None) -> Any:
     """The axes in another order."""
-    axes = sizes(dims)
-    return _made(lib.norch_permute(x, axes), x, d.Permute, permute, (axes,))
+    wanted = sizes(dims_, dims)
+    return _made(lib.norch_permute(input, wanted), input, d.Permute, permute, (wanted,))
 
 
-def transpose(x: Any, dim0: int, dim1: int) -> Any:
+def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two axes exchanged."""
-    return _made(lib.norch_transpose(x, dim0, dim1), x, d.Transpose, transpose, (dim0, dim1))
+    return _made(lib.norch_transpose(input, dim0, dim1), input, d.Transpose, transpose, (dim0, dim1))
 
 
-def t(x: Any) -> Any:
+def t(input: Any) -> Any:
     """A matrix transposed; vectors and numbers as they are."""
-    if x.ndim > 2:
-        raise ShapeError(f"t: expected at most 2 dimensions, got shape {tuple(x.shape)}; use transpose() or mT")
-    return transpose(x, 0, 1) if x.ndim == 2 else alias_of(x)
+    if input.ndim > 2:
+        raise ShapeError(f"t: expected at most 2 dimensions, got shape {tuple(input.shape)}; use transpose() or mT")
+    return transpose(input, 0, 1) if input.ndim == 2 else alias_of(input)
 
 
-def expand(x: Any, *shape: Any) -> Any:
+def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     """Sizes of 1 (and new leading axes) broadcast to shape, by stride 0; -1 keeps a size."""
-    wanted = sizes(shape)
+    wanted = sizes(shape, size)
     return _made(lib.norch_expand(x, wanted), x, d.Expand, expand, (wanted,))
 
 
@@ -113,44 +128,53 @@ def expand_as(x: Any, other: Any) -> Any:
     return expand(x, tuple(other.shape))
 
 
-broadcast_to = expand
+def broadcast_to(input: Any, size: Any) -> Any:
+    """input.expand(size)."""
+    return expand(input, size)
 
 
-def squeeze(x: Any, dim: Any = None) -> Any:
+def squeeze(input: Any, dim: Any = None) -> Any:
     """Without the axes of size 1: all of them, or those of dim that are."""
     dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
-    return _made(lib.norch_squeeze(x, dims), x, d.Reshape, squeeze, (dim,))
+    return _made(lib.norch_squeeze(input, dims), input, d.Reshape, squeeze, (dim,))
 
 
-def unsqueeze(x: Any, dim: int) -> Any:
+def unsqueeze(input: Any, dim: int) -> Any:
     """With a new axis of size 1 at dim."""
-    return _made(lib.norch_unsqueeze(x, dim), x, d.Reshape, unsqueeze, (dim,))
+    return _made(lib.norch_unsqueeze(input, dim), input, d.Reshape, unsqueeze, (dim,))
 
 
-def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The axes from start_dim to end_dim as one."""
-    shape = tuple(x.shape)
-    n = builtins.max(len(shape), 1)
-    start, end = _axis(start_dim, n, "flatten"), _axis(end_dim, n, "flatten")
+    shape = tuple(input.shape)
+    start, end = axis(start_dim, len(shape), "flatten"), axis(end_dim, len(shape), "flatten")
     if start > end:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     if not shape:
-        return reshape(x, 1)
-    product = 1
-    for size in shape[start : end + 1]:
-        product *= size
-    return reshape(x, (*shape[:start], product, *shape[end + 1 :]))
+        return reshape(input, 1)
+    product = math.prod(shape[start : end + 1])
+    return reshape(input, (*shape[:start], product, *shape[end + 1 :]))
 
 
-def _axis(dim: int, n: int, name: str) -> int:
-    if not -n <= dim < n:
+def axis(dim: int, n: int, name: str) -> int:
+    """dim of n, a negative one counted from the end; IndexError when out of range."""
+    n = n or 1
+    if not -n <= int64(dim, f"{name}: dimension") < n:
         raise IndexError(f"{name}: dimension {dim} is out of range [{-n}, {n - 1}]")
     return dim % n
 
 
-def select(x: Any, dim: int, index: int) -> Any:
+def axes(dims: Axes, ndim: int, name: str) -> list[int]:
+    """dims as axes from the front, each once."""
+    found = [axis(dim, ndim, name) for dim in (dims if hasattr(dims, "__iter__") else (dims,))]
+    if len(set(found)) != len(found):
+        raise ShapeError(f"{name}: an axis appears twice in {tuple(dims)}")
+    return found
+
+
+def select(input: Any, dim: int, index: int) -> Any:
     """The part at one index of an axis, without that axis; IndexError when out of range."""
-    return _made(lib.norch_select(x, dim, index), x, d.Region, select, (dim, index))
+    return _made(lib.norch_select(input, dim, index), input, d.Region, select, (dim, index))
 
 
 def slice_(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
@@ -158,23 +182,50 @@ def slice_(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
     return _made(lib.norch_slice(x, dim, start, stop, step), x, d.Region, slice_, (dim, start, stop, step))
 
 
-def narrow(x: Any, dim: int, start: int, length: int) -> Any:
+def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     """length elements of an axis, from start on."""
-    size = x.shape[dim]
+    if input.ndim == 0:
+        raise ShapeError("narrow: a 0-d tensor has no dimension to narrow")
+    size = input.shape[axis(dim, input.ndim, "narrow")]
+    start, length = int64(start, "narrow: start"), int64(length, "narrow: length")
     begin = start + size if start < 0 else start
     if not 0 <= begin <= size or length < 0 or begin + length > size:
         raise IndexError(f"narrow: {length} elements from {start} on do not lie in dimension {dim} of size {size}")
-    return slice_(x, dim, begin, begin + length, 1)
+    return slice_(input, dim, begin, begin + length, 1)
 
 
-def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two axes, as the last axis; offset above it (or, negative, below)."""
-    return _made(lib.norch_diagonal(x, offset, dim1, dim2), x, d.Region, diagonal, (offset, dim1, dim2))
+    return _made(lib.norch_diagonal(input, offset, dim1, dim2), input, d.Region, diagonal, (offset, dim1, dim2))
 
 
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     """Windows of size elements along an axis, step apart, as a new last axis."""
     return _made(lib.norch_unfold(x, dimension, size, step), x, d.Unfold, unfold, (dimension, size, step))
+
+
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
+
+    Where gradients are recorded, the tensor that input is a view of must be contiguous.
+
+    >>> norch.arange(5).as_strided((3, 3), (1, 1))
+    tensor([[0, 1, 2],
+            [1, 2, 3],
+            [2, 3, 4]])
+    """
+    shift = 0 if storage_offset is None else int64(storage_offset, "storage_offset") - input.storage_offset()
+    base = input if input._view is None or input._view is SEVERED else input._view.base
+    if mode.enabled and edge(input) is not None and (not base.is_contiguous() or lib.norch_overlaps_itself(input)):
+        raise Error(
+            "as_strided: of what requires grad it needs a contiguous tensor, or a view of one; clone() it first"
+        )
+    return _strided(input, tuple(size), tuple(stride), shift, tuple(input.stride()))
+
+
+def _strided(x: Any, size: Shape, stride: Shape, shift: int, own: Shape) -> Any:
+    """as_strided from the first element of x on; own: the strides of x, for the gradient."""
+    return _made(lib.norch_as_strided(x, size, stride, shift), x, d.Strided, _strided, (size, stride, shift, own))
 
 
 def alias_of(x: Any) -> Any:
@@ -216,18 +267,18 @@ def take_index(x: Any, index: Any) -> Any:
         return alias_of(x) if index == 0 and x.ndim == 0 else select(x, 0, index)
     parts = index if kind is tuple else (index,)
     ndim = x.ndim
-    axes = builtins.sum(1 for part in parts if part is not None and part is not Ellipsis)
+    named = builtins.sum(1 for part in parts if part is not None and part is not Ellipsis)
     if builtins.sum(1 for part in parts if part is Ellipsis) > 1:
         raise IndexError("an index can hold only one ellipsis (...)")
-    if axes > ndim:
-        raise IndexError(f"{axes} indices for a tensor of {ndim} dimensions")
+    if named > ndim:
+        raise IndexError(f"{named} indices for a tensor of {ndim} dimensions")
     dim, out = 0, x
     for part in parts:
         if part is None:
             out = unsqueeze(out, dim)
             dim += 1
         elif part is Ellipsis:
-            dim += ndim - axes
+            dim += ndim - named
         else:
             out = _take(out, dim, part)
             dim += type(part) is slice
@@ -240,21 +291,9 @@ class ViewMethods(Handle):
     __slots__ = ()
 
     view, reshape, permute, transpose, t, expand, expand_as = view, reshape, permute, transpose, t, expand, expand_as
-    broadcast_to, squeeze, unsqueeze, flatten, select, narrow = (
-        broadcast_to,
-        squeeze,
-        unsqueeze,
-        flatten,
-        select,
-        narrow,
-    )
-    swapaxes = swapdims = transpose
-    diagonal, unfold = diagonal, unfold
-    _slice, _reshape_to, _expand_to, _spread = slice_, reshape_to, expand_to, spread
-
-    def ravel(self) -> Any:
-        """All elements in one axis."""
-        return reshape(self, -1)
+    broadcast_to, squeeze, unsqueeze, flatten = broadcast_to, squeeze, unsqueeze, flatten
+    select, narrow, diagonal, unfold, as_strided = select, narrow, diagonal, unfold, as_strided
+    _slice, _reshape_to, _expand_to, _spread, _strided = slice_, reshape_to, expand_to, spread, _strided
 
     def view_as(self, other: Any) -> Any:
         """view(other.shape)."""
@@ -263,16 +302,3 @@ class ViewMethods(Handle):
     def reshape_as(self, other: Any) -> Any:
         """reshape(other.shape)."""
         return reshape(self, tuple(other.shape))
-
-    @property
-    def T(self) -> Any:  # noqa: N802
-        """The axes reversed."""
-        ndim = self.ndim
-        return transpose(self, 0, 1) if ndim == 2 else permute(self, tuple(range(ndim - 1, -1, -1)))
-
-    @property
-    def mT(self) -> Any:  # noqa: N802
-        """The last two axes exchanged."""
-        if self.ndim < 2:
-            raise ShapeError(f"mT: needs at least 2 dimensions, got {self.ndim}")
-        return transpose(self, -2, -1)

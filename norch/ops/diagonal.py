@@ -1,0 +1,77 @@
+"""Diagonals and triangles of matrices, composed of views, copies and comparisons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._lib import int64
+from ..errors import ShapeError
+from ._operand import tensor_of
+from .copy import clone
+from .pointwise import where
+from .view import axes, reshape, unsqueeze
+from .view import diagonal as _diagonal
+
+
+def diag(input: Any, diagonal: int = 0) -> Any:
+    """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal.
+
+    >>> norch.diag(norch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    if tensor_of(input, "diag").ndim not in (1, 2):
+        raise ShapeError(f"diag: takes 1 or 2 dimensions, got shape {tuple(input.shape)}")
+    return diag_embed(input, diagonal) if input.ndim == 1 else clone(_diagonal(input, diagonal))
+
+
+def diagflat(input: Any, offset: int = 0) -> Any:
+    """The matrix with all elements on a diagonal."""
+    return diag_embed(reshape(tensor_of(input, "diagflat"), -1), offset)
+
+
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
+    shape = list(tensor_of(input, "diag_embed").shape)
+    if not shape:
+        raise ShapeError("diag_embed: needs at least 1 dimension, got a 0-d tensor")
+    at = sorted(axes((dim1, dim2), len(shape) + 1, "diag_embed"))
+    size = shape.pop() + abs(int64(offset, "diag_embed: offset"))
+    for dim in at:
+        shape.insert(dim, size)
+    out = input.new_zeros(shape)
+    _diagonal(out, offset, dim1, dim2).copy_(input)
+    return out
+
+
+def trace(input: Any) -> Any:
+    """The sum over the diagonal of a matrix."""
+    if tensor_of(input, "trace").ndim != 2:
+        raise ShapeError(f"trace: takes 2 dimensions, got shape {tuple(input.shape)}")
+    return _diagonal(input).sum()
+
+
+def _triangle(input: Any, diagonal: int, name: str) -> Any:
+    if tensor_of(input, name).ndim < 2:
+        raise ShapeError(f"{name}: needs at least 2 dimensions, got shape {tuple(input.shape)}")
+    from ..create import arange  # late, as it stands above
+
+    size = max(input.shape[-2:])
+    offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
+    rows, columns = unsqueeze(arange(offset, input.shape[-2] + offset), 1), arange(input.shape[-1])
+    return where(columns <= rows if name == "tril" else columns >= rows, input, False)
+
+
+def tril(input: Any, diagonal: int = 0) -> Any:
+    """The lower triangle of matrices, up to a diagonal; zeros above.
+
+    >>> norch.tril(norch.ones(2, 3))
+    tensor([[1., 0., 0.],
+            [1., 1., 0.]])
+    """
+    return _triangle(input, diagonal, "tril")
+
+
+def triu(input: Any, diagonal: int = 0) -> Any:
+    """The upper triangle of matrices, from a diagonal on; zeros below."""
+    return _triangle(input, diagonal, "triu")

@@ -1,0 +1,97 @@
+"""Padding: elements put on at the ends of axes, composed of joins and views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._lib import int64, lib
+from ..errors import ArgumentError, ShapeError
+from ._operand import tensor_of
+from .copy import cat, clone
+from .view import expand, select, slice_, unsqueeze
+
+
+def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
+    """A copy with more elements at the ends of its last axes: pad holds (before, after) of the last axis, then of the
+    one before it, and so on; negative numbers cut off.
+
+    mode: "constant" (value, 0 unless given) for any axes; "reflect" (mirrored at the outermost element), "replicate"
+    (the outermost element) and "circular" (from the other end) for the last 1 to 3 axes of 2 to 5.
+
+    >>> norch.nn.functional.pad(norch.tensor([[1, 2, 3]]), (1, 2), mode="reflect")
+    tensor([[2, 1, 2, 3, 2, 1]])
+    """
+    ndim, given = tensor_of(input, "pad").ndim, [int64(n, "pad: size") for n in pad]
+    count = len(given) // 2
+    if len(given) % 2 or count > ndim:
+        raise ShapeError(f"pad: sizes {tuple(given)} are no pairs for {ndim} dimensions")
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise NotImplementedError(f"pad: unknown mode {mode!r}")
+    if mode != "constant" and value:
+        raise ArgumentError(f"pad: mode {mode!r} takes no value")
+    if mode != "constant" and (count not in (1, 2, 3) or ndim - count not in (1, 2)):
+        raise NotImplementedError(
+            f"pad: mode {mode!r} pads the last 1, 2 or 3 axes of 1 or 2 more, not {count} of {ndim}"
+        )
+    ends = [(ndim - 1 - i, given[2 * i], given[2 * i + 1]) for i in range(count)]
+    for dim, before, after in ends:
+        size = input.shape[dim]
+        if before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0:
+            raise ShapeError(f"pad: {before} and {after} leave less than nothing of dimension {dim} of size {size}")
+        most = {"reflect": size - 1, "circular": size}.get(mode)
+        if (most is not None and max(before, after) > most) or (mode == "replicate" and size == 0):
+            raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
+    if mode == "constant":
+        return _padded(input, ends, 0 if value is None else value)
+    out = input
+    for dim, before, after in ends:
+        if mode == "circular":
+            out = _cut(out, dim, before, after)
+            size = out.shape[dim]
+            if max(before, after) > size:
+                raise ShapeError(f"pad: {before} and {after} are more than is left of dimension {dim}")
+            first, last = (
+                slice_(out, dim, size - max(before, 0), size, 1),
+                slice_(out, dim, 0, max(after, 0), 1),
+            )
+        elif mode == "reflect":
+            first, last = slice_(out, dim, before, 0, -1), slice_(out, dim, -2, -2 - after, -1)
+        else:
+            first, last = _edge(out, dim, 0, before), _edge(out, dim, -1, after)
+        parts = [*[first] * (before > 0), out, *[last] * (after > 0)]
+        out = cat(parts, dim) if len(parts) > 1 else out
+        if mode != "circular":
+            out = _cut(out, dim, before, after)
+    return clone(out) if lib.norch_shares_storage(out, input) else out
+
+
+def _cut(x: Any, dim: int, before: int, after: int) -> Any:
+    """x without as many elements as negative numbers ask to leave out at its ends."""
+    return slice_(x, dim, -min(before, 0), x.shape[dim] + min(after, 0), 1)
+
+
+def _edge(x: Any, dim: int, index: int, count: int) -> Any:
+    shape = list(x.shape)
+    shape[dim] = max(count, 0)
+    return expand(unsqueeze(select(x, dim, index), dim), shape)
+
+
+def _padded(x: Any, ends: list[tuple[int, int, int]], value: float) -> Any:
+    shape = list(x.shape)
+    for dim, before, after in ends:
+        shape[dim] += before + after
+    out = x.new_full(shape, value)
+    inside, kept = out, x
+    for dim, before, after in ends:
+        inside, kept = _cut(inside, dim, -before, -after), _cut(kept, dim, before, after)
+    inside.copy_(kept)
+    return out
+
+
+def constant_pad_nd(input: Any, pad: Sequence[int], value: float = 0) -> Any:
+    """pad(input, pad, "constant", value)."""
+    return _pad(input, pad, "constant", value)
+
+
+_pad = pad

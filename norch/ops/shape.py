@@ -1,0 +1,526 @@
+"""Shapes, composed of views and copies: parts, joins, turns, repetitions, diagonals, padding.
+
+What only looks at elements differently is a chain of views (view.py), so writes through it reach the input; what
+needs another order of memory ends in one copy (copy.py). Nothing here has a kernel or a derivative of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from itertools import repeat as again
+from typing import Any
+
+from .._handle import Handle
+from .._lib import int64
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ._operand import tensor_of, tensors_of
+from .copy import cat, clone
+from .diagonal import diag, diag_embed, diagflat, trace, tril, triu
+from .index import index_select
+from .pad import pad
+from .view import (
+    _END,
+    Axes,
+    alias_of,
+    axes,
+    axis,
+    diagonal,
+    expand,
+    permute,
+    reshape,
+    select,
+    sizes,
+    slice_,
+    transpose,
+    unsqueeze,
+    view,
+)
+
+swapaxes = swapdims = transpose
+concat = concatenate = cat
+
+
+def _part(x: Any, dim: int, start: int, stop: int) -> Any:
+    return slice_(x, dim, start, stop, 1)
+
+
+# ---- other views ----------------------------------------------------------------------------------------------------
+
+
+def ravel(input: Any) -> Any:
+    """All elements in one axis: a view where the strides allow."""
+    return reshape(tensor_of(input, "ravel"), -1)
+
+
+def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
+    """One axis as several, of the given sizes, one of which may be -1.
+
+    >>> norch.arange(6).unflatten(0, (2, -1)).shape
+    norch.Size([2, 3])
+    """
+    shape = tuple(tensor_of(input, "unflatten").shape)
+    at = axis(dim, len(shape), "unflatten")
+    wanted = [int64(size, "unflatten: size") for size in sizes]
+    if not shape or not wanted:
+        raise ShapeError(f"unflatten: sizes {tuple(wanted)} for dimension {dim} of shape {shape}")
+    known = 1
+    for size in wanted:
+        known *= size if size != -1 else 1
+    if -1 in wanted and known > 0 and shape[at] % known == 0:
+        wanted[wanted.index(-1)] = shape[at] // known
+        known = shape[at]
+    if known != shape[at] or min(wanted) < 0:
+        raise ShapeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {shape[at]}, the size of dimension {dim}")
+    return view(input, (*shape[:at], *wanted, *shape[at + 1 :]))
+
+
+def movedim(input: Any, source: Axes, destination: Axes) -> Any:
+    """The axes of source at the places of destination; the others keep their order.
+
+    >>> norch.zeros(2, 3, 4).movedim(0, -1).shape
+    norch.Size([3, 4, 2])
+    """
+    ndim = tensor_of(input, "movedim").ndim
+    taken, places = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
+    if len(taken) != len(places):
+        raise ShapeError(f"movedim: {len(taken)} axes to {len(places)} places")
+    if ndim == 0:
+        return alias_of(input)
+    rest = iter([dim for dim in range(ndim) if dim not in taken])
+    moved = dict(zip(places, taken))
+    return permute(input, [moved[dim] if dim in moved else next(rest) for dim in range(ndim)])
+
+
+moveaxis = movedim
+
+
+def adjoint(input: Any) -> Any:
+    """The last two axes exchanged, as mT."""
+    if tensor_of(input, "adjoint").ndim < 2:
+        raise ShapeError(f"adjoint: needs at least 2 dimensions, got shape {tuple(input.shape)}")
+    return transpose(input, -2, -1)
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that tensors of these shapes broadcast to; ShapeError where they do not.
+
+    >>> norch.broadcast_shapes((2, 1), (3,), 1)
+    norch.Size([2, 3])
+    """
+    from ..tensor import Size  # late, as it stands above
+
+    listed = [tuple(shape) if hasattr(shape, "__iter__") else (shape,) for shape in shapes]
+    out = [1] * max(map(len, listed), default=0)
+    for shape in listed:
+        for at in range(1, len(shape) + 1):
+            size = int64(shape[-at], "broadcast_shapes: size")
+            if size < 0 or (size != 1 and out[-at] not in (1, size)):
+                raise ShapeError(f"broadcast_shapes: shapes {', '.join(map(str, listed))} do not broadcast")
+            out[-at] = size if size != 1 else out[-at]
+    return Size(out)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """Views of the tensors, all broadcast to one shape."""
+    listed = tensors_of(
+        tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors, "broadcast_tensors"
+    )
+    shape = broadcast_shapes(*(x.shape for x in listed))
+    return tuple(expand(x, shape) for x in listed)
+
+
+def _at_least(ndim: int, name: str, function: Any) -> Any:
+    def at_least(*tensors: Any) -> Any:
+        if len(tensors) != 1 or not isinstance(tensors[0], Handle):
+            listed = tensors[0] if len(tensors) == 1 else tensors
+            return tuple(map(at_least, tensors_of(listed, name)))
+        return function(tensors[0], tensors[0].ndim)  # type: ignore[attr-defined]
+
+    at_least.__name__ = at_least.__qualname__ = name
+    at_least.__doc__ = f"Views with at least {ndim} dimensions: of one tensor, or a tuple of those of several."
+    return at_least
+
+
+atleast_1d = _at_least(1, "atleast_1d", lambda x, n: unsqueeze(x, 0) if n == 0 else x)
+atleast_2d = _at_least(2, "atleast_2d", lambda x, n: unsqueeze(atleast_1d(x), 0) if n < 2 else x)
+atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1) if n < 3 else x)
+
+
+# ---- parts ----------------------------------------------------------------------------------------------------------
+
+
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes.
+
+    >>> [part.tolist() for part in norch.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    if hasattr(split_size_or_sections, "__iter__") and not isinstance(split_size_or_sections, Handle):
+        return split_with_sizes(tensor, split_size_or_sections, dim)
+    at, size = _along(tensor, dim, "split")
+    step = int64(split_size_or_sections, "split: size")
+    if step < 0 or (step == 0 and size):
+        raise ShapeError(f"split: parts of size {step} of dimension {dim}, whose size is {size}")
+    return tuple(_part(tensor, at, i, i + step) for i in range(0, size or 1, step or 1))
+
+
+def _along(x: Any, dim: int, name: str) -> tuple[int, int]:
+    """dim from the front, and its size."""
+    ndim = tensor_of(x, name).ndim
+    if ndim == 0:
+        raise ShapeError(f"{name}: a 0-d tensor has no dimension to divide")
+    at = axis(dim, ndim, name)
+    return at, x.shape[at]
+
+
+def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    """Views of parts of the given sizes along dim; the sizes must add up to its own."""
+    at, size = _along(input, dim, "split_with_sizes")
+    parts = [int64(part, "split_with_sizes: size") for part in split_sizes]
+    if sum(parts) != size or min(parts, default=0) < 0:
+        raise ShapeError(f"split_with_sizes: sizes {parts} do not add up to {size}, the size of dimension {dim}")
+    return tuple(_part(input, at, end - part, end) for part, end in zip(parts, accumulate(parts)))
+
+
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """Views of at most chunks parts along dim, all of one size but the last."""
+    at, size = _along(input, dim, "chunk")
+    if int64(chunks, "chunk: chunks") < 1:
+        raise ArgumentError(f"chunk: into {chunks} chunks")
+    return split(input, -(-size // chunks), at) if size else (_part(input, at, 0, 0),) * chunks
+
+
+def tensor_split(
+    input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Any, ...]:
+    """Views of parts along dim: cut before each of the given indices, or into so many parts, the first ones longer.
+
+    >>> [part.tolist() for part in norch.arange(5).tensor_split(2)]
+    [[0, 1, 2], [3, 4]]
+    """
+    given = [cut for cut in (indices_or_sections, indices, sections) if cut is not None]
+    if len(given) != 1:
+        raise TypeError("tensor_split: give either indices or the number of sections")
+    at, size = _along(input, dim, "tensor_split")
+    cuts = given[0].tolist() if isinstance(given[0], Handle) else given[0]  # type: ignore[attr-defined]
+    if not hasattr(cuts, "__iter__"):
+        count = int64(cuts, "tensor_split: sections")
+        if count < 1:
+            raise ArgumentError(f"tensor_split: into {count} sections")
+        cuts = list(accumulate(size // count + (i < size % count) for i in range(count - 1)))
+    cuts = [int64(cut, "tensor_split: index") for cut in cuts]
+    return tuple(_part(input, at, start, stop) for start, stop in zip([0, *cuts], [*cuts, _END]))
+
+
+def _split_along(name: str, least: int, about: str) -> Any:
+    def function(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+        if tensor_of(input, name).ndim < least:
+            raise ShapeError(f"{name}: needs at least {least} dimensions, got shape {tuple(input.shape)}")
+        dim = {"hsplit": min(1, input.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
+        if hasattr(indices_or_sections, "__index__") and input.shape[dim] % (int(indices_or_sections) or 1):
+            raise ShapeError(
+                f"{name}: size {input.shape[dim]} of dimension {dim} is no multiple of {indices_or_sections}"
+            )
+        return tensor_split(input, indices_or_sections, dim)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = about + ", into equal sections or cut before indices."
+    return function
+
+
+hsplit = _split_along("hsplit", 1, "Views of parts along the second axis (the first of a vector)")
+vsplit = _split_along("vsplit", 2, "Views of parts along the first axis")
+dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
+
+
+def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Views of the parts along an axis, without that axis."""
+    at, size = _along(input, dim, "unbind")
+    return tuple(select(input, at, i) for i in range(size))
+
+
+# ---- joins ----------------------------------------------------------------------------------------------------------
+
+
+def hstack(tensors: Sequence[Any]) -> Any:
+    """The tensors side by side: along the second axis, or the first of vectors."""
+    listed = [atleast_1d(x) for x in tensors_of(tensors, "hstack")]
+    return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
+
+
+def vstack(tensors: Sequence[Any]) -> Any:
+    """The tensors one below the other; vectors count as rows."""
+    return cat([atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
+
+
+row_stack = vstack
+
+
+def dstack(tensors: Sequence[Any]) -> Any:
+    """The tensors one behind the other, along the third axis."""
+    return cat([atleast_3d(x) for x in tensors_of(tensors, "dstack")], 2)
+
+
+def column_stack(tensors: Sequence[Any]) -> Any:
+    """The tensors side by side; vectors count as columns."""
+    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensors_of(tensors, "column_stack")], 1)
+
+
+def block_diag(*tensors: Any) -> Any:
+    """A matrix with these matrices along its diagonal and zeros elsewhere; vectors count as rows.
+
+    >>> norch.block_diag(norch.ones(1, 2), norch.tensor([[5.0]]))
+    tensor([[1., 1., 0.],
+            [0., 0., 5.]])
+    """
+    listed = [atleast_2d(x) for x in tensors_of(tensors, "block_diag")]
+    if any(x.ndim > 2 for x in listed):
+        raise ShapeError(
+            f"block_diag: takes at most 2 dimensions, got {', '.join(str(tuple(x.shape)) for x in listed)}"
+        )
+    if not listed:
+        from ..create import zeros  # late, as it stands above
+
+        return zeros(1, 0)
+    width, before, rows = sum(x.shape[1] for x in listed), 0, []
+    for x in listed:
+        rows.append(pad(x, (before, width - before - x.shape[1])))
+        before += x.shape[1]
+    return cat(rows, 0)
+
+
+# ---- turns and repetitions ------------------------------------------------------------------------------------------
+
+
+def flip(input: Any, *dims_: Any, dims: Any = None) -> Any:
+    """A copy with the order along these axes reversed; x[::-1] is the view.
+
+    >>> norch.arange(3).flip(0)
+    tensor([2, 1, 0])
+    """
+    return clone(_flipped(tensor_of(input, "flip"), sizes(dims_, dims), "flip"))
+
+
+def _flipped(x: Any, dims: Axes, name: str) -> Any:
+    for dim in axes(dims, x.ndim, name):
+        x = slice_(x, dim, _END, -_END, -1) if x.ndim else x
+    return x
+
+
+def fliplr(input: Any) -> Any:
+    """flip(input, 1)."""
+    if tensor_of(input, "fliplr").ndim < 2:
+        raise ShapeError(f"fliplr: needs at least 2 dimensions, got shape {tuple(input.shape)}")
+    return flip(input, 1)
+
+
+def flipud(input: Any) -> Any:
+    """flip(input, 0)."""
+    if tensor_of(input, "flipud").ndim < 1:
+        raise ShapeError("flipud: needs at least 1 dimension, got a 0-d tensor")
+    return flip(input, 0)
+
+
+def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
+    """A copy turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    if len(dims) != 2 or tensor_of(input, "rot90").ndim < 2:
+        raise ShapeError(f"rot90: takes two axes of at least 2 dimensions, not {tuple(dims)} of {input.ndim}")
+    a, b = axes(dims, input.ndim, "rot90")
+    turns = int64(k, "rot90: k") % 4
+    turned = _flipped(input, ((), (b,), (a, b), (a,))[turns], "rot90")
+    return clone(transpose(turned, a, b) if turns % 2 else turned)
+
+
+def roll(input: Any, shifts: Axes, dims: Axes = None) -> Any:
+    """A copy whose elements moved on by shifts along dims, those from the end to the front; over all without dims.
+
+    >>> norch.arange(4).roll(1)
+    tensor([3, 0, 1, 2])
+    """
+    if dims is None or (hasattr(dims, "__iter__") and not tuple(dims)):
+        if hasattr(shifts, "__iter__") and len(tuple(shifts)) != 1:
+            raise ShapeError(f"roll: shifts {tuple(shifts)} need as many dims")
+        return reshape(roll(ravel(input), shifts, 0), tuple(input.shape))
+    steps = tuple(shifts) if hasattr(shifts, "__iter__") else (shifts,)
+    along = tuple(dims) if hasattr(dims, "__iter__") else (dims,)
+    if len(steps) != len(along):
+        raise ShapeError(f"roll: shifts {steps} and dims {along} are not as many")
+    out = tensor_of(input, "roll")
+    for step, dim in zip(steps, along):
+        at, size = axis(dim, input.ndim, "roll"), input.shape[dim] if input.ndim else 0
+        cut = -int64(step, "roll: shift") % size if size else 0
+        if cut:
+            out = cat([_part(out, at, cut, size), _part(out, at, 0, cut)], at)
+    return clone(out) if out is input else out
+
+
+def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
+    """A copy made of so many copies along each axis; more numbers than axes put new ones in front.
+
+    >>> norch.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    counts = [int64(count, "repeat: count") for count in sizes(repeats_, repeats)]
+    lead = len(counts) - tensor_of(input, "repeat").ndim
+    if lead < 0 or min(counts, default=0) < 0:
+        raise ShapeError(f"repeat: counts {tuple(counts)} for shape {tuple(input.shape)}")
+    shape = [*[1] * lead, *input.shape]
+    # an axis of its own only where there is something to repeat, as their number is limited
+    once = [[1, size] if count != 1 else [size] for count, size in zip(counts, shape)]
+    often = [[count, size] if count != 1 else [size] for count, size in zip(counts, shape)]
+    spread = expand(reshape(input, *chain(*once)), *chain(*often))
+    return reshape(clone(spread), [count * size for count, size in zip(counts, shape)])
+
+
+def tile(input: Any, *counts: Any, dims: Any = None) -> Any:
+    """repeat(), where missing numbers in front count as 1.
+
+    >>> norch.ones(2, 2).tile(3).shape
+    norch.Size([2, 6])
+    """
+    given = tuple(sizes(counts, dims))
+    return repeat(input, (*[1] * (tensor_of(input, "tile").ndim - len(given)), *given))
+
+
+def repeat_interleave(
+    input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Any:
+    """Each element along dim (of all, without dim) so many times in a row; repeats: one number, or one for each.
+
+    repeat_interleave(repeats) alone gives the indices 0 ... n - 1, each so many times.
+
+    >>> norch.tensor([1, 2]).repeat_interleave(2)
+    tensor([1, 1, 2, 2])
+    >>> norch.repeat_interleave(norch.tensor([2, 0, 1]))
+    tensor([0, 0, 2])
+    """
+    if repeats is None:
+        counts = _counts(tensor_of(input, "repeat_interleave"))
+        return _indices(chain.from_iterable(map(again, range(len(counts)), counts)))
+    if dim is None:
+        return repeat_interleave(ravel(tensor_of(input, "repeat_interleave")), repeats, 0, output_size=output_size)
+    at, size = _along(input, dim, "repeat_interleave")
+    listed = [repeats] if hasattr(repeats, "__index__") and not isinstance(repeats, Handle) else _counts(repeats)
+    if len(listed) == 1:
+        count = int64(listed[0], "repeat_interleave: repeats")
+        if count < 0:
+            raise ArgumentError(f"repeat_interleave: {count} times")
+        shape = tuple(input.shape)
+        wide = expand(unsqueeze(input, at + 1), *shape[: at + 1], count, *shape[at + 1 :])
+        out = reshape(clone(wide), *shape[:at], size * count, *shape[at + 1 :])
+    elif len(listed) != size:
+        raise ShapeError(f"repeat_interleave: {len(listed)} repeats for dimension {dim} of size {size}")
+    else:
+        out = index_select(input, at, _indices(chain.from_iterable(map(again, range(size), listed))))
+    if output_size is not None and output_size != out.shape[at]:
+        raise ArgumentError(f"repeat_interleave: output_size {output_size}, but the repeats add up to {out.shape[at]}")
+    return out
+
+
+def _counts(repeats: Any) -> list[int]:
+    if isinstance(repeats, Handle):
+        if repeats.dtype.kind not in "iu" or repeats.ndim > 1:  # type: ignore[attr-defined]
+            raise DTypeError(f"repeat_interleave: repeats must be a vector of integers, not {repeats!r}")
+        repeats = ravel(repeats).tolist()
+    counts = [int64(count, "repeat_interleave: repeats") for count in repeats]
+    if min(counts, default=0) < 0:
+        raise ArgumentError(f"repeat_interleave: {min(counts)} times")
+    return counts
+
+
+def _indices(values: Any) -> Any:
+    from array import array
+
+    from ..create import tensor  # late, as it stands above
+
+    return tensor(array("q", values))
+
+
+# ---- copies with a part replaced ------------------------------------------------------------------------------------
+
+
+def _replaced(input: Any, src: Any, name: str, take: Any) -> Any:
+    out = clone(tensor_of(input, name))
+    part = take(out)
+    if tensor_of(src, name).shape != part.shape:
+        raise ShapeError(f"{name}: src has shape {tuple(src.shape)}, the part of input {tuple(part.shape)}")
+    part.copy_(src)
+    return out
+
+
+def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
+    """A copy of input whose part select(dim, index) is src."""
+    return _replaced(input, src, "select_scatter", lambda x: select(x, dim, index))
+
+
+def slice_scatter(
+    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Any:
+    """A copy of input whose part start:end:step along dim is src."""
+    bounds = 0 if start is None else int64(start, "start"), _END if end is None else int64(end, "end")
+    if int64(step, "step") < 1:
+        raise ArgumentError(f"slice_scatter: the step must be positive, not {step}")
+    return _replaced(input, src, "slice_scatter", lambda x: slice_(x, int64(dim, "dim"), *bounds, step))
+
+
+def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """A copy of input whose diagonal is src."""
+    return _replaced(input, src, "diagonal_scatter", lambda x: diagonal(x, offset, dim1, dim2))
+
+
+# ---- as methods -----------------------------------------------------------------------------------------------------
+
+
+class ShapeMethods(Handle):
+    """The shapes of Tensor that are composed of others."""
+
+    __slots__ = ()
+
+    ravel, unflatten, adjoint, unbind = ravel, unflatten, adjoint, unbind
+    swapaxes = swapdims = transpose
+    movedim = moveaxis = movedim
+    split, split_with_sizes, chunk, tensor_split = split, split_with_sizes, chunk, tensor_split
+    hsplit, vsplit, dsplit = hsplit, vsplit, dsplit
+    flip, fliplr, flipud, rot90, roll = flip, fliplr, flipud, rot90, roll
+    repeat, tile, repeat_interleave = repeat, tile, repeat_interleave
+    diag, diagflat, diag_embed, trace, tril, triu = diag, diagflat, diag_embed, trace, tril, triu
+    select_scatter, slice_scatter, diagonal_scatter = select_scatter, slice_scatter, diagonal_scatter
+
+    def tril_(self, diagonal: int = 0) -> Any:
+        """tril() in place."""
+        return self.copy_(tril(self, diagonal))  # type: ignore[attr-defined]
+
+    def triu_(self, diagonal: int = 0) -> Any:
+        """triu() in place."""
+        return self.copy_(triu(self, diagonal))  # type: ignore[attr-defined]
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """The axes reversed."""
+        ndim = self.ndim  # type: ignore[attr-defined]
+        return transpose(self, 0, 1) if ndim == 2 else permute(self, tuple(range(ndim - 1, -1, -1)))
+
+    @property
+    def H(self) -> Any:  # noqa: N802
+        """A matrix transposed."""
+        if self.ndim not in (0, 2):  # type: ignore[attr-defined]
+            raise ShapeError(f"H: takes a matrix, got {self.ndim} dimensions")  # type: ignore[attr-defined]
+        return self.T
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        """The last two axes exchanged."""
+        return adjoint(self)
+
+    mH = mT  # noqa: N815
+
+
+__all__ = [
+    "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
+    "chunk", "column_stack", "concat", "concatenate", "diagonal_scatter", "dsplit", "dstack", "flip", "fliplr",
+    "flipud", "hsplit", "hstack", "moveaxis", "movedim", "ravel", "repeat_interleave", "roll", "rot90",
+    "row_stack", "select_scatter", "slice_scatter", "split", "split_with_sizes", "swapaxes", "swapdims",
+    "tensor_split", "tile", "unbind", "unflatten", "vsplit", "vstack",
+]  # fmt: skip
