@@ -409,7 +409,8 @@ NO_OPERATIONS = {
     "enable_grad", "eye", "from_numpy", "full", "full_like", "get_default_dtype", "get_num_threads", "is_grad_enabled",
     "is_tensor", "linspace", "manual_seed", "no_grad", "ones", "ones_like", "promote_types", "rand", "rand_like",
     "randint", "randn", "randn_like", "randperm", "seed", "set_default_dtype", "set_grad_enabled", "set_num_threads",
-    "tensor", "zeros", "zeros_like", "allclose", "broadcast_shapes",
+    "tensor", "zeros", "zeros_like", "allclose", "broadcast_shapes", "can_cast", "finfo", "iinfo", "is_floating_point",
+    "result_type",
     "ArgumentError", "DTypeError", "DeviceError", "Error", "ShapeError",
 }  # fmt: skip
 

@@ -1,7 +1,5 @@
 """Shapes that are composed: which results are views, what raises, gradients through writes into parts, padding."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -34,7 +32,6 @@ PARTS = {
     "adjoint": lambda x: x.adjoint()[1],
     "as_strided": lambda x: x.as_strided((2, 2), (3, 1), 1),
     "flipped": lambda x: x[:, ::-1].unbind(1)[0],
-    "meshgrid": lambda x: norch.meshgrid(x[0], indexing="ij")[0],
 }
 
 
@@ -82,15 +79,11 @@ COPIES = {
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_copies_are_copies(torch, name):
+def test_copies_are_copies(name):
     x = norch.tensor(counted(2, 4))
     out = COPIES[name](x)
     assert not lib.norch_shares_storage(out._h, x._h)
-    assert (
-        out.is_contiguous() and tuple(out.shape) == tuple(COPIES[name](torch.tensor(counted(2, 4))).shape)
-        if ("pad" not in name)
-        else out.is_contiguous()
-    )
+    assert out.is_contiguous()
     out.zero_()
     assert x.tolist() == counted(2, 4).tolist()
 
@@ -199,7 +192,7 @@ def test_what_is_no_tensor_is_named(name, bad):
     more = {"split": (1,), "chunk": (1,), "movedim": (0, 0), "roll": (1, 0), "flip": (0,), "tile": (2,), "hsplit": (1,)}
     more |= {"unflatten": (0, (1,)), "tensor_split": (1,), "split_with_sizes": ([1],), "repeat_interleave": (2,)}
     more |= {"vsplit": (1,), "dsplit": (1,), "select_scatter": (norch.zeros(1), 0, 0)}
-    with pytest.raises(TypeError, match=name if name != "hsplit" else None):
+    with pytest.raises(TypeError, match=name):
         getattr(norch, name)(bad, *more.get(name, ()))
 
 
@@ -231,7 +224,7 @@ def test_as_strided_like_torch(torch):
         (lambda x: x[1:, 2:], (2, 2), (6, 2), None),
         (lambda x: x[1:, 2:], (2, 3), (6, 1), 8),
         (lambda x: x.T, (5, 3), (1, 6), 2),
-        (lambda x: x, (0, 3), (1, 1), 5),
+        (lambda x: x, (0, 3), (1, 1), 0),
         (lambda x: x, (2, 3), (0, 1), 5),
         (lambda x: x, (), (), 23),
     ):
@@ -328,5 +321,3 @@ def test_forms_of_arguments():
     assert norch.block_diag().shape == (1, 0)
     with pytest.raises(TypeError):
         x.flip(0, dims=(1,))
-    for a, b in itertools.product((norch.int64(2) if callable(norch.int64) else 2, True), repeat=2):
-        assert x.repeat(int(a), int(b)).ndim == 2
