@@ -135,7 +135,7 @@ def _at_least(ndim: int, name: str, function: Any) -> Any:
         if len(tensors) != 1 or not isinstance(tensors[0], Handle):
             listed = tensors[0] if len(tensors) == 1 else tensors
             return tuple(map(at_least, tensors_of(listed, name)))
-        return function(tensors[0], tensors[0].ndim)  # type: ignore[attr-defined]
+        return function(tensors[0], tensors[0].ndim)
 
     at_least.__name__ = at_least.__qualname__ = name
     at_least.__doc__ = f"Views with at least {ndim} dimensions: of one tensor, or a tuple of those of several."
@@ -499,14 +499,14 @@ class ShapeMethods(Handle):
     @property
     def T(self) -> Any:  # noqa: N802
         """The axes reversed."""
-        ndim = self.ndim  # type: ignore[attr-defined]
+        ndim = self.ndim
         return transpose(self, 0, 1) if ndim == 2 else permute(self, tuple(range(ndim - 1, -1, -1)))
 
     @property
     def H(self) -> Any:  # noqa: N802
         """A matrix transposed."""
-        if self.ndim not in (0, 2):  # type: ignore[attr-defined]
-            raise ShapeError(f"H: takes a matrix, got {self.ndim} dimensions")  # type: ignore[attr-defined]
+        if self.ndim not in (0, 2):
+            raise ShapeError(f"H: takes a matrix, got {self.ndim} dimensions")
         return self.T
 
     @property
