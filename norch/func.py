@@ -123,11 +123,11 @@ def _leads_on(outputs: list[Any], inputs: Any) -> bool:
 
 def _gradients(func: Function, argnums: Argnums, args: Any, kwargs: Any, has_aux: bool, name: str) -> tuple[Any, _Run]:
     run = _Run(func, argnums, args, kwargs, has_aux, name)
-    out = run.tree
-    if not isinstance(out, Handle) or out.ndim:  # type: ignore[attr-defined]
-        what = f"shape {tuple(out.shape)}" if isinstance(out, Handle) else type(out).__name__  # type: ignore[attr-defined]
+    out: Any = run.tree
+    if not isinstance(out, Handle) or out.ndim:
+        what = f"shape {tuple(out.shape)}" if isinstance(out, Handle) else type(out).__name__
         raise ShapeError(f"{name}: the function must give a tensor of no dimension (a loss), not {what}")
-    weight = out.new_ones(())  # type: ignore[attr-defined]
+    weight = out.new_ones(())
     return run.by_argument(pull((out,), run.inputs, (weight,), run.goes_on)), run
 
 

@@ -2,12 +2,13 @@
 
 node.py (what a graph is made of), derivatives.py (what each operation does in backward), engine.py (the
 walk), inplace.py (views and writes), function.py (operations of your own), functional.py (Jacobians and the like),
-grad_mode.py (no_grad and its kin).
+grad_mode.py (no_grad and its kin), anomaly.py (finds the operation behind a NaN).
 """
 
 from typing import Any
 
 from . import functional
+from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward, grad
 from .function import Function, once_differentiable
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -16,14 +17,18 @@ __all__ = [
     "Function",
     "GradcheckError",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "no_grad",
     "once_differentiable",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from .._handle import Handle
 from ..errors import Error, ShapeError
-from . import inplace
+from . import anomaly, inplace
 from .grad_mode import mode
 from .node import Leaf, Node
 
@@ -37,6 +37,7 @@ def run(
     for node, g in roots:
         _add(gradients, waiting, node, g)
 
+    check = anomaly.check
     before = mode.enabled
     mode.enabled = create_graph
     try:
@@ -56,6 +57,8 @@ def run(
                     _accumulate(node, g, False, create_graph)
                 continue
             inputs = node.propagate(g)
+            if check is not None:
+                check(node, inputs)
             for edge, part in zip(node.edges, inputs):  # noqa: B905  (propagate gives one an edge)
                 if edge is None or part is None or (useful is not None and edge not in useful):
                     continue

@@ -1,0 +1,119 @@
+"""Anomaly mode: a NaN that a gradient gets in backward raises at once, and says which operation made it, and where in
+the program that was called. For debugging: every gradient is looked at, and every recording notes the stack.
+
+It costs nothing while off. The engine asks for ``check`` once a walk; a recording knows nothing of it: nodes take their
+time from tick(), for which the mode puts one of its own whose numbers carry the stack.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from .. import _handle
+from .._handle import Handle
+from ..errors import Error
+from .grad_mode import no_grad
+from .node import Node
+
+# Looks at what a node gives to its inputs; None while the mode is off, or looks at no NaN.
+check: Callable[[Node, tuple[Any, ...]], None] | None = None
+
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_plain_tick = _handle.tick
+_on = False
+
+
+class _Time(int):
+    """A time of tick() that knows the stack of its moment."""
+
+    stack: traceback.StackSummary
+
+
+def _noted_tick() -> int:
+    now = _Time(_plain_tick())
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame = frame.f_back
+    now.stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=False)
+    now.stack.reverse()
+    return now
+
+
+def _check(node: Node, parts: tuple[Any, ...]) -> None:
+    for i, part in enumerate(parts):
+        if not isinstance(part, Handle):
+            continue
+        with no_grad():
+            count = int(part.isnan().sum())  # type: ignore[attr-defined]
+        if count:
+            stack = getattr(node.seq, "stack", None)
+            where = (
+                "it was recorded here:\n" + "".join(stack.format()).rstrip()
+                if stack
+                else "it was recorded while the mode was off, so nobody knows where"
+            )
+            raise Error(
+                f"detect_anomaly: Function {node.name()!r} returned nan values in its {i}th output, {count} in shape "
+                f"{tuple(part.shape)}; {where}"  # type: ignore[attr-defined]
+            )
+
+
+def _switch(on: bool, check_nan: bool) -> None:
+    global check, _on
+    check = _check if on and check_nan else None
+    _on = on
+    tick = _noted_tick if on else _plain_tick
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_handle.__package__ or "") and getattr(module, "tick", None) in (_plain_tick, _noted_tick):
+            module.tick = tick  # type: ignore[attr-defined]
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether the mode is on."""
+    return _on
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether it looks for NaNs."""
+    return check is not None
+
+
+class set_detect_anomaly:  # noqa: N801  (PyTorch's name)
+    """Turns anomaly mode on or off, for all threads: at once, or until the end of a `with`.
+
+    While it is on, a gradient that becomes NaN in backward() raises Error, which names the operation, and where it was
+    called if the mode was on then. With check_nan False NaNs pass.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self.before = _on, check is not None
+        _switch(bool(mode), check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        _switch(*self.before)
+
+
+class detect_anomaly(set_detect_anomaly):  # noqa: N801
+    """Anomaly mode until the end of a `with`.
+
+    >>> x = norch.zeros(1, requires_grad=True)
+    >>> with norch.autograd.detect_anomaly():
+    ...     (x / x).sum().backward()
+    Traceback (most recent call last):
+    norch.errors.Error: detect_anomaly: Function 'DivBackward' returned nan values in its 1th output, ...
+    """
+
+    def __init__(self, check_nan: bool = True):
+        self.before = _on, check is not None
+        self.check_nan = check_nan
+
+    def __enter__(self) -> None:
+        self.before = _on, check is not None
+        _switch(True, self.check_nan)

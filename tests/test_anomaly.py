@@ -1,0 +1,100 @@
+"""Anomaly mode: which operation made a NaN, and where it was recorded; nothing of it when it is off."""
+
+from __future__ import annotations
+
+import gc
+import re
+from typing import Any
+
+import pytest
+from functions import leaf
+
+import norch
+from norch import _handle
+from norch.autograd import anomaly, detect_anomaly, set_detect_anomaly
+
+NAN = float("nan")
+
+
+@pytest.fixture(autouse=True)
+def left_off() -> Any:
+    yield
+    assert not anomaly.is_anomaly_enabled() and anomaly.check is None and _handle.tick is anomaly._plain_tick
+
+
+def test_names_the_operation_and_the_place() -> None:
+    x = leaf(0.0, 4.0)
+    with detect_anomaly():
+        root = (x * 0).sqrt()  # the place
+        out = (root * 3).sum()
+        with pytest.raises(norch.Error, match=r"Function 'SqrtBackward' returned nan values in its 0th output") as info:
+            (out * 0).backward()
+    text = str(info.value)
+    assert "2 in shape (2,)" in text and "root = (x * 0).sqrt()  # the place" in text
+    places = re.findall(r'File "([^"]+)"', text)
+    assert places[-1] == __file__ and not places[-1].startswith(anomaly._HOME)
+    assert x.grad is None
+    (x.sum() * 1).backward()
+    assert x.grad.tolist() == [1, 1]
+
+
+def test_recorded_before_the_mode() -> None:
+    x = leaf(0.0)
+    out = x / x
+    with detect_anomaly(), pytest.raises(norch.Error, match="'DivBackward'.*recorded while the mode was off"):
+        out.sum().backward()
+
+
+def test_the_second_input_and_functions() -> None:
+    class Bad(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            return a + b, a - b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return g, h * NAN
+
+    a, b = leaf(1.0), leaf(2.0)
+    with detect_anomaly(), pytest.raises(norch.Error, match="'BadBackward' returned nan values in its 1th output"):
+        Bad.apply(a, b)[0].sum().backward()
+
+
+def test_second_derivatives() -> None:
+    x = leaf(0.0)
+    with detect_anomaly():
+        (g,) = norch.autograd.grad((x**1.5).sum(), x, create_graph=True)
+        assert g.item() == 0
+        with pytest.raises(norch.Error, match="nan values"):
+            (g * x.sqrt() * 0 / x).sum().backward()
+
+
+def test_switches() -> None:
+    x = leaf(0.0)
+    assert not norch.is_anomaly_enabled()
+    set_detect_anomaly(True)
+    assert norch.is_anomaly_enabled() and norch.is_anomaly_check_nan_enabled()
+    with set_detect_anomaly(False):
+        assert not norch.is_anomaly_enabled()
+        (x / x).sum().backward()
+    assert norch.is_anomaly_enabled()
+    with detect_anomaly(check_nan=False):
+        assert norch.is_anomaly_enabled() and not norch.is_anomaly_check_nan_enabled()
+        (x / x).sum().backward()
+    mode = detect_anomaly()
+    for _ in range(2):
+        with mode, pytest.raises(norch.Error, match="nan"):
+            (x / x).sum().backward()
+    norch.set_anomaly_enabled(False)
+    y = leaf(2.0) * 2
+    assert type(y.grad_fn.seq) is int
+
+
+def test_stacks_die_with_their_nodes() -> None:
+    with detect_anomaly():
+        y = leaf(2.0) * 2
+        assert y.grad_fn.seq.stack[-1].filename == __file__
+        y.sum().backward()
+        del y
+        gc.collect()
+        assert not [one for one in gc.get_objects() if type(one) is anomaly._Time]
