@@ -7,11 +7,11 @@ from typing import Any
 
 from ._lib import forget, int64, ints, keep_alive, lib
 from .device import device as Device  # noqa: N812
-from .dtype import BY_NAME, dtype_named, float32, float64, get_default_dtype, promote_types
+from .dtype import BY_NAME, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
 from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import int64 as norch_int64
-from .errors import ArgumentError, DTypeError, ShapeError
+from .errors import DTypeError, ShapeError
 from .ops.view import sizes
 from .tensor import Tensor
 
@@ -85,6 +85,9 @@ def _from_numbers(flat: list[Any], shape: tuple[int, ...], dtype: DType | None, 
     from array import array
 
     wanted = dtype or known
+    if wanted is not known and wanted.kind in "iu" and flat:
+        for number in flat if known.is_floating_point else (min(flat), max(flat)):
+            check_fits(number, wanted, "tensor")
     if known.kind in "iu":
         try:
             data, source = array("q", [int(x) for x in flat]).tobytes(), norch_int64
@@ -244,8 +247,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     wanted = _infer({type(fill_value)}) if dtype is None else dtype_named(dtype)
-    _check_fits(fill_value, wanted)
     value, integer = _both(fill_value)
+    check_fits(fill_value, wanted, "full")
     return _placed(lib.norch_full(shape, wanted.code, value, integer), device, requires_grad)
 
 
@@ -255,12 +258,6 @@ def _both(value: Any) -> tuple[float, int]:
         return float(value), int64(value)
     number = float(value)
     return number, int(number) if abs(number) < 2.0**63 else 0
-
-
-def _check_fits(value: Any, dtype: DType) -> None:
-    """No integer stands for NaN or infinity."""
-    if dtype.kind in "iu" and isinstance(value, float) and not abs(value) < 2.0**63:
-        raise ArgumentError(f"full: {value} does not fit {dtype.name}")
 
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -280,7 +277,7 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 def full_like(x: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """fill_value in the shape and dtype of x."""
     wanted = x.dtype if dtype is None else dtype_named(dtype)
-    _check_fits(fill_value, wanted)
+    check_fits(fill_value, wanted, "full")
     out = lib.norch_full_like(x, wanted.code, *_both(fill_value))
     return out.requires_grad_() if requires_grad else out
 

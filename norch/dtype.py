@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._lib import lib
-from .errors import DTypeError
+from .errors import ArgumentError, DTypeError
 
 # Formats of memoryviews, by kind and bytes.
 _STRUCT_FORMATS = {"b1": "?", "u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f4": "f", "f8": "d"}
@@ -109,6 +109,16 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     """
     rank = {"b": 0, "u": 1, "i": 1, "f": 2}
     return rank[dtype_named(from_).kind] <= rank[dtype_named(to).kind]
+
+
+def check_fits(value: Any, d: dtype, name: str) -> None:
+    """ArgumentError where an integer dtype cannot hold a number; of an unsigned one, -1 is the largest."""
+    if d.kind not in "iu":
+        return
+    most = (1 << (8 * d.itemsize - d.is_signed)) - 1
+    least = -most - 1 if d.is_signed else -most if isinstance(value, int) else 0
+    if not least <= value <= most:
+        raise ArgumentError(f"{name}: {value} does not fit {d.name}")
 
 
 class finfo:  # noqa: N801  (PyTorch's name)

@@ -16,7 +16,7 @@ from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
-from .ops.copy import CopyMethods, copy_
+from .ops.copy import CopyMethods, copy_, fill_
 from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
 from .ops.pointwise import PointwiseMethods
@@ -124,6 +124,11 @@ class Tensor(
         return bool(self._contiguous)
 
     def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
         """Bytes of one element."""
         return self.dtype.itemsize
 
@@ -348,7 +353,10 @@ class Tensor(
             extra = value.ndim - part.ndim
             if value.shape[:extra] == (1,) * extra:
                 value = value.reshape(value.shape[extra:])
-        copy_(part, value)
+        if isinstance(value, (int, float)):
+            fill_(part, value)
+        else:
+            copy_(part, value)
 
     # ---- more of the kind ---------------------------------------------------------------------------------------
 

@@ -18,10 +18,13 @@ import numpy as np
 
 import norch
 
-FLOAT_NAMES = ("float32", "float64")
-NUMBER_NAMES = ("uint8", "int32", "int64", *FLOAT_NAMES)
-WHOLE_NAMES = ("bool", "uint8", "int32", "int64")
+HALF_NAMES = ("float16", "bfloat16")
+FLOAT_NAMES = ("float32", "float64", *HALF_NAMES)
+INTEGER_NAMES = ("uint8", "int8", "int16", "int32", "int64")
+NUMBER_NAMES = (*INTEGER_NAMES, *FLOAT_NAMES)
+WHOLE_NAMES = ("bool", *INTEGER_NAMES)
 ALL_NAMES = ("bool", *NUMBER_NAMES)
+NARROW_NAMES = ("int8", "int16", *HALF_NAMES)  # computed in a wider one: fewer layouts and samples will do
 
 Array = Any
 Shape = tuple[int, ...]
@@ -91,7 +94,7 @@ def source(text: str) -> np.random.Generator:
 
 
 def draw(case: Case, shapes: Sequence[Shape], dtype: str, rng: np.random.Generator) -> list[Array]:
-    """Inputs of the given shapes, from the case's domains; NumPy arrays of the dtype."""
+    """Inputs of the given shapes, from the case's domains; NumPy arrays of the dtype (see numpy_values)."""
     arrays = []
     for position, shape in enumerate(shapes):
         domain = case.domains[min(position, len(case.domains) - 1)]
@@ -106,11 +109,32 @@ def draw(case: Case, shapes: Sequence[Shape], dtype: str, rng: np.random.Generat
             low, high = math.ceil(domain[0]), math.floor(domain[1])
             arrays.append(rng.integers(max(low, 0) if dtype == "uint8" else low, max(high, 1) + 1, shape).astype(dtype))
         else:
-            arrays.append(np.asarray(rng.uniform(*domain, shape)).astype(dtype))
+            arrays.append(numpy_values(rng.uniform(*domain, shape), dtype))
     return arrays
 
 
-_MAKERS = {"float32": np.float32, "float64": np.float64}
+def numpy_values(values: Any, dtype: str) -> Array:
+    """An array of a dtype; NumPy has no bfloat16, whose values come as float32."""
+    if dtype != "bfloat16":
+        return np.asarray(values).astype(dtype)
+    bits = np.asarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)).astype(np.uint32) & np.uint32(0xFFFF0000)
+    return np.where(np.isnan(values), np.float32(math.nan), rounded.view(np.float32))
+
+
+def as_tensor(array: Array, dtype: str) -> Any:
+    """A tensor of what numpy_values gave for a case of this dtype."""
+    return norch.tensor(array, dtype=norch.bfloat16 if is_bfloat16(array, dtype) else None)
+
+
+def as_numpy(x: Any) -> Array:
+    """The array of a tensor, float32 for bfloat16."""
+    return (x.float() if x.dtype is norch.bfloat16 else x).detach().numpy()
+
+
+def is_bfloat16(array: Array, dtype: str) -> bool:
+    """Whether array holds values of bfloat16, in a case of the given dtype."""
+    return dtype == "bfloat16" and array.dtype == np.float32
 
 
 def edge_values(dtype: str) -> Array:
@@ -118,11 +142,13 @@ def edge_values(dtype: str) -> Array:
     if dtype == "bool":
         return np.array([False, True])
     if dtype in FLOAT_NAMES:
-        info, one = np.finfo(dtype), _MAKERS[dtype](1)
+        info = norch.finfo(dtype)
+        least = info.tiny * info.eps
         values = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-20, -1e-20]
-        values += [info.max, -info.max, info.tiny, -info.tiny, info.smallest_subnormal, -info.smallest_subnormal]
-        values += [np.nextafter(one, 2 * one), np.nextafter(one, -one), 88.0, -88.0, 1e4, -1e4, 16777217.0, 0.49999997]
-        return np.array(values, dtype)
+        values += [info.max, -info.max, info.tiny, -info.tiny, least, -least, 1 + info.eps, 1 - info.eps / 2]
+        values += [88.0, -88.0, 1e4, -1e4, 16777217.0, 0.49999997]
+        with np.errstate(over="ignore"):
+            return numpy_values(values, dtype)
     whole = np.iinfo(dtype)
     values = {0, 1, 2, 3, 7, whole.max, whole.max - 1, whole.min, whole.min + 1, whole.max // 2}
     return np.array(sorted(values | ({-1, -2, -7} if whole.min else set())), dtype)
@@ -143,31 +169,35 @@ def edge_inputs(case: Case, dtype: str) -> list[Array]:
     return arrays
 
 
-def laid_out(array: Array, layout: str) -> tuple[Any, Array]:
+def laid_out(array: Array, layout: str, dtype: str = "") -> tuple[Any, Array]:
     """A tensor of the values of array, laid out in memory as asked, and those values (expanded ones repeat).
 
     contiguous; transposed: the axes reversed in memory; strided: every second element of a larger tensor; offset: one
     element into its memory; flipped: every axis backward in memory; expanded: the first axis at stride 0.
     """
+
+    def tensor(values: Array) -> Any:
+        return as_tensor(values, dtype)
+
     if layout == "contiguous" or array.ndim == 0:
-        return norch.tensor(array), array
+        return tensor(array), array
     if layout == "transposed":
         axes = tuple(reversed(range(array.ndim)))
-        return norch.tensor(np.ascontiguousarray(array.transpose(axes))).permute(axes), array
+        return tensor(np.ascontiguousarray(array.transpose(axes))).permute(axes), array
     if layout == "strided":
         wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
         wide[..., ::2] = array
-        return norch.tensor(wide)[..., ::2], array
+        return tensor(wide)[..., ::2], array
     if layout == "offset":
-        flat = norch.tensor(np.concatenate([array.reshape(-1)[:1], array.reshape(-1)]))
-        return (flat[1:].view(array.shape) if array.size else norch.tensor(array)), array
+        flat = tensor(np.concatenate([array.reshape(-1)[:1], array.reshape(-1)]))
+        return (flat[1:].view(array.shape) if array.size else tensor(array)), array
     if layout == "flipped":
-        return norch.tensor(np.flip(array).copy())[(slice(None, None, -1),) * array.ndim], array
+        return tensor(np.flip(array).copy())[(slice(None, None, -1),) * array.ndim], array
     assert layout == "expanded", layout
     if not array.shape[0]:
-        return norch.tensor(array), array
+        return tensor(array), array
     row = np.ascontiguousarray(array[:1])
-    return norch.tensor(row).expand(array.shape), np.broadcast_to(row, array.shape)
+    return tensor(row).expand(array.shape), np.broadcast_to(row, array.shape)
 
 
 # ---- domains and shapes that many cases share ---------------------------------------------------------------------

@@ -8,7 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from case import ALL_NAMES, FLOAT_NAMES, Case, draw, edge_inputs, edge_values, laid_out, source
+from case import (
+    ALL_NAMES,
+    FLOAT_NAMES,
+    HALF_NAMES,
+    Case,
+    as_numpy,
+    draw,
+    edge_inputs,
+    edge_values,
+    is_bfloat16,
+    laid_out,
+    numpy_values,
+    source,
+)
 from cases import CASES
 
 import norch
@@ -19,6 +32,8 @@ from norch.testing import assert_close
 OTHER_LAYOUTS = ("transposed", "strided", "offset", "flipped", "expanded")
 # Relative error of a few units in the last place; cases multiply it by their slack.
 TOLERANCES = {"float32": 5e-7, "float64": 2e-15}
+# Half a unit in the last place: halves are computed in float32 and rounded once.
+ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 POINTWISE = [case for case in CASES if case.row in OPS and lib.norch_op_form(OPS[case.row]) != b"reduce"]
 
 
@@ -74,18 +89,26 @@ def scale_of(case: Case, arrays: Sequence[Any]) -> float:
     return scale * max(x.size for x in arrays) ** 0.5
 
 
+def tolerance_of(case: Case, dtype: str) -> float:
+    """The relative error that a result may have. What is made of several operations rounds a half between them."""
+    if dtype in HALF_NAMES:
+        return ROUNDING[dtype] * (1 if case.row in OPS else 8) + TOLERANCES["float32"] * case.slack
+    return TOLERANCES.get(dtype, 0) * case.slack
+
+
 def assert_same(actual: Any, wanted: Any, dtype: str, tolerance: float, scale: float, about: str) -> None:
     """Values, shape and dtype of a tensor (or number) against an array of float64, int64 or bool."""
-    found = actual.detach().numpy()
+    assert actual.dtype.name == dtype, f"{about}: dtype {actual.dtype.name}, expected {dtype}"
+    found = as_numpy(actual)
     assert found.shape == wanted.shape, f"{about}: shape {found.shape}, expected {wanted.shape}"
-    assert found.dtype.name == dtype, f"{about}: dtype {found.dtype.name}, expected {dtype}"
     with np.errstate(all="ignore"):
         if dtype not in FLOAT_NAMES:
             good = found == wanted.astype(dtype)
         else:
             wanted = wanted.astype(np.float64)
-            rounded = wanted.astype(dtype)  # overflows as the operation does
-            least = float(np.finfo(dtype).smallest_subnormal)
+            rounded = numpy_values(wanted, dtype)  # overflows as the operation does
+            info = norch.finfo(dtype)
+            least = info.tiny * info.eps
             off = np.abs(found.astype(np.float64) - wanted)
             good = (off <= tolerance * np.abs(wanted) + tolerance * scale + 2 * least) | (found == rounded)
             good |= np.isnan(found) & np.isnan(wanted)
@@ -99,7 +122,7 @@ def assert_same(actual: Any, wanted: Any, dtype: str, tolerance: float, scale: f
 
 def check(case: Case, arrays: Sequence[Any], dtype: str, layouts: Sequence[str]) -> list[Any]:
     """One call against NumPy; the tensors that went in."""
-    pairs = [laid_out(x, layout) for x, layout in zip(arrays, layouts)]
+    pairs = [laid_out(x, layout, dtype) for x, layout in zip(arrays, layouts)]
     tensors, arrays = [tensor for tensor, _ in pairs], [array for _, array in pairs]
     copies = [x.clone() for x in tensors]
     about = f"{case} of {[x.shape for x in arrays]} {list(layouts)}"
@@ -108,16 +131,22 @@ def check(case: Case, arrays: Sequence[Any], dtype: str, layouts: Sequence[str])
     rules = result_dtypes(case, dtype)
     for i, (one, value) in enumerate(zip(found, wanted)):
         name = rules[min(i, len(rules) - 1)]
-        assert_same(one, value, name, TOLERANCES.get(name, 0) * case.slack, scale_of(case, arrays), about)
+        assert_same(one, value, name, tolerance_of(case, name), scale_of(case, arrays), about)
     for x, copy in zip(tensors, copies):
         assert_close(x, copy, rtol=0, atol=0)  # inputs stay
     return tensors
 
 
-def torch_results(torch: Any, case: Case, arrays: Sequence[Any]) -> list[Any] | None:
+def torch_tensor(torch: Any, array: Any, dtype: str) -> Any:
+    """PyTorch's tensor of what numpy_values gave."""
+    x = torch.from_numpy(np.array(array))
+    return x.to(torch.bfloat16) if is_bfloat16(array, dtype) else x
+
+
+def torch_results(torch: Any, case: Case, arrays: Sequence[Any], dtype: str) -> list[Any] | None:
     """What PyTorch gives, None where it refuses."""
     try:
-        found = case.torch_call()(torch, *[torch.from_numpy(np.array(x)) for x in arrays])
+        found = case.torch_call()(torch, *[torch_tensor(torch, x, dtype) for x in arrays])
     except (RuntimeError, TypeError, IndexError):
         return None
     return listed(found)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from case import FLOAT_NAMES, Case, draw, laid_out, source
+from case import HALF_NAMES, Case, as_tensor, draw, laid_out, source
 from cases import CASES
-from checks import assert_same, each, legal, listed, scale_of, some_edges, with_dtypes
+from checks import ROUNDING, assert_same, each, legal, listed, scale_of, some_edges, with_dtypes
 
 import norch
 from norch._lib import lib
@@ -95,7 +95,7 @@ UNFINISHED_IN_TORCH = (
 )
 
 
-@with_dtypes([case for case in DIFFERENTIABLE if case.torch is not False], FLOAT_NAMES)
+@with_dtypes([case for case in DIFFERENTIABLE if case.torch is not False], ("float32", "float64"))
 def test_gradients_like_torch(torch: Any, case: Case, dtype: str) -> None:
     """Also where a formula has a kink, a tie or a pole."""
     rng = source(case.name + dtype + "torch gradients")
@@ -124,6 +124,25 @@ def test_gradients_like_torch(torch: Any, case: Case, dtype: str) -> None:
                 about = f"{case}, sample {k}, gradient of input {i}, against PyTorch"
                 tolerance = {"float32": 1e-5, "float64": 1e-12}[dtype] * case.slack
                 assert_same(found, wanted.numpy(), dtype, tolerance, scale_of(case, arrays), about)
+
+
+@with_dtypes(DIFFERENTIABLE, HALF_NAMES)
+def test_gradients_of_halves(case: Case, dtype: str) -> None:
+    """They are those of float64 at the same place, to the precision that rounding between operations leaves."""
+    arrays = draw(case, case.shapes[0], dtype, source(case.name + dtype))
+    weights = np.round(source(case.name).uniform(0.5, 2, 97), 1)
+    found = [as_tensor(x, dtype) for x in arrays]
+    wanted = [x.double() if x.is_floating_point() else x for x in found]
+    for tensors in (found, wanted):
+        for i in variables(case, tensors):
+            tensors[i].requires_grad_()
+        backward_of(norch, case.call, tensors, weights)
+    for i in variables(case, found):
+        a, b = found[i].grad, wanted[i].grad
+        assert a.dtype is found[i].dtype and a.shape == b.shape
+        scale = float(b.abs().amax()) if b.numel() else 0.0
+        tolerance = 8 * ROUNDING[dtype]
+        assert_close(a.double(), b, rtol=tolerance, atol=tolerance * scale)
 
 
 @each(DIFFERENTIABLE)

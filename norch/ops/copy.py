@@ -11,7 +11,7 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..device import device as Device  # noqa: N812
-from ..dtype import DTYPES, dtype_named
+from ..dtype import DTYPES, check_fits, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
 from ._operand import must
 
@@ -88,7 +88,9 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
 
 def fill_(x: Any, value: Any) -> Any:
     """Sets every element of x to value, a number or a 0-d tensor."""
-    value = must(value, "fill_")
+    number, value = value, must(value, "fill_")
+    if isinstance(number, (int, float)):
+        check_fits(number, x.dtype, "fill_")
     if value.ndim:
         raise ValueError(f"fill_: expected a number or a 0-d tensor, got shape {tuple(value.shape)}")
     return copy_(x, value)

@@ -12,9 +12,10 @@ from ..autograd.forms import Reduction
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 from ..dtype import dtype as DType  # noqa: N812
-from ..dtype import dtype_named, get_default_dtype
+from ..dtype import dtype_named, float32, get_default_dtype
 from ._forms import OPS
 from ._operand import must
+from .copy import cast
 from .pointwise import sub, true_divide
 
 Dims = int | Sequence[int] | None
@@ -201,16 +202,22 @@ def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 
     Integers become floats.
     """
-    shifted = _shifted(x, dim, dtype, "log_softmax")
-    return sub(shifted, logsumexp(shifted, dim, True))
+    shifted, dtype = _shifted(x, dim, dtype, "log_softmax")
+    return cast(sub(shifted, logsumexp(shifted, dim, True)), dtype)
 
 
-def _shifted(x: Any, dim: int, dtype: DType | None, name: str) -> Any:
-    """x less its largest element along dim, which changes no softmax and needs no gradient."""
+def _shifted(x: Any, dim: int, dtype: DType | None, name: str) -> tuple[Any, DType]:
+    """x less its largest element along dim, which changes no softmax and needs no gradient; and the result's dtype.
+
+    Halves become float32, so that only the result is rounded.
+    """
     x = must(x, name) if dtype is None else x.to(dtype)
     if not x.dtype.is_floating_point:
         x = x.to(get_default_dtype())
-    return sub(x, amax(x.detach(), dim, True)) if x.numel() else x
+    dtype = x.dtype
+    if dtype.itemsize < float32.itemsize:
+        x = cast(x, float32)
+    return sub(x, amax(x.detach(), dim, True)) if x.numel() else x, dtype
 
 
 def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
@@ -219,8 +226,9 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     >>> norch.softmax(norch.zeros(2), dim=0)
     tensor([0.5000, 0.5000])
     """
-    powers = _shifted(x, dim, dtype, "softmax").exp()
-    return true_divide(powers, sum(powers, dim, True))
+    shifted, dtype = _shifted(x, dim, dtype, "softmax")
+    powers = shifted.exp()
+    return cast(true_divide(powers, sum(powers, dim, True)), dtype)
 
 
 def _sum_to(x: Any, like: Handle) -> Any:
