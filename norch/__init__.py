@@ -11,16 +11,22 @@ from .autograd.anomaly import set_detect_anomaly as set_anomaly_enabled
 from .create import (
     arange,
     as_tensor,
+    asarray,
     empty,
     empty_like,
+    empty_strided,
     eye,
     from_numpy,
     full,
     full_like,
     linspace,
+    logspace,
     ones,
     ones_like,
+    scalar_tensor,
     tensor,
+    tril_indices,
+    triu_indices,
     zeros,
     zeros_like,
 )
@@ -54,6 +60,7 @@ from .errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.einsum import einsum
+from .ops.grid import *  # noqa: F403
 from .ops.index import gather, index_add, index_select, scatter_add
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.pad import constant_pad_nd
@@ -78,14 +85,20 @@ from .ops.view import (
 from .random import (
     Generator,
     bernoulli,
+    default_generator,
+    get_rng_state,
+    initial_seed,
     manual_seed,
+    normal,
     rand,
     rand_like,
     randint,
+    randint_like,
     randn,
     randn_like,
     randperm,
     seed,
+    set_rng_state,
 )
 from .tensor import Size, Tensor, is_tensor
 

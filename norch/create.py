@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import reduce
+from itertools import accumulate
+from math import ceil, isfinite
 from typing import Any
 
 from ._lib import forget, int64, ints, keep_alive, lib
@@ -11,7 +13,10 @@ from .dtype import BY_NAME, check_fits, dtype_named, float32, float64, get_defau
 from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import int64 as norch_int64
-from .errors import DTypeError, ShapeError
+from .errors import ArgumentError, DTypeError, ShapeError
+from .ops._operand import tensor_of
+from .ops.copy import stack
+from .ops.shape import repeat_interleave
 from .ops.view import sizes
 from .tensor import Tensor
 
@@ -204,6 +209,24 @@ def from_numpy(array: Any) -> Tensor:
         raise
 
 
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """obj as a tensor: sharing memory where it can, never with copy=True, or else ValueError with copy=False."""
+    if copy:
+        made = tensor(obj, dtype=dtype, device=device)
+    else:
+        made = as_tensor(obj, dtype, device)
+        if copy is False and made is not obj and not _shares(made, obj):
+            raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")
+    return made.detach().requires_grad_() if requires_grad else made
+
+
+def _shares(made: Tensor, source: Any) -> bool:
+    interface = getattr(source, "__array_interface__", None)
+    return interface is not None and interface["data"][0] == made.data_ptr()
+
+
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """data as a tensor, sharing memory where it can."""
     if isinstance(data, Tensor):
@@ -227,12 +250,23 @@ def legacy_tensor(data: tuple[Any, ...]) -> Tensor:
 # ---- from a rule ------------------------------------------------------------------------------------------------
 
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor whose elements are whatever the memory held."""
-    shape = sizes(size)
-    code = (get_default_dtype() if dtype is None else dtype_named(dtype)).code
+    wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
     place = Device("cpu" if device is None else device)
-    out = lib.norch_empty(shape, code, place.code, place.index or 0)
+    out: Tensor = lib.norch_empty(sizes(shape, size), wanted.code, place.code, place.index or 0)
+    return out.requires_grad_() if requires_grad else out
+
+
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of undefined elements with the given strides."""
+    steps = [int64(step, "empty_strided: stride") for step in stride]
+    if min(steps, default=0) < 0:
+        raise ArgumentError(f"empty_strided: strides must not be negative, got {tuple(steps)}")
+    reach = sum((int64(count, "empty_strided: size") - 1) * step for count, step in zip(size, steps))
+    out = empty(0 if 0 in size else reach + 1, dtype=dtype, device=device).as_strided(size, steps)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -243,13 +277,25 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     tensor([[7, 7],
             [7, 7]])
     """
-    shape = sizes((size,))
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
+    fill_value = _plain(fill_value, "full")
     wanted = _infer({type(fill_value)}) if dtype is None else dtype_named(dtype)
     value, integer = _both(fill_value)
     check_fits(fill_value, wanted, "full")
-    return _placed(lib.norch_full(shape, wanted.code, value, integer), device, requires_grad)
+    return _placed(lib.norch_full(sizes((size,)), wanted.code, value, integer), device, requires_grad)
+
+
+def _plain(value: Any, name: str) -> Any:
+    """A number, a 0-d tensor or a scalar of NumPy as a bool, an int or a float."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, Tensor):
+        return value.item()
+    if hasattr(value, "dtype") and hasattr(value, "item"):
+        return _plain(value.item(), name)
+    for conversion in ("__index__", "__float__"):
+        if hasattr(value, conversion):
+            return getattr(value, conversion)()
+    raise TypeError(f"{name}: expected a number, not {type(value).__name__}")
 
 
 def _both(value: Any) -> tuple[float, int]:
@@ -260,45 +306,61 @@ def _both(value: Any) -> tuple[float, int]:
     return number, int(number) if abs(number) < 2.0**63 else 0
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A number as a 0-d tensor, of the default dtype unless given."""
+    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def zeros(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros, of the default dtype unless given.
 
     >>> norch.zeros(2, 3).shape
     norch.Size([2, 3])
     """
-    return full(sizes(size), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+    wanted = dtype or get_default_dtype()
+    return full(sizes(shape, size), 0, dtype=wanted, device=device, requires_grad=requires_grad)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones, of the default dtype unless given."""
-    return full(sizes(size), 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+    wanted = dtype or get_default_dtype()
+    return full(sizes(shape, size), 1, dtype=wanted, device=device, requires_grad=requires_grad)
 
 
-def full_like(x: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """fill_value in the shape and dtype of x."""
-    wanted = x.dtype if dtype is None else dtype_named(dtype)
-    check_fits(fill_value, wanted, "full")
-    out = lib.norch_full_like(x, wanted.code, *_both(fill_value))
-    return out.requires_grad_() if requires_grad else out
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """fill_value in the shape and dtype of input."""
+    wanted = tensor_of(input, "full_like").dtype if dtype is None else dtype_named(dtype)
+    fill_value = _plain(fill_value, "full_like")
+    check_fits(fill_value, wanted, "full_like")
+    return _placed(lib.norch_full_like(input, wanted.code, *_both(fill_value)), device, requires_grad)
 
 
-def zeros_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros in the shape and dtype of x."""
-    return full_like(x, 0, dtype=dtype, requires_grad=requires_grad)
+def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape and dtype of input."""
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def ones_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones in the shape and dtype of x."""
-    return full_like(x, 1, dtype=dtype, requires_grad=requires_grad)
+def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape and dtype of input."""
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def empty_like(x: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Undefined elements in the shape and dtype of x."""
-    return empty(x.shape, dtype=dtype or x.dtype, device=x.device, requires_grad=requires_grad)
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Undefined elements in the shape and dtype of input."""
+    x: Any = tensor_of(input, "empty_like")
+    return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
 
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """start, start + step ... as far as it stays before end; int64 for integers, else the default dtype.
 
@@ -307,37 +369,104 @@ def arange(
     """
     if end is None:
         start, end = 0, start
+    start, end, step = (_plain(x, "arange") for x in (start, end, step))
     if step == 0:
         raise ValueError("arange: step must not be 0")
     whole = all(isinstance(x, int) for x in (start, end, step))
-    if whole:
-        count = -((start - end) // step)
-    else:
-        from math import ceil
-
-        count = ceil((end - start) / step)
+    if not whole and not (isfinite(start) and isfinite(end) and isfinite(step)):
+        raise ArgumentError(f"arange: from {start} to {end} in steps of {step} is no range")
+    count = -((start - end) // step) if whole else ceil((end - start) / step)
     if count < 0 or (end - start) * step < 0:
         raise ValueError(f"arange: from {start} in steps of {step} never comes to {end}")
     wanted = dtype_named(dtype) if dtype is not None else norch_int64 if whole else get_default_dtype()
     first, second = _both(start), _both(step)
-    out = lib.norch_arange(count, wanted.code, first[0], second[0], first[1], second[1])
-    return _placed(out, device, requires_grad)
+    return _placed(
+        lib.norch_arange(count, wanted.code, first[0], second[0], first[1], second[1]), device, requires_grad
+    )
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """steps numbers evenly from start to end, both included."""
-    if steps < 0:
-        raise ValueError(f"linspace: {steps} steps")
-    wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
+def _evenly(start: Any, end: Any, steps: int, name: str, whole: bool) -> Tensor:
+    """steps numbers from start to end in double precision; from each end on, so that both are exact."""
+    if int64(steps, f"{name}: steps") < 0:
+        raise ArgumentError(f"{name}: {steps} steps")
+    start, end = (float(_plain(x, name)) for x in (start, end))
+    if whole:
+        start, end = float(int(start)), float(int(end))
     gap = (end - start) / (steps - 1) if steps > 1 else 0.0
     places = arange(steps, dtype=float64)
     from_start, from_end = places * gap + start, (places - (steps - 1)) * gap + end
-    out = from_end.where(places * 2 >= steps, from_start).to(wanted)
-    return out.requires_grad_() if requires_grad else out
+    return from_end.where(places >= (steps // 2 if steps > 1 else 1), from_start)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """steps numbers evenly from start to end, both included.
+
+    >>> norch.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
+    whole = not wanted.is_floating_point
+    return _placed(_evenly(start, end, steps, "linspace", whole).to(wanted), device, requires_grad)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """base to the power of linspace(start, end, steps).
+
+    >>> norch.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
+    powers = float(_plain(base, "logspace")) ** _evenly(start, end, steps, "logspace", False)
+    return _placed(powers.to(wanted), device, requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """An (n, m) matrix with ones on its diagonal; m is n unless given."""
-    out = zeros(n, n if m is None else m, dtype=dtype)
+    out = zeros(n, n if m is None else m, dtype=dtype, device=device)
     out.diagonal().fill_(1)
     return out.requires_grad_() if requires_grad else out
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int64, device: Any = None) -> Tensor:
+    """Rows and columns, (2, N), of the lower triangle of a (row, col) matrix, row by row.
+
+    >>> norch.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    lengths = [min(max(i + offset + 1, 0), col) for i in _rows(row, col, offset, "tril_indices")]
+    return _triangle(lengths, [0] * row, dtype, device)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int64, device: Any = None) -> Tensor:
+    """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row."""
+    begins = [min(max(i + offset, 0), col) for i in _rows(row, col, offset, "triu_indices")]
+    return _triangle([col - begin for begin in begins], begins, dtype, device)
+
+
+def _rows(row: int, col: int, offset: int, name: str) -> range:
+    for number in (row, col, offset):
+        int64(number, name)
+    if row < 0 or col < 0:
+        raise ArgumentError(f"{name}: sizes must not be negative, got {row} and {col}")
+    return range(row)
+
+
+def _triangle(lengths: list[int], begins: list[int], dtype: Any, device: Any) -> Tensor:
+    """As many indices of each row as its length says, from its begin on."""
+    counts = tensor(lengths, dtype=norch_int64)
+    shifts = [begin - before for begin, before in zip(begins, accumulate([0, *lengths]))]
+    columns = arange(sum(lengths)) + tensor(shifts, dtype=norch_int64).repeat_interleave(counts, 0)
+    out = stack([repeat_interleave(counts), columns]).to(dtype_named(dtype))
+    return _placed(out, device, False)

@@ -1,18 +1,35 @@
 """Random tensors from one counter-based stream (Philox 4x32-10; Salmon et al. 2011).
 
-A draw depends on the seed and on how many were made before, not on threads or devices.
+A draw depends on the seed and on how many were made before, not on threads or devices. What is neither uniform nor
+normal is composed of what is, by inverting its distribution function.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from ._lib import address, lib, uint64s
-from .dtype import dtype_named, get_default_dtype
+from ._handle import Handle
+from ._lib import address, int64, ints, lib, uint64s
+from .autograd.inplace import check_writable
+from .device import device as Device  # noqa: N812
+from .dtype import dtype_named, float32, float64, get_default_dtype, promote_types
 from .dtype import int64 as norch_int64
-from .ops.view import sizes
-from .tensor import Tensor
+from .dtype import uint8 as norch_uint8
+from .errors import ArgumentError, DTypeError
+from .ops._operand import tensor_of
+from .ops.copy import cast, copy_
+from .ops.shape import broadcast_shapes
+from .ops.view import expand, sizes
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+# ---- streams --------------------------------------------------------------------------------------------------------
 
 
 class Generator:
@@ -24,29 +41,48 @@ class Generator:
     True
     """
 
-    def __init__(self) -> None:
-        # {seed, counter}, read and advanced by C at every draw
-        self._state = uint64s(int.from_bytes(os.urandom(8), "little"), 0)
-        self._at = address(self._state)
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = Device(device)
+        self.__setstate__((int.from_bytes(os.urandom(8), "little"), 0))
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts the stream of this seed (64 bits; negative ones wrap) from its beginning."""
+        if not hasattr(seed, "__index__"):
+            raise TypeError(f"manual_seed: the seed must be an integer, not {type(seed).__name__}")
+        seed = seed.__index__()
         if not -(1 << 63) <= seed < 1 << 64:
             raise OverflowError(f"manual_seed: {seed} does not fit 64 bits")
         self._state[0], self._state[1] = seed % (1 << 64), 0
         return self
 
+    def seed(self) -> int:
+        """Starts a stream that nobody has seen, and gives its seed."""
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
+        return self.initial_seed()
+
     def initial_seed(self) -> int:
         """The seed of the stream."""
         return self._state[0]
 
-    def get_state(self) -> tuple[int, int]:
-        """Seed and position, for set_state."""
+    def get_state(self) -> Tensor:
+        """Seed and position as a tensor of bytes, for set_state()."""
+        return lib.norch_from_bytes(bytes(self._state), 16, 1, ints((16,)), norch_uint8.code)
+
+    def set_state(self, new_state: Tensor) -> None:
+        """Goes on from where get_state() was called."""
+        if tensor_of(new_state, "set_state").dtype is not norch_uint8 or tuple(new_state.shape) != (16,):
+            raise ArgumentError(f"set_state: expected 16 bytes as get_state() gives them, got {new_state!r}")
+        data = bytes(new_state.tolist())
+        self._state[0], self._state[1] = (int.from_bytes(part, "little") for part in (data[:8], data[8:]))
+
+    def __getstate__(self) -> tuple[int, int]:
         return self._state[0], self._state[1]
 
-    def set_state(self, state: tuple[int, int]) -> None:
-        """Goes on from where get_state was called."""
-        self._state[0], self._state[1] = state
+    def __setstate__(self, state: tuple[int, int]) -> None:
+        # {seed, counter}, read and advanced by C at every draw
+        self._state = uint64s(*state)
+        self._at = address(self._state)
+        self.device = Device("cpu")
 
 
 default_generator = Generator()
@@ -57,58 +93,287 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-seed = manual_seed
+def seed() -> int:
+    """Gives the default stream a seed that nobody has seen, and returns it."""
+    return default_generator.seed()
 
 
-def _state(generator: Generator | None) -> int:
+def initial_seed() -> int:
+    """The seed of the default stream."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """Where the default stream is, for set_rng_state().
+
+    >>> state = norch.get_rng_state()
+    >>> a = norch.rand(3)
+    >>> norch.set_rng_state(state)
+    >>> bool((norch.rand(3) == a).all())
+    True
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Lets the default stream go on from where get_rng_state() was called."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+    """What is drawn inside leaves the default stream as it was."""
+    state = default_generator.__getstate__()
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator._state[0], default_generator._state[1] = state
+
+
+def _at(generator: Generator | None) -> int:
+    if generator is not None and not isinstance(generator, Generator):
+        raise TypeError(f"generator must be a Generator, not {type(generator).__name__}")
     return (default_generator if generator is None else generator)._at
 
 
-def _draw(function: Any, size: tuple[Any, ...], generator: Any, dtype: Any, requires_grad: bool) -> Tensor:
-    shape = sizes(size)
+# ---- tensors of one distribution ------------------------------------------------------------------------------------
+
+
+def _draw(function: Any, shape: Any, size: Any, generator: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
-    out = function(_state(generator), shape, wanted.code)
-    return out.requires_grad_() if requires_grad else out
+    return _placed(function(_at(generator), sizes(shape, size), wanted.code), device, requires_grad)
 
 
-def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def _placed(x: Any, device: Any, requires_grad: bool) -> Any:
+    x = x if device is None else x.to(Device(device))
+    return x.requires_grad_() if requires_grad else x
+
+
+def rand(
+    *shape: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Numbers drawn uniformly from [0, 1)."""
-    return _draw(lib.norch_rand, size, generator, dtype, requires_grad)
+    return _draw(lib.norch_rand, shape, size, generator, dtype, device, requires_grad)
 
 
-def randn(*size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *shape: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Numbers drawn from the normal distribution of mean 0 and variance 1."""
-    return _draw(lib.norch_randn, size, generator, dtype, requires_grad)
+    return _draw(lib.norch_randn, shape, size, generator, dtype, device, requires_grad)
 
 
-def rand_like(x: Tensor, *, generator: Generator | None = None, dtype: Any = None) -> Tensor:
-    """rand() in the shape and dtype of x."""
-    return rand(x.shape, generator=generator, dtype=dtype or x.dtype)
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """rand() in the shape and dtype of input."""
+    shape = tensor_of(input, "rand_like").shape
+    return _draw(lib.norch_rand, shape, None, generator, dtype or input.dtype, device, requires_grad)
 
 
-def randn_like(x: Tensor, *, generator: Generator | None = None, dtype: Any = None) -> Tensor:
-    """randn() in the shape and dtype of x."""
-    return randn(x.shape, generator=generator, dtype=dtype or x.dtype)
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """randn() in the shape and dtype of input."""
+    shape = tensor_of(input, "randn_like").shape
+    return _draw(lib.norch_randn, shape, None, generator, dtype or input.dtype, device, requires_grad)
 
 
 def randint(
-    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = None
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Integers from [low, high), all as likely: randint(low, high, size) or randint(high, size). int64 unless given."""
     if size is None:
         low, high, size = 0, low, high
-    if size is None:
+    elif high is None:
+        low, high = 0, low
+    if size is None or high is None:
         raise TypeError("randint: give a size, as in randint(0, 10, (3,))")
-    shape = sizes((size,))
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
-    return lib.norch_randint(_state(generator), shape, low, high, wanted.code)
+    out = lib.norch_randint(_at(generator), sizes((size,)), 0 if low is None else low, high, wanted.code)
+    return _placed(out, device, requires_grad)
 
 
-def randperm(n: int, *, generator: Generator | None = None) -> Tensor:
-    """The integers 0 ... n - 1 in random order."""
-    return lib.norch_randperm(_state(generator), n)
+def randint_like(input: Tensor, low: Any, high: Any = None, **more: Any) -> Tensor:
+    """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
+    shape = tuple(tensor_of(input, "randint_like").shape)
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, shape, **{**more, "dtype": more.get("dtype") or input.dtype})
 
 
-def bernoulli(p: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that p holds, else 0, element by element."""
-    return lib.norch_bernoulli(_state(generator), p)
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers 0 ... n - 1 in random order; int64 unless given."""
+    out: Any = lib.norch_randperm(_at(generator), n)
+    return _placed(out if dtype is None else cast(out, dtype_named(dtype)), device, requires_grad)
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal numbers of the given means and deviations: tensors, broadcast together, or two numbers and a size.
+
+    >>> norch.normal(norch.zeros(2), norch.ones(3, 1)).shape
+    norch.Size([3, 2])
+    """
+    tensors: list[Any] = [x for x in (mean, std) if isinstance(x, Handle)]
+    mean, std = (x.detach() if isinstance(x, Handle) else x for x in (mean, std))  # type: ignore[attr-defined]
+    if (size is None) is (not tensors):
+        raise TypeError("normal: takes a tensor of means or deviations, or else a size")
+    if tensors:
+        size = broadcast_shapes(*(x.shape for x in tensors))
+        dtype = tensors[0].dtype if len(tensors) == 1 else promote_types(tensors[0].dtype, tensors[1].dtype)
+    if not bool((std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[attr-defined, operator]
+        raise ArgumentError(f"normal: deviations must not be negative, got {std}")
+    out = randn(size=size, generator=generator, dtype=dtype) * std + mean
+    return _placed(out, device, requires_grad)
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that input holds, or with probability p in its shape; else 0."""
+    if p is None:
+        return lib.norch_bernoulli(_at(generator), tensor_of(input, "bernoulli"))
+    return _ones(tensor_of(input, "bernoulli"), p, generator)
+
+
+def _ones(x: Any, p: Any, generator: Generator | None) -> Any:
+    """1 with probability p (a number, or a tensor that broadcasts) in the shape and dtype of x, else 0."""
+    if isinstance(p, Handle):
+        chances = expand(p.detach(), x.shape)  # type: ignore[attr-defined]
+    else:
+        wanted = x.dtype if x.dtype.is_floating_point else float32
+        chances = lib.norch_full_like(x, wanted.code, p, 0)
+    return cast(lib.norch_bernoulli(_at(generator), chances), x.dtype)
+
+
+# ---- fills ----------------------------------------------------------------------------------------------------------
+
+
+def _filled(x: Any, name: str, floats: bool, good: Any, about: str, draw: Callable[[], Any]) -> Any:
+    """x with draw() written into it, after the checks."""
+    if floats and not x.dtype.is_floating_point:
+        raise DTypeError(f"{name}: the dtype must be a float, not {x.dtype.name}")
+    if not good:
+        raise ArgumentError(f"{name}: {about}")
+    check_writable(x, name)
+    return copy_(x, draw())
+
+
+def _of(x: Any, function: Any, generator: Generator | None) -> Any:
+    """A draw in the shape and dtype of x."""
+    return function(_at(generator), x.shape, x.dtype.code)
+
+
+def _uniform(x: Any, generator: Generator | None) -> Any:
+    """Uniform numbers from (0, 1] in the shape of x, in double precision where its dtype is no float32."""
+    return 1.0 - rand(x.shape, dtype=float32 if x.dtype is float32 else float64, generator=generator)
+
+
+class RandomMethods(Handle):
+    """The random fills of Tensor."""
+
+    __slots__ = ()
+
+    shape: Any
+    dtype: Any
+
+    def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers drawn uniformly from [from_, to)."""
+        return _filled(
+            self, "uniform_", True, from_ <= to, f"[{from_}, {to}) is no interval",
+            lambda: _of(self, lib.norch_rand, generator) * (to - from_) + from_,
+        )  # fmt: skip
+
+    def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers drawn from a normal distribution."""
+        return _filled(
+            self, "normal_", True, std >= 0, f"the deviation must not be negative, got {std}",
+            lambda: _of(self, lib.norch_randn, generator) * std + mean,
+        )  # fmt: skip
+
+    def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers whose logarithms are normal, of the given mean and deviation."""
+        return _filled(
+            self, "log_normal_", True, std > 0, f"the deviation must be positive, got {std}",
+            lambda: (_of(self, lib.norch_randn, generator) * std + mean).exp(),
+        )  # fmt: skip
+
+    def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers drawn from a Cauchy distribution."""
+        return _filled(
+            self, "cauchy_", True, sigma > 0, f"sigma must be positive, got {sigma}",
+            lambda: ((_uniform(self, generator) - 0.5) * math.pi).tan() * sigma + median,
+        )  # fmt: skip
+
+    def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers of density lambd * exp(-lambd * x)."""
+        return _filled(
+            self, "exponential_", True, lambd > 0, f"lambd must be positive, got {lambd}",
+            lambda: _uniform(self, generator).log() * (-1.0 / lambd),
+        )  # fmt: skip
+
+    def geometric_(self, p: float, *, generator: Generator | None = None) -> Any:
+        """Fills with how many trials it takes to the first success, each of which has probability p."""
+        return _filled(
+            self, "geometric_", False, 0 < p < 1, f"p must lie in (0, 1), got {p}",
+            lambda: (_uniform(self, generator).log() * (1.0 / math.log1p(-p))).ceil().clamp(1),
+        )  # fmt: skip
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Any:
+        """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""
+        return _filled(self, "bernoulli_", False, True, "", lambda: _ones(self, p, generator))
+
+    def random_(self, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None) -> Any:
+        """Fills with integers from [from_, to), or [0, from_), or else from 0 to the most that the dtype holds."""
+        low, high = (0, from_) if to is None else (from_ or 0, to)
+        dtype = norch_uint8 if self.dtype.kind == "b" else self.dtype
+        if high is None:
+            digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53, "bool": 1}
+            held = digits.get(self.dtype.name, 8 * dtype.itemsize - dtype.is_signed)
+            high = min((1 << held) + dtype.is_floating_point, (1 << 63) - 1)
+        low, high = int64(low, "random_: from"), int64(high, "random_: to")
+        return _filled(
+            self, "random_", False, low < high, f"from {low} is not below to {high}",
+            lambda: randint(low, high, self.shape, dtype=dtype, generator=generator),
+        )  # fmt: skip

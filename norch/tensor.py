@@ -24,6 +24,7 @@ from .ops.products import ProductMethods
 from .ops.reduce import ReduceMethods
 from .ops.shape import ShapeMethods
 from .ops.view import ViewMethods, take_index
+from .random import RandomMethods
 
 
 class Size(tuple[int, ...]):
@@ -51,6 +52,7 @@ class Tensor(
     CopyMethods,
     IndexMethods,
     ProductMethods,
+    RandomMethods,
 ):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
@@ -360,41 +362,45 @@ class Tensor(
 
     # ---- more of the kind ---------------------------------------------------------------------------------------
 
-    def new_zeros(self, *size: Any, dtype: Any = None) -> Tensor:
-        """Zeros of the given shape, in this dtype and on this device."""
-        return self._new_full(size, 0, dtype)
-
-    def new_ones(self, *size: Any, dtype: Any = None) -> Tensor:
-        """Ones of the given shape, in this dtype and on this device."""
-        return self._new_full(size, 1, dtype)
-
-    def new_full(self, size: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-        """fill_value in the given shape, in this dtype and on this device."""
-        return self._new_full((size,), fill_value, dtype)
-
-    def _new_full(self, size: Any, value: Any, dtype: Any) -> Tensor:
+    def new_tensor(self, data: Any, **more: Any) -> Tensor:
+        """The values in data, in this dtype and on this device; see norch.tensor."""
         from . import create
-        from .ops.view import sizes
 
-        return create.full(sizes(size), value, dtype=dtype or self.dtype)
+        return create.tensor(data, **self._like(more))
 
-    def uniform_(self, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-        """Fills with numbers drawn uniformly from [a, b)."""
-        from . import random
+    def new_empty(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        """Undefined elements in the given shape, in this dtype and on this device unless given."""
+        from . import create
 
-        return copy_(self, random.rand(self.shape, dtype=self.dtype, generator=generator) * (b - a) + a)
+        return create.empty(*shape, size=size, **self._like(more))
 
-    def normal_(self, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-        """Fills with numbers drawn from a normal distribution."""
-        from . import random
+    def new_zeros(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        """Zeros in the given shape, in this dtype and on this device unless given."""
+        from . import create
 
-        return copy_(self, random.randn(self.shape, dtype=self.dtype, generator=generator) * std + mean)
+        return create.zeros(*shape, size=size, **self._like(more))
 
-    def bernoulli_(self, p: float = 0.5, generator: Any = None) -> Tensor:
-        """Fills with 1 with probability p, else 0."""
-        from . import create, random
+    def new_ones(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        """Ones in the given shape, in this dtype and on this device unless given."""
+        from . import create
 
-        return copy_(self, random.bernoulli(create.full(self.shape, p), generator=generator))
+        return create.ones(*shape, size=size, **self._like(more))
+
+    def new_full(self, size: Any, fill_value: Any, **more: Any) -> Tensor:
+        """fill_value in the given shape, in this dtype and on this device unless given."""
+        from . import create
+
+        return create.full(size, fill_value, **self._like(more))
+
+    def new_empty_strided(self, size: Any, stride: Any, **more: Any) -> Tensor:
+        """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
+        from . import create
+
+        return create.empty_strided(size, stride, **self._like(more))
+
+    def _like(self, more: dict[str, Any]) -> dict[str, Any]:
+        dtype, device = more.get("dtype"), more.get("device")
+        return {**more, "dtype": dtype or self.dtype, "device": self.device if device is None else device}
 
     def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
         if not self.is_leaf:

@@ -1,0 +1,97 @@
+"""Grids and choices of coordinates, composed of views and joins."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from array import array
+from typing import Any
+
+from .._lib import int64
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ._operand import tensor_of, tensors_of
+from .copy import cast, stack
+from .index import index_select
+from .view import expand, reshape, transpose
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
+    """Views of vectors over the grid that they span: indexing="ij" (rows first, the default) or "xy" (columns first).
+
+    >>> rows, columns = norch.meshgrid(norch.arange(2), norch.arange(3), indexing="ij")
+    >>> (rows * 10 + columns).tolist()
+    [[0, 1, 2], [10, 11, 12]]
+    """
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    listed = tensors_of(given, "meshgrid")
+    if indexing is None:
+        warnings.warn('meshgrid: say indexing="ij" or "xy"; without it, "ij" is taken', stacklevel=2)
+    elif indexing not in ("ij", "xy"):
+        raise ArgumentError(f'meshgrid: indexing must be "ij" or "xy", not {indexing!r}')
+    if not listed:
+        raise ArgumentError("meshgrid: no tensors given")
+    if any(x.ndim > 1 for x in listed):
+        raise ShapeError(f"meshgrid: takes vectors, got shapes {', '.join(str(tuple(x.shape)) for x in listed)}")
+    if any(x.dtype is not listed[0].dtype for x in listed):
+        raise DTypeError(f"meshgrid: takes one dtype, got {', '.join(x.dtype.name for x in listed)}")
+    shape, count = [x.numel() for x in listed], len(listed)
+    grids = [expand(reshape(x, *[1] * i, shape[i], *[1] * (count - 1 - i)), shape) for i, x in enumerate(listed)]
+    return tuple(transpose(grid, 0, 1) if indexing == "xy" and count > 1 else grid for grid in grids)
+
+
+def cartesian_prod(*tensors: Any) -> Any:
+    """All choices of one element of each vector, a row each; of one vector, itself.
+
+    >>> norch.cartesian_prod(norch.tensor([1, 2]), norch.tensor([3, 4])).tolist()
+    [[1, 3], [1, 4], [2, 3], [2, 4]]
+    """
+    listed = tensors_of(tensors, "cartesian_prod")
+    if any(x.ndim != 1 for x in listed):
+        raise ShapeError(f"cartesian_prod: takes vectors, got {', '.join(str(tuple(x.shape)) for x in listed)}")
+    if len(listed) == 1:
+        return listed[0]
+    return reshape(stack(meshgrid(*listed, indexing="ij"), -1), math.prod(len(x) for x in listed), len(listed))
+
+
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """All choices of r elements of a vector in their order, a row each.
+
+    >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
+    [[1, 2], [1, 3], [2, 3]]
+    """
+    from ..create import tensor  # late, as it stands above
+
+    if tensor_of(input, "combinations").ndim != 1:
+        raise ShapeError(f"combinations: takes a vector, got shape {tuple(input.shape)}")
+    if int64(r, "combinations: r") < 0:
+        raise ArgumentError(f"combinations: of {r} elements")
+    if r == 0:
+        return input.new_empty(0)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    chosen = array("q", itertools.chain.from_iterable(choose(range(len(input)), r)))
+    return reshape(index_select(input, 0, tensor(chosen)), len(chosen) // r, r)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+    """The powers of a vector from N - 1 down to 0 (up, when increasing) as columns; N: its length unless given.
+
+    >>> norch.vander(norch.tensor([2, 3])).tolist()
+    [[2, 1], [3, 1]]
+    """
+    from ..create import ones_like  # late, as it stands above
+    from ..dtype import int64 as norch_int64
+
+    if tensor_of(x, "vander").ndim != 1:
+        raise ShapeError(f"vander: takes a vector, got shape {tuple(x.shape)}")
+    count = len(x) if N is None else int64(N, "vander: N")
+    if count < 0:
+        raise ArgumentError(f"vander: {count} columns")
+    wide = x if x.dtype.is_floating_point else cast(x, norch_int64)
+    columns = [ones_like(wide)] if count else []
+    while len(columns) < count:
+        columns.append(columns[-1] * wide if len(columns) > 1 else wide)
+    return stack(columns if increasing else columns[::-1], 1) if count else wide.new_empty(len(x), 0)
+
+
+__all__ = ["cartesian_prod", "combinations", "meshgrid", "vander"]
