@@ -411,6 +411,8 @@ NO_OPERATIONS = {
     "randint", "randn", "randn_like", "randperm", "seed", "set_default_dtype", "set_grad_enabled", "set_num_threads",
     "tensor", "zeros", "zeros_like", "allclose", "broadcast_shapes", "can_cast", "finfo", "iinfo", "is_floating_point",
     "result_type",
+    "asarray", "empty_strided", "get_rng_state", "initial_seed", "logspace", "normal", "randint_like", "scalar_tensor",
+    "set_rng_state", "tril_indices", "triu_indices",
     "ArgumentError", "DTypeError", "DeviceError", "Error", "ShapeError",
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -202,6 +203,44 @@ joined(
     ((2, 1), (3,)),
     ((), (2,)),
     ((0, 1), (3,)),
+)
+
+joined(
+    "meshgrid",
+    "meshgrid",
+    lambda m, a, b: m.meshgrid(a, b, indexing="xy"),
+    lambda a, b: tuple(np.meshgrid(a, b)),
+    ((3,), (2,)),
+    ((), (2,)),
+    ((0,), (2,)),
+)
+joined(
+    "cartesian_prod",
+    "cartesian_prod",
+    lambda m, a, b: m.cartesian_prod(a, b),
+    lambda a, b: np.stack([x.ravel() for x in np.meshgrid(a, b, indexing="ij")], -1),
+    ((3,), (2,)),
+    ((0,), (2,)),
+)
+view(
+    "combinations",
+    "combinations",
+    lambda m, x: m.combinations(x),
+    lambda x: np.array(list(itertools.combinations(x, 2)), x.dtype).reshape(-1, 2),
+    (4,),
+    (2,),
+    (1,),
+)
+view(
+    "vander",
+    "vander",
+    lambda m, x: m.vander(x, 4, True),
+    lambda x: np.vander(x.astype(np.int64) if x.dtype == bool else x, 4, True),
+    (4,),
+    (1,),
+    result="sum",
+    slack=4,
+    torch=False,  # its backward fails
 )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import norch
+from norch.testing import gradcheck
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 
@@ -161,7 +162,7 @@ def test_every_dtype(torch, dtype):
         lambda m, d: m.eye(2, 3, dtype=d),
         lambda m, d: m.zeros(2).new_full((3,), 1, dtype=d),
         lambda m, d: m.ones_like(m.zeros(2), dtype=d),
-        lambda m, d: m.linspace(0, 8, 5, dtype=d),
+        lambda m, d: m.linspace(0, 8, 5, dtype=m.int64 if dtype == "bool" else d),
     ):
         agree(make(norch, ours), make(torch, theirs))
     for make in (lambda m, d: m.empty(2, 3, dtype=d), lambda m, d: m.empty_like(m.zeros(2), dtype=d)):
@@ -227,7 +228,7 @@ def test_gradients_of_choices():
         lambda x: norch.vander(x, 4),
         lambda x: norch.meshgrid(x, x, indexing="xy")[0],
     ):
-        assert norch.testing.gradcheck(lambda x, f=function: f(x).square(), (x,))
+        assert gradcheck(lambda x, f=function: f(x).square(), (x,))
 
 
 def test_asarray_shares_where_it_can():
