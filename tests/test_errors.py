@@ -418,6 +418,14 @@ CALLS = {
     "SGD with momentum": optimizer_step(lambda p: norch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True)),
     "Adam": optimizer_step(lambda p: norch.optim.Adam(p, lr=0.1)),
     "AdamW": optimizer_step(lambda p: norch.optim.AdamW(p, lr=0.1)),
+    "Adam of halves": lambda x, y, z, i: optimizer_step(norch.optim.Adam)(x.detach().half(), y.half(), z, i),
+    "sum of halves": lambda x, y, z, i: (y.half() / 1.5).sum(1),
+    "halves to and fro": lambda x, y, z, i: y.T.half().bfloat16().char().double(),
+    "matmul of halves": lambda x, y, z, i: y.half() @ z.half(),
+    "linear of halves": lambda x, y, z, i: F.linear(x.half(), y.half(), y[:, 0].half()),
+    "index_add of halves": lambda x, y, z, i: y.half().index_add(0, i[0, :2], x[:2].half()),
+    "draws of halves": lambda x, y, z, i: norch.bernoulli(norch.rand(3, dtype=norch.half)),
+    "arange of int8": lambda x, y, z, i: norch.arange(5, dtype=norch.int8),
 }
 # These are many writes in a row, so the first ones stay when a later one fails.
 SEVERAL_WRITES = {"write through a stale view", "backward twice"}

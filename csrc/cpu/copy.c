@@ -129,29 +129,29 @@ typedef struct job {
 /* A row to or from a narrow dtype: through what it is computed in, in pieces that stay in the cache. */
 static void convert_row(const job *j, char *to, const char *from, int64_t n) {
     const int32_t wide_from = nr_wide(j->from_dtype), wide_to = nr_wide(j->dtype);
-    const int64_t wide_step = NR_WIDE;
+    const int64_t wide_step[2] = {NR_WIDE, 0};
     uint32_t widened[NR_PIECE], converted[NR_PIECE];
     for (int64_t some; n > 0; n -= some, to += some * j->to_step[0], from += some * j->from_step[0]) {
         some = n < NR_PIECE ? n : NR_PIECE;
         const char *x = from;
-        int64_t step = j->from_step[0];
+        int64_t step[2] = {j->from_step[0], 0};
         if (wide_from != j->from_dtype) {
             bool last = wide_from == j->dtype;
-            nr_widen[j->from_dtype](last ? to : (char *)widened, last ? j->to_step[0] : NR_WIDE, x, step, some);
+            nr_widen[j->from_dtype](last ? to : (char *)widened, last ? j->to_step[0] : NR_WIDE, x, step[0], some);
             if (last) continue;
             x = (const char *)widened;
-            step = NR_WIDE;
+            step[0] = NR_WIDE;
         }
         if (wide_to == j->dtype) {
-            conversions[wide_from][wide_to](to, j->to_step, x, &step, some, 1);
+            conversions[wide_from][wide_to](to, j->to_step, x, step, some, 1);
             continue;
         }
         if (wide_from != wide_to) {
-            conversions[wide_from][wide_to]((char *)converted, &wide_step, x, &step, some, 1);
+            conversions[wide_from][wide_to]((char *)converted, wide_step, x, step, some, 1);
             x = (const char *)converted;
-            step = NR_WIDE;
+            step[0] = NR_WIDE;
         }
-        nr_narrow[j->dtype](to, j->to_step[0], x, step, some);
+        nr_narrow[j->dtype](to, j->to_step[0], x, step[0], some);
     }
 }
 

@@ -1,5 +1,10 @@
 /* narrow_isa: runs of elements of the narrow dtypes (dtype.h), widened to what kernels compute in and narrowed back,
- * compiled once an instruction set. The conversions are core/convert.h's. */
+ * compiled once an instruction set. The conversions are core/convert.h's; float16 has the processor's own where
+ * there are some (F16C). */
+#if defined(__AVX2__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 #include "../core/convert.h"
 #include "cpu.h"
 
@@ -22,10 +27,39 @@ BOTH(int16, int16_t, int32_t)
 BOTH(float16, uint16_t, float)
 BOTH(bfloat16, uint16_t, float)
 
+#if defined(__AVX2__)
+#define F16C __attribute__((target("f16c")))
+
+F16C static void widen_f16c(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n) {
+    bool dense = to_step == sizeof(float) && from_step == sizeof(uint16_t);
+    for (; dense && n >= 8; n -= 8, to += 32, from += 16)
+        _mm256_storeu_ps((float *)(void *)to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from)));
+    widen_float16(to, to_step, from, from_step, n);
+}
+
+F16C static void narrow_f16c(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n) {
+    bool dense = to_step == sizeof(uint16_t) && from_step == sizeof(float);
+    for (; dense && n >= 8; n -= 8, to += 16, from += 32)
+        _mm_storeu_si128((__m128i *)(void *)to, _mm256_cvtps_ph(_mm256_loadu_ps((const float *)(const void *)from),
+                                                                _MM_FROUND_TO_NEAREST_INT));
+    narrow_float16(to, to_step, from, from_step, n);
+}
+
+static bool has_f16c(void) {
+    unsigned int a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 void NR_ISA(nr_fill_narrow)(nr_conversion *widen, nr_conversion *narrow) {
 #define ENTER(number, dtype) widen[number] = NR_JOIN(widen, dtype), narrow[number] = NR_JOIN(narrow, dtype);
     ENTER(NORCH_INT8, int8)
     ENTER(NORCH_INT16, int16)
     ENTER(NORCH_FLOAT16, float16)
     ENTER(NORCH_BFLOAT16, bfloat16)
+#if defined(__AVX2__)
+    if (has_f16c()) {
+        ENTER(NORCH_FLOAT16, f16c)
+    }
+#endif
 }

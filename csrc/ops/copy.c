@@ -9,11 +9,11 @@
 
 void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer) {
 #define GET(number, name, S, T, A, kind) \
-    case number: GET_##kind = NR_OF_##name(*(const S *)at); break;
-#define GET_F *value
-#define GET_B *integer
-#define GET_U *integer
-#define GET_I *integer
+    case number: GET_##kind NR_OF_##name(*(const S *)at); break;
+#define GET_F *value = (double)
+#define GET_B *integer =
+#define GET_U *integer =
+#define GET_I *integer =
     switch (dtype) { NR_DTYPES(GET) }
 }
 
