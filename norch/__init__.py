@@ -34,6 +34,7 @@ from .device import device
 from .dtype import (
     bfloat16,
     can_cast,
+    contiguous_format,
     dtype,
     finfo,
     float16,
@@ -46,6 +47,8 @@ from .dtype import (
     int16,
     int32,
     int64,
+    memory_format,
+    preserve_format,
     promote_types,
     set_default_dtype,
     short,
@@ -100,6 +103,6 @@ from .random import (
     seed,
     set_rng_state,
 )
-from .tensor import Size, Tensor, is_tensor
+from .tensor import Size, Tensor, is_nonzero, is_tensor, numel
 
 __version__ = "0.1.0"

@@ -47,6 +47,19 @@ def _read_table() -> list[dtype]:
 DTYPES: list[dtype] = _read_table()  # by number
 BY_NAME: dict[str, dtype] = {one.name: one for one in DTYPES}
 
+
+class memory_format:  # noqa: N801  (PyTorch's name)
+    """How elements shall lie. Copies are C-ordered here, so that what takes one does the same with either."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"norch.{self.name}"
+
+
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+
 bool_ = BY_NAME["bool"]
 uint8 = BY_NAME["uint8"]
 int8 = BY_NAME["int8"]

@@ -181,6 +181,7 @@ def rand_like(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """rand() in the shape and dtype of input."""
     shape = tensor_of(input, "rand_like").shape
@@ -194,6 +195,7 @@ def randn_like(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """randn() in the shape and dtype of input."""
     shape = tensor_of(input, "randn_like").shape

@@ -16,6 +16,7 @@ from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
+from .ops._operand import tensor_of
 from .ops.copy import CopyMethods, copy_, fill_
 from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
@@ -23,7 +24,7 @@ from .ops.pointwise import PointwiseMethods
 from .ops.products import ProductMethods
 from .ops.reduce import ReduceMethods
 from .ops.shape import ShapeMethods
-from .ops.view import ViewMethods, take_index
+from .ops.view import ViewMethods, axis, take_index
 from .random import RandomMethods
 
 
@@ -81,16 +82,18 @@ class Tensor(
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one axis."""
-        return self.shape if dim is None else self.shape[dim]
+        return self.shape if dim is None else self.shape[axis(dim, self.ndim, "size")]
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of memory lie between neighbours along each axis, or along one."""
         strides = lib.norch_strides(self)
-        return strides if dim is None else strides[dim]
+        return strides if dim is None else strides[axis(dim, self.ndim, "stride")]
 
     def dim(self) -> int:
         """The number of axes."""
         return self.ndim
+
+    ndimension = dim
 
     def numel(self) -> int:
         """The number of elements."""
@@ -300,6 +303,24 @@ class Tensor(
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def apply_(self: T, callable: Callable[[Any], Any]) -> T:
+        """Replaces each element by what callable gives for it: slow, and outside any graph."""
+        return self.map_(self, lambda x, _: callable(x))
+
+    def map_(self: T, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T:
+        """Replaces each element by callable(element, element of tensor, broadcast): slow, and outside any graph."""
+        if self.requires_grad or tensor.requires_grad:
+            raise Error("map_: Python functions have no derivatives; detach() the tensors first")
+        from . import create
+
+        pairs = zip(self._values(), tensor.expand(self.shape)._values())
+        values = create.tensor([callable(a, b) for a, b in pairs], dtype=self.dtype)
+        return copy_(self, values.view(self.shape))
+
+    def is_nonzero(self) -> bool:
+        """Whether the only element is not zero."""
+        return bool(self)
+
     def __len__(self) -> int:
         if self.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
@@ -488,6 +509,16 @@ def _rebuilt(cls: type[Tensor], data: bytes, shape: tuple[int, ...], dtype: DTyp
 def is_tensor(x: Any) -> bool:
     """Whether x is a Tensor."""
     return isinstance(x, Tensor)
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return tensor_of(input, "numel").numel()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero; ValueError where there is not exactly one."""
+    return bool(tensor_of(input, "is_nonzero"))
 
 
 _handle.result_class = Tensor

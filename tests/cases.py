@@ -412,7 +412,8 @@ NO_OPERATIONS = {
     "tensor", "zeros", "zeros_like", "allclose", "broadcast_shapes", "can_cast", "finfo", "iinfo", "is_floating_point",
     "result_type",
     "asarray", "empty_strided", "get_rng_state", "initial_seed", "logspace", "normal", "randint_like", "scalar_tensor",
-    "set_rng_state", "tril_indices", "triu_indices",
+    "set_rng_state", "tril_indices", "triu_indices", "is_nonzero", "numel", "memory_format", "is_anomaly_enabled",
+    "is_anomaly_check_nan_enabled", "set_anomaly_enabled",
     "ArgumentError", "DTypeError", "DeviceError", "Error", "ShapeError",
 }  # fmt: skip
 

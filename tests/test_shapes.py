@@ -1,5 +1,7 @@
 """Shapes that are composed: which results are views, what raises, gradients through writes into parts, padding."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -321,3 +323,39 @@ def test_forms_of_arguments():
     assert norch.block_diag().shape == (1, 0)
     with pytest.raises(TypeError):
         x.flip(0, dims=(1,))
+
+
+def test_python_functions_over_elements():
+    x = norch.tensor(counted(2, 3))
+    assert x.T.apply_(lambda v: v * 2 + 1).tolist() == (counted(2, 3).T * 2 + 1).tolist()
+    x.map_(norch.tensor([10.0, 20.0, 30.0]), lambda a, b: a + b)
+    assert x.tolist() == (counted(2, 3) * 2 + 1 + [10, 20, 30]).tolist()
+    assert norch.zeros(0).apply_(lambda v: 1 / v).shape == (0,)
+    with pytest.raises(norch.Error, match="derivative"):
+        norch.ones(2, requires_grad=True).apply_(float)
+
+
+def test_questions(torch):
+    x = norch.zeros(2, 0, 3, dtype=norch.int16)
+    assert x.dim() == x.ndimension() == x.ndim == 3 and x.size(-1) == 3 and x.size(dim=1) == 0 and x.stride(0) == 3
+    assert norch.numel(x) == x.numel() == x.nelement() == 0
+    assert norch.zeros(2, 3, dtype=norch.int16).nbytes == 12
+    for bad in (3, -4):
+        with pytest.raises(IndexError, match="size"):
+            x.size(bad)
+    for value in (0, 1, 0.0, -0.5, True, math.nan):
+        ours, theirs = norch.tensor([value]), torch.tensor([value])
+        assert norch.is_nonzero(ours) == ours.is_nonzero() == torch.is_nonzero(theirs)
+    with pytest.raises(ValueError):
+        norch.is_nonzero(norch.ones(2))
+    with pytest.raises(TypeError):
+        norch.numel(3)
+
+
+def test_memory_formats_change_nothing():
+    x = norch.tensor(counted(2, 3)).T
+    assert norch.zeros_like(x, memory_format=norch.preserve_format).tolist() == [[0, 0]] * 3
+    assert x.clone(memory_format=norch.preserve_format).tolist() == x.tolist()
+    assert x.contiguous(memory_format=norch.contiguous_format).is_contiguous()
+    assert repr(norch.preserve_format) == "norch.preserve_format"
+    assert isinstance(norch.preserve_format, norch.memory_format)

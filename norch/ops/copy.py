@@ -13,7 +13,7 @@ from ..autograd.inplace import check_writable, edge, like_of, written
 from ..device import device as Device  # noqa: N812
 from ..dtype import DTYPES, check_fits, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
-from ._operand import must
+from ._operand import must, tensors_of
 
 
 def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
@@ -26,12 +26,12 @@ def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any
     return out
 
 
-def clone(x: Any) -> Any:
+def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy of its own elements, C-ordered; the gradient passes through."""
-    return _recorded(lib.norch_clone(x), x, d.Clone)
+    return _recorded(lib.norch_clone(input), input, d.Clone)
 
 
-def contiguous(x: Any) -> Any:
+def contiguous(x: Any, memory_format: Any = None) -> Any:
     """x itself when its elements lie in C order, else a clone."""
     return x if x.is_contiguous() else clone(x)
 
@@ -45,7 +45,13 @@ def cast(x: Any, dtype: DType) -> Any:
 
 
 def to(
-    x: Any, *arguments: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
+    x: Any,
+    *arguments: Any,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool = False,
+    non_blocking: bool = False,
+    memory_format: Any = None,
 ) -> Any:
     """x in another dtype, on another device, or like another tensor: to(norch.float64), to("cuda"), to(other).
 
@@ -107,7 +113,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     >>> norch.cat([norch.zeros(1), norch.ones(2)])
     tensor([0., 1., 1.])
     """
-    listed = [must(x, "cat") for x in tensors]
+    listed = tensors_of(tensors, "cat")
     out = lib.norch_cat(listed, dim)
     if mode.enabled and out.dtype.is_floating_point:
         edges = tuple(edge(x) for x in listed)
@@ -122,7 +128,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
 
 def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Tensors of one shape along a new axis dim."""
-    listed = [must(x, "stack") for x in tensors]
+    listed = tensors_of(tensors, "stack")
     out = lib.norch_stack(listed, dim)
     if mode.enabled and out.dtype.is_floating_point:
         edges = tuple(edge(x) for x in listed)
