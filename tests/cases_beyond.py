@@ -77,6 +77,15 @@ F_ONLY: dict[str, Any] = {"dtypes": FLOAT_NAMES}
 
 reduction("sum", _total, EVERY, result="sum", grad=2)
 reduction("mean", lambda x, a, k: np.mean(x, axis=a, keepdims=k), EVERY, grad=2, **F_ONLY)
+add(
+    "mean of squares",
+    "mean_square",
+    lambda m, x: m.nn.functional.mse_loss(x, m.zeros_like(x)),
+    lambda x: np.mean(x * x),
+    shapes=(((4, 37),), ((1037,),), ((1,),)),
+    grad=2,
+    **F_ONLY,
+)
 reduction(
     "prod",
     _product,

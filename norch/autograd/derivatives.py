@@ -295,6 +295,10 @@ class Mean(Reduction):  # param: how many elements went into one
     def grad_x(self, g: Any) -> Any: return self.spread(g / self.param)
 
 
+class MeanSquare(Reduction):  # of all elements, param of them
+    def grad_x(self, g: Any) -> Any: return self.x * (g * (2 / self.param))
+
+
 class Prod(Reduction):
     def grad_x(self, g: Any) -> Any:
         """The product of all others: out / x, but where a zero is among them."""

@@ -2,8 +2,9 @@
 
 Nodes wait in a heap, youngest first. A node's inputs are older than itself, so when it is taken out, every user
 of its output has been there already and its gradient is complete. It turns that gradient into one for each input
-and hands them along its edges, where they add up. A leaf does not wait: what comes is added to its .grad at once,
-unless a hook wants to see the sum. Nothing recurses, and the walk knows no operation.
+and hands them along its edges, where they add up. Where nothing else waits, as in a chain, the next node is taken at
+once. A leaf does not wait: what comes is added to its .grad, unless a hook wants to see the sum. Nothing recurses, and
+the walk knows no operation.
 """
 
 from __future__ import annotations
@@ -34,43 +35,60 @@ def run(
     useful = None if wanted is None else _leading_to(wanted, [node for node, _ in roots])
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
-    for node, g in roots:
-        _add(gradients, waiting, node, g)
+    for root, g in roots:
+        _add(gradients, waiting, root, g)
 
     check = anomaly.check
     before = mode.enabled
     mode.enabled = create_graph
+    node: Any = None  # in hand, with its gradient g; it is younger than all that wait
     try:
-        while waiting:
-            node = heappop(waiting)[1]
-            g = gradients.pop(node)
+        while node is not None or waiting:
+            if node is None:
+                node = heappop(waiting)[1]
+                g = gradients.pop(node)
             if node.hooks is not None:
-                for hook in tuple(node.hooks):
-                    changed = hook(g)
-                    if changed is not None and changed is not g:
-                        _check_gradient(changed, g, "hook")
-                        g = changed.to(g.dtype)
+                g = _through_hooks(node.hooks, g)
             if wanted is not None and node in wanted:
                 caught[wanted[node]] = g
             if type(node) is Leaf:
                 if accumulate and (wanted is None or node in wanted):
                     _accumulate(node, g, False, create_graph)
+                node = None
                 continue
             inputs = node.propagate(g)
             if check is not None:
                 check(node, inputs)
+            following = g = None
             for edge, part in zip(node.edges, inputs):  # noqa: B905  (propagate gives one an edge)
                 if edge is None or part is None or (useful is not None and edge not in useful):
                     continue
                 if type(edge) is Leaf and edge.hooks is None and wanted is None:
                     _accumulate(edge, part, not node.passes, create_graph)  # nobody needs to see the sum first
+                elif following is None:
+                    following, g = edge, part
+                elif following is edge:
+                    g = g + part
                 else:
                     _add(gradients, waiting, edge, part)
             if not retain_graph:
                 node.release()
+            if following is not None and waiting:
+                _add(gradients, waiting, following, g)
+                following = None
+            node = following
     finally:
         mode.enabled = before
     return caught
+
+
+def _through_hooks(hooks: list[Any], g: Any) -> Any:
+    for hook in tuple(hooks):
+        changed = hook(g)
+        if changed is not None and changed is not g:
+            _check_gradient(changed, g, "hook")
+            g = changed.to(g.dtype)
+    return g
 
 
 def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node, g: Any) -> None:
@@ -126,7 +144,7 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     if node is None:
         raise Error("backward: this tensor does not require grad and has no history; was it made under no_grad()?")
     if gradient is None:
-        if output.numel() != 1:
+        if output._numel != 1:
             raise ShapeError(
                 f"backward: a gradient can be made up for a single number only, not for shape {tuple(output.shape)}; "
                 "reduce it (.sum(), .mean()) or pass gradient="

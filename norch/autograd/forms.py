@@ -11,16 +11,7 @@ from typing import Any
 
 from .._handle import alias
 from .grad_mode import mode
-from .node import Node, freed, saved_intact
-
-
-def _checked(node: Any, saved: Any) -> Any:
-    """A saved tensor on its way to a gradient: still there, and not written to since."""
-    if saved is None:
-        raise freed(node)
-    if saved._cell is not None:
-        saved_intact(node, saved)
-    return saved
+from .node import Node, saved_intact
 
 
 class Operation(Node):
@@ -58,7 +49,9 @@ class Operation(Node):
     @property
     def out(self) -> Any:
         """The result. The node keeps only its elements: with its place in the graph it would be a cycle."""
-        saved = _checked(self, self._out)
+        saved = self._out
+        if saved is None or saved._cell is not None:
+            saved_intact(self, saved)
         if mode.enabled:
             saved = alias(saved)
             saved._node = self
@@ -86,7 +79,10 @@ class Unary(Operation):
 
     @property
     def x(self) -> Any:
-        return _checked(self, self._x)
+        saved = self._x
+        if saved is None or saved._cell is not None:
+            saved_intact(self, saved)
+        return saved
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return (self.grad_x(g),)
@@ -105,11 +101,17 @@ class Binary(Operation):
 
     @property
     def a(self) -> Any:
-        return _checked(self, self._a)
+        saved = self._a
+        if saved is None or saved._cell is not None:
+            saved_intact(self, saved)
+        return saved
 
     @property
     def b(self) -> Any:
-        return _checked(self, self._b)
+        saved = self._b
+        if saved is None or saved._cell is not None:
+            saved_intact(self, saved)
+        return saved
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         to_a, to_b = self.edges
@@ -132,19 +134,25 @@ class Ternary(Binary):
 
     __slots__ = ("_c",)
     inputs = ("a", "b", "c")
+    grad_c: Any
 
     @property
     def c(self) -> Any:
-        return _checked(self, self._c)
+        saved = self._c
+        if saved is None or saved._cell is not None:
+            saved_intact(self, saved)
+        return saved
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        grads = []
-        for position, (edge, name) in enumerate(zip(self.edges, self.inputs, strict=True)):
-            part = None if edge is None else getattr(self, "grad_" + name)(g)
-            if part is not None and self.likes is not None:
-                part = part._sum_to(self.likes[position])
-            grads.append(part)
-        return tuple(grads)
+        to_a, to_b, to_c = self.edges
+        grads = (
+            None if to_a is None else self.grad_a(g),
+            None if to_b is None else self.grad_b(g),
+            None if to_c is None else self.grad_c(g),
+        )
+        if self.likes is None:
+            return grads
+        return tuple(None if part is None else part._sum_to(like) for part, like in zip(grads, self.likes, strict=True))
 
     def release(self) -> None:
         self._a = self._b = self._c = self._out = None

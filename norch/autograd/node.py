@@ -55,7 +55,9 @@ class Node:
 
 
 def saved_intact(node: Node, saved: Any) -> None:
-    """Raises when a tensor saved by node was written to after node was made."""
+    """Raises when a tensor saved by node was freed by an earlier walk, or written to after node was made."""
+    if saved is None:
+        raise freed(node)
     cell = saved._cell
     if cell is not None and cell[0] > node.seq:
         raise Error(

@@ -145,9 +145,7 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
 
 def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     difference = input - target
-    node: Any = difference._node
-    # A node without likes has recorded operands of one shape: most calls need not ask for the shapes.
-    if (node is None or node.likes is not None) and input.shape != target.shape:
+    if difference._mixed and input.shape != target.shape:
         warnings.warn(
             f"{name}: using a target size {tuple(target.shape)} that is different to the input size "
             f"{tuple(input.shape)}; this will likely lead to incorrect results due to broadcasting",
@@ -162,7 +160,10 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     >>> norch.nn.functional.mse_loss(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)
     """
-    return _reduced(_difference("mse_loss", input, target).square(), reduction)
+    difference = _difference("mse_loss", input, target)
+    if reduction == "mean" and difference.is_floating_point():
+        return difference._mean_square()
+    return _reduced(difference.square(), reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:

@@ -57,8 +57,10 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
             node.edges = (to_x,)
             node.seq = tick()
             node.hooks = node.likes = None
-            node._x = x if saves_x else None
-            node._out = alias(out) if saves_out else None
+            if saves_x:
+                node._x = x
+            if saves_out:
+                node._out = alias(out)
             out._node = node
         return out
 
@@ -102,7 +104,8 @@ def before(x: Any) -> Any:
 def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: Callable[[Any, str], Any] = must) -> Op:
     """The function of a BINARY row. accept turns what is no tensor into one, or into NotImplemented."""
     op, call = OPS[name], lib.norch_binary
-    a_for_a, a_for_b, b_for_a, b_for_b = _needs(node_class)
+    a_for_a, a_for_b, b_for_a, b_for_b = needs = _needs(node_class)
+    saves_inputs = any(needs)
     saves_out = node_class is not None and node_class.saves_out
 
     def function(a: Any, b: Any) -> Any:
@@ -120,9 +123,11 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
             node.seq = tick()
             node.hooks = None
             node.likes = (like_of(a), like_of(b)) if out._mixed else None
-            node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
-            node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
-            node._out = alias(out) if saves_out else None
+            if saves_inputs:
+                node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
+                node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
+            if saves_out:
+                node._out = alias(out)
             out._node = node
         return out
 

@@ -88,6 +88,15 @@ def mean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None
     return out
 
 
+def _mean_square(x: Any) -> Any:
+    """The mean of the squares of all elements, in one pass. Floats only."""
+    x = must(x, "mean_square")
+    out = _reduction(x, "mean_square", d.MeanSquare, None, False)
+    if out._node is not None:
+        out._node.param = x._numel
+    return out
+
+
 def prod(x: Any, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
     """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
     x = must(x, "prod")
@@ -249,6 +258,7 @@ class ReduceMethods(Handle):
     mean, prod, amax, amin, argmax, argmin = mean, prod, amax, amin, argmax, argmin
     max, min, any, all, var, std, logsumexp = max, min, any, all, var, std, logsumexp
     softmax, log_softmax = softmax, log_softmax
+    _mean_square = _mean_square
     _sum_to = _sum_to
 
     def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:

@@ -93,9 +93,9 @@ class Optimizer:
         for group in self.param_groups:
             for param in group["params"]:
                 if set_to_none:
-                    param.grad = None
-                elif param.grad is not None:
-                    param.grad = param.grad.detach().zero_()
+                    param._grad = None
+                elif param._grad is not None:
+                    param._grad = param._grad.detach().zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step. `closure`, if given, computes the loss and its gradients first; its result comes back."""
