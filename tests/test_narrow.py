@@ -355,6 +355,11 @@ def test_layers(name: str) -> None:
     assert_close(layer(x).double(), wide, rtol=1e-2, atol=1e-2)
     with pytest.raises(norch.DTypeError):
         layer(x.float())
+    layer.weight.grad.fill_(400)
+    layer.bias.grad.zero_()
+    norm = norch.nn.utils.clip_grad_norm_(layer.parameters(), 15**0.5)
+    assert norm.dtype is dtype and norm.item() == pytest.approx(400 * 15**0.5, rel=1e-2)
+    assert_close(layer.weight.grad, norch.ones(3, 5, dtype=dtype), rtol=1e-2, atol=0)
 
 
 def test_a_half_as_the_default_dtype() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import reduce
 
 from ..autograd import no_grad
 from ..create import tensor
+from ..dtype import float32, promote_types
 from ..ops.copy import stack
 from ..tensor import Tensor
 
@@ -37,18 +39,19 @@ def clip_grad_norm_(
         grads = _gradients(parameters)
         if not grads:
             return tensor(0.0)
+        wide = [grad.to(promote_types(grad.dtype, float32)) for grad in grads]  # squares of halves overflow
         if math.isinf(norm_type):
-            total = stack([grad.abs().amax() for grad in grads]).amax()
+            total = stack([grad.abs().amax() for grad in wide]).amax()
         elif norm_type == 2:
-            total = stack([grad.square().sum() for grad in grads]).sum().sqrt()
+            total = stack([grad.square().sum() for grad in wide]).sum().sqrt()
         else:
-            total = stack([(grad.abs() ** norm_type).sum() for grad in grads]).sum() ** (1.0 / norm_type)
+            total = stack([(grad.abs() ** norm_type).sum() for grad in wide]).sum() ** (1.0 / norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(f"the total norm of the gradients is {total.item()}; they were not clipped")
         scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
         for grad in grads:
             grad.mul_(scale)
-    return total
+        return total.to(reduce(promote_types, [grad.dtype for grad in grads]))
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
