@@ -323,6 +323,13 @@ def test_forms_of_arguments():
     assert norch.block_diag().shape == (1, 0)
     with pytest.raises(TypeError):
         x.flip(0, dims=(1,))
+    with pytest.raises(norch.ShapeError, match="twice"):
+        x.squeeze((0, 0))
+    assert norch.swapaxes(x, axis0=0, axis1=1).shape == x.swapdims(dim0=0, dim1=1).shape == (3, 2)
+    assert (
+        x.split(split_size=2, dim=1)[1].shape == (2, 1) and norch.split(tensor=x, split_size_or_sections=1)[1].ndim == 2
+    )
+    assert x.vsplit(sections=2)[1].shape == (1, 3) and x.hsplit(indices=[1])[1].shape == (2, 2)
 
 
 def test_python_functions_over_elements():

@@ -131,6 +131,10 @@ norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t 
     for (int64_t i = 0; i < count; i++) {
         int32_t axis;
         if (nr_check_axis("squeeze", dims[i], x->ndim, &axis)) return NULL;
+        if (chosen[axis]) {
+            nr_fail(NORCH_ERROR_SHAPE, "squeeze: dimension %d appears twice", axis);
+            return NULL;
+        }
         chosen[axis] = true;
     }
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];

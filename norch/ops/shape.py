@@ -37,7 +37,7 @@ from .view import (
     view,
 )
 
-swapaxes = swapdims = transpose
+swapdims = transpose
 concat = concatenate = cat
 
 
@@ -73,6 +73,11 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     if known != shape[at] or min(wanted) < 0:
         raise ShapeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {shape[at]}, the size of dimension {dim}")
     return view(input, (*shape[:at], *wanted, *shape[at + 1 :]))
+
+
+def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
+    """transpose(input, axis0, axis1)."""
+    return transpose(input, axis0, axis1)
 
 
 def movedim(input: Any, source: Axes, destination: Axes) -> Any:
@@ -150,16 +155,17 @@ atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1
 # ---- parts ----------------------------------------------------------------------------------------------------------
 
 
-def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Any, ...]:
     """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes.
 
     >>> [part.tolist() for part in norch.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
     """
-    if hasattr(split_size_or_sections, "__iter__") and not isinstance(split_size_or_sections, Handle):
-        return split_with_sizes(tensor, split_size_or_sections, dim)
+    wanted = split_size_or_sections if split_size is None else split_size
+    if hasattr(wanted, "__iter__") and not isinstance(wanted, Handle):
+        return split_with_sizes(tensor, wanted, dim)
     at, size = _along(tensor, dim, "split")
-    step = int64(split_size_or_sections, "split: size")
+    step = int64(wanted, "split: size")
     if step < 0 or (step == 0 and size):
         raise ShapeError(f"split: parts of size {step} of dimension {dim}, whose size is {size}")
     return tuple(_part(tensor, at, i, i + step) for i in range(0, size or 1, step or 1))
@@ -214,15 +220,16 @@ def tensor_split(
 
 
 def _split_along(name: str, least: int, about: str) -> Any:
-    def function(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+    def function(
+        input: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
+    ) -> tuple[Any, ...]:
         if tensor_of(input, name).ndim < least:
             raise ShapeError(f"{name}: needs at least {least} dimensions, got shape {tuple(input.shape)}")
         dim = {"hsplit": min(1, input.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
-        if hasattr(indices_or_sections, "__index__") and input.shape[dim] % (int(indices_or_sections) or 1):
-            raise ShapeError(
-                f"{name}: size {input.shape[dim]} of dimension {dim} is no multiple of {indices_or_sections}"
-            )
-        return tensor_split(input, indices_or_sections, dim)
+        count, size = indices_or_sections if sections is None else sections, input.shape[dim]
+        if hasattr(count, "__index__") and size % (int(count) or 1):
+            raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
+        return tensor_split(input, indices_or_sections, dim, indices=indices, sections=sections)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = about + ", into equal sections or cut before indices."
@@ -479,7 +486,7 @@ class ShapeMethods(Handle):
     __slots__ = ()
 
     ravel, unflatten, adjoint, unbind = ravel, unflatten, adjoint, unbind
-    swapaxes = swapdims = transpose
+    swapaxes, swapdims = swapaxes, swapdims
     movedim = moveaxis = movedim
     split, split_with_sizes, chunk, tensor_split = split, split_with_sizes, chunk, tensor_split
     hsplit, vsplit, dsplit = hsplit, vsplit, dsplit
