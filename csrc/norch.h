@@ -222,6 +222,26 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
  * retained, when nothing differs. */
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 
+/* ---- scans, order, softmax -------------------------------------------------------------------- */
+
+#define NORCH_SCAN_SUM 0
+#define NORCH_SCAN_PROD 1
+#define NORCH_SCAN_LOGSUMEXP 2
+#define NORCH_SCAN_MAX 3
+#define NORCH_SCAN_MIN 4
+
+/* Running sums, products or log-sum-exps along dim (integers and bool in int64), from its end when reverse; or the places
+ * (int64) of the running extremes, the last of equals, NaN above all. */
+norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, int64_t reverse);
+/* The places (int64) of the k first elements along dim when sorted (k -1: all). Stable; NaN is the greatest. */
+norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, int64_t descending);
+/* The place (int64) of each value among the elements of sorted along its last axis: before its equals, or behind them when
+ * right. sorted is 1-d, or has the leading axes of values. */
+norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, int64_t right);
+/* softmax along dim, or its logarithm; and the gradient of x from g, that of the result. */
+norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, int64_t log);
+norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, int64_t log);
+
 /* ---- products ------------------------------------------------------------------------------- */
 
 /* NumPy's matmul for every rank; a flag exchanges the last two axes of its operand (not of a vector). linear: x (..., K) @ weight (N, K)^T + optional_bias (N). What is called

@@ -17,6 +17,9 @@ typedef enum nr_family {
     NR_INDEXING,
     NR_RANDOM,
     NR_OPTIM,
+    NR_SCAN,
+    NR_SORT,
+    NR_SOFTMAX,
     NR_FAMILY_COUNT
 } nr_family;
 
@@ -87,6 +90,31 @@ typedef struct nr_optim_plan {
     const double *hyper;
     int32_t fresh; /* sgd: the momentum is not yet set */
 } nr_optim_plan;
+
+/* n elements along one axis, for each place of the other axes: these are the nest, whose operand 0 is written and 1
+ * read; step: bytes from one element to the next. A scan may come from behind through negative steps. */
+typedef enum nr_scan_kind { NR_CUMSUM, NR_CUMPROD, NR_LOGCUMSUMEXP, NR_CUMMAX, NR_CUMMIN, NR_SCAN_COUNT } nr_scan_kind;
+typedef struct nr_scan_plan {
+    nr_plan nest;
+    int64_t n, step[2];
+} nr_scan_plan;
+
+/* NR_ARGSORT: the places (int64) of the `count` first of n elements in ascending or, flagged, descending order. NR_SEARCH: for
+ * operand 1 its place among the n ordered elements from operand 2 on, behind its equals where flagged. */
+typedef enum nr_sort_kind { NR_ARGSORT, NR_SEARCH } nr_sort_kind;
+typedef struct nr_sort_plan {
+    nr_plan nest;
+    int64_t n, count, step[2];
+    bool flag;
+} nr_sort_plan;
+
+/* All dense, (outer, n, inner), normalised along n. The backward kinds read the result, too. */
+typedef enum nr_softmax_kind { NR_SOFTMAX_OF, NR_LOG_SOFTMAX_OF, NR_SOFTMAX_BACK, NR_LOG_SOFTMAX_BACK } nr_softmax_kind;
+typedef struct nr_softmax_plan {
+    int64_t outer, n, inner;
+    void *out;
+    const void *x, *result;
+} nr_softmax_plan;
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

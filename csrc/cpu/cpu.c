@@ -106,6 +106,7 @@ typedef struct isa {
     void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
     int32_t (*run_matmul)(const nr_call *call);
     int32_t (*run_optim)(const nr_call *call);
+    int32_t (*run_softmax)(const nr_call *call);
 } isa;
 
 static bool always(void) { return true; }
@@ -126,7 +127,8 @@ static bool has_avx512(void) {
      nr_fill_reduce_##name,    \
      nr_fill_narrow_##name,    \
      nr_run_matmul_##name,     \
-     nr_run_optim_##name}
+     nr_run_optim_##name,      \
+     nr_run_softmax_##name}
 
 static const isa builds[] = {
     BUILD(baseline, always),
@@ -173,7 +175,9 @@ static nr_backend backend = {
             [NR_REDUCTION] = nr_run_reduce,
             [NR_COPY] = nr_run_copy,
             [NR_INDEXING] = nr_run_index,
-            [NR_RANDOM] = nr_run_random},
+            [NR_RANDOM] = nr_run_random,
+            [NR_SCAN] = nr_run_scan,
+            [NR_SORT] = nr_run_sort},
 };
 
 const nr_backend *nr_cpu_backend(void) { return &backend; }
@@ -196,5 +200,6 @@ __attribute__((constructor)) static void choose_isa(void) {
         for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];
     backend.run[NR_MATMUL] = chosen->run_matmul;
     backend.run[NR_OPTIM] = chosen->run_optim;
+    backend.run[NR_SOFTMAX] = chosen->run_softmax;
     backend.abi = nr_abi();
 }

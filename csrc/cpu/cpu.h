@@ -49,7 +49,8 @@ typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
     void nr_fill_reduce_##isa(nr_kernel_rows kernels);                      \
     void nr_fill_narrow_##isa(nr_conversion *widen, nr_conversion *narrow); \
     int32_t nr_run_matmul_##isa(const nr_call *call);                       \
-    int32_t nr_run_optim_##isa(const nr_call *call);
+    int32_t nr_run_optim_##isa(const nr_call *call);                        \
+    int32_t nr_run_softmax_##isa(const nr_call *call);
 NR_DECLARE_ISA(baseline)
 NR_DECLARE_ISA(avx2)
 NR_DECLARE_ISA(avx512)
@@ -60,5 +61,7 @@ int32_t nr_run_reduce(const nr_call *call);
 int32_t nr_run_copy(const nr_call *call);
 int32_t nr_run_index(const nr_call *call);
 int32_t nr_run_random(const nr_call *call);
+int32_t nr_run_scan(const nr_call *call);
+int32_t nr_run_sort(const nr_call *call);
 
 #endif

@@ -48,6 +48,14 @@ NR_INLINE float nr_exp_f32(float x) {
     return x < -104.0f ? 0.0f : result;
 }
 
+/* e^x for x <= 0, at half the price; results below the least normal number are 0. */
+NR_INLINE float nr_exp_below_f32(float x) {
+    float y = x < -87.0f ? -87.0f : x;
+    float n = nr_nearest_f32(y * 1.44269504f), r = NR_FMA(n, -1.42860682e-06f, NR_FMA(n, -0.693145752f, y));
+    float result = (1.0f + nr_expm1_reduced_f32(r)) * nr_two_to_f32(n);
+    return x < -87.0f ? 0.0f : result;
+}
+
 NR_INLINE float nr_exp2_f32(float x) {
     x = x < -151.0f ? -151.0f : x;
     x = x > 129.0f ? 129.0f : x;

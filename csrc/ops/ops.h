@@ -24,4 +24,12 @@ void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer);
 norch_tensor *nr_widened(const norch_tensor *x);
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);
 
+/* scan */
+/* x for scans and sorts, which are compiled for int64, float32 and float64: retained, or cast to the one that holds it. */
+norch_tensor *nr_scannable(const norch_tensor *x);
+/* A nest over all axes of xs (operand 0 decides the sizes) but one; what stands along that one is the caller's. */
+void nr_nest_without(nr_plan *nest, int32_t axis, int operands, const norch_tensor *const *xs);
+/* Bytes from one element to the next along an axis. */
+int64_t nr_step(const norch_tensor *x, int32_t axis);
+
 #endif

@@ -1,0 +1,86 @@
+/* scan: running sums, products and extremes, some lanes (places of the other axes) side by side: neighbours in memory
+ * as vectors, strided ones by fours, so that their chains of additions overlap. float sums run in double, as PyTorch's
+ * do. An axis is never cut, so threads change no bit. */
+#include <math.h>
+
+#include "cpu.h"
+
+#define WIDTH 64    /* lanes at once, at most */
+#define CHUNK 32768 /* elements that are worth a thread's while */
+
+/* `width` lanes of n elements; step: to the next element, next: to the next lane (bytes). */
+typedef struct lanes {
+    char *out;
+    const char *x;
+    int64_t n, step[2], next[2], width;
+} lanes;
+
+#define INLINE static inline __attribute__((always_inline))
+
+#define T int64_t
+#define ACC int64_t
+#define NAME int64
+#include "scan_loops.h"
+#define T float
+#define ACC double
+#define NAME float32
+#define IS_FLOAT
+#include "scan_loops.h"
+#define T double
+#define ACC double
+#define NAME float64
+#define IS_FLOAT
+#include "scan_loops.h"
+
+typedef void (*scan_kernel)(const lanes *l);
+
+static scan_kernel find_kernel(int32_t op, int32_t dtype) {
+    static const scan_kernel kernels[NR_SCAN_COUNT][3] = {
+        [NR_CUMSUM] = {sum_int64, sum_float32, sum_float64},
+        [NR_CUMPROD] = {prod_int64, prod_float32, prod_float64},
+        [NR_LOGCUMSUMEXP] = {NULL, logsumexp_float32, logsumexp_float64},
+        [NR_CUMMAX] = {largest_int64, largest_float32, largest_float64},
+        [NR_CUMMIN] = {smallest_int64, smallest_float32, smallest_float64},
+    };
+    return kernels[op][dtype == NORCH_INT64 ? 0 : dtype == NORCH_FLOAT32 ? 1 : 2];
+}
+
+typedef struct job {
+    const nr_scan_plan *plan;
+    scan_kernel kernel;
+    int64_t width, row, tiles, tiles_in_chunk; /* a tile is `width` lanes of the innermost loop, row: tiles along it */
+} job;
+
+static void run_chunk(void *context, int64_t chunk) {
+    const job *j = context;
+    const nr_plan *nest = &j->plan->nest;
+    int64_t begin = chunk * j->tiles_in_chunk, end = begin + j->tiles_in_chunk;
+    for (int64_t t = begin; t < end && t < j->tiles; t++) {
+        lanes l = {.out = nest->data[0], .x = nest->data[1], .n = j->plan->n, .width = j->width};
+        int64_t first = t % j->row * j->width, rest = t / j->row;
+        if (nest->size[0] - first < l.width) l.width = nest->size[0] - first;
+        for (int32_t d = 0; d < nest->ndim; d++) {
+            int64_t at = d == 0 ? first : rest % nest->size[d];
+            if (d) rest /= nest->size[d];
+            l.out += at * nest->stride[0][d];
+            l.x += at * nest->stride[1][d];
+        }
+        for (int o = 0; o < 2; o++) {
+            l.step[o] = j->plan->step[o];
+            l.next[o] = nest->stride[o][0];
+        }
+        j->kernel(&l);
+    }
+}
+
+int32_t nr_run_scan(const nr_call *call) {
+    const nr_scan_plan *plan = call->plan;
+    job j = {.plan = plan, .kernel = find_kernel(call->op, call->dtype), .width = WIDTH};
+    if (j.width > plan->nest.size[0]) j.width = plan->nest.size[0];
+    j.row = (plan->nest.size[0] + j.width - 1) / j.width;
+    j.tiles = plan->nest.numel / plan->nest.size[0] * j.row;
+    int64_t work = j.width * plan->n;
+    j.tiles_in_chunk = work < CHUNK ? CHUNK / work : 1;
+    nr_parallel((j.tiles + j.tiles_in_chunk - 1) / j.tiles_in_chunk, run_chunk, &j);
+    return NORCH_OK;
+}

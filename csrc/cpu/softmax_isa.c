@@ -1,0 +1,65 @@
+/* softmax: softmax and log-softmax along rows, or along columns some of which go side by side, forward and backward;
+ * compiled once an instruction set. Sums of a block are kept in lanes, those of blocks in double. The largest element
+ * is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41, 2021). */
+#include <math.h>
+#include <stdbool.h>
+
+#include "cpu.h"
+#include "math.h"
+
+#define BLOCK 1024  /* elements of a row that wait in the first cache for their sum */
+#define WIDTH 64    /* columns at once, at most */
+#define STEPS 64    /* rows that a column adds up before it goes to double */
+#define SHORT 24    /* elements of rows that are turned into columns */
+#define CHUNK 16384 /* elements that are worth a thread's while */
+
+#define INLINE static inline __attribute__((always_inline))
+
+#define T float
+#define BITS_OF_ONE int32_t
+#define NAME float32
+#define EXP nr_exp_below_f32
+#include "softmax_loops.h"
+#define T double
+#define BITS_OF_ONE int64_t
+#define NAME float64
+#define EXP nr_exp_f64
+#include "softmax_loops.h"
+
+typedef struct job {
+    const nr_softmax_plan *plan;
+    void (*kernel)(const nr_softmax_plan *p, int64_t tile);
+    int64_t tiles, tiles_in_chunk; /* a tile is a row, some columns, or some short rows */
+} job;
+
+static void run_chunk(void *context, int64_t chunk) {
+    const job *j = context;
+    int64_t begin = chunk * j->tiles_in_chunk, end = begin + j->tiles_in_chunk;
+    for (int64_t t = begin; t < end && t < j->tiles; t++) j->kernel(j->plan, t);
+}
+
+int32_t NR_ISA(nr_run_softmax)(const nr_call *call) {
+#define KERNELS(dtype)                                                                                          \
+    {                                                                                                           \
+        {row_softmax_##dtype, row_log_softmax_##dtype, row_softmax_back_##dtype, row_log_softmax_back_##dtype}, \
+            {columns_##dtype, log_columns_##dtype, columns_back_##dtype, log_columns_back_##dtype}, {           \
+            short_##dtype, log_short_##dtype, NULL, log_short_back_##dtype                                      \
+        }                                                                                                       \
+    }
+    static void (*const kernels[2][3][4])(const nr_softmax_plan *p, int64_t tile) = {KERNELS(float32),
+                                                                                     KERNELS(float64)};
+    const nr_softmax_plan *p = call->plan;
+    enum {
+        ROWS,
+        COLUMNS,
+        SHORT_ROWS
+    } way = p->inner > 1                                   ? COLUMNS
+            : p->n <= SHORT && call->op != NR_SOFTMAX_BACK ? SHORT_ROWS
+                                                           : ROWS;
+    int64_t side = way == ROWS ? 1 : way == COLUMNS ? p->inner : p->outer, width = side < WIDTH ? side : WIDTH;
+    job j = {.plan = p, .kernel = kernels[call->dtype == NORCH_FLOAT64][way][call->op]};
+    j.tiles = (side + width - 1) / width * (way == SHORT_ROWS ? 1 : p->outer);
+    j.tiles_in_chunk = CHUNK / (p->n * width) + 1;
+    nr_parallel((j.tiles + j.tiles_in_chunk - 1) / j.tiles_in_chunk, run_chunk, &j);
+    return NORCH_OK;
+}

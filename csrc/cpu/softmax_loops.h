@@ -1,0 +1,213 @@
+/* softmax_loops: the loops of softmax_isa.c, included once per dtype (NAME, T, BITS_OF_ONE the integer of its size;
+ * EXP for arguments up to 0). */
+#define OF(name) NR_JOIN2(name, NAME)
+#define VEC OF(vector)
+#define BITS OF(bits)
+#define LANES (32 / (int64_t)sizeof(T))
+
+typedef T VEC __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
+typedef BITS_OF_ONE BITS __attribute__((vector_size(32), aligned(sizeof(T))));
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+INLINE void OF(raise)(VEC *top, const VEC *x) {
+    BITS above = *x > *top;
+    *top = (VEC)((above & (BITS)*x) | (~above & (BITS)*top));
+}
+
+INLINE T OF(row_top)(const T *x, int64_t n) {
+    T top = -(T)INFINITY;
+    int64_t i = 0;
+    if (n >= LANES) {
+        const VEC *v = (const VEC *)x;
+        VEC tops[4] = {v[0], v[0], v[0], v[0]};
+        for (; i + 4 * LANES <= n; i += 4 * LANES, v += 4)
+            for (int64_t k = 0; k < 4; k++) OF(raise)(&tops[k], v + k);
+        for (; i + LANES <= n; i += LANES, v++) OF(raise)(&tops[0], v);
+        OF(raise)(&tops[0], &tops[1]);
+        OF(raise)(&tops[2], &tops[3]);
+        OF(raise)(&tops[0], &tops[2]);
+        for (int64_t k = 0; k < LANES / 2; k++)
+            tops[0][k] = tops[0][k + LANES / 2] > tops[0][k] ? tops[0][k + LANES / 2] : tops[0][k];
+        for (int64_t k = 0; k < LANES / 2; k++) top = tops[0][k] > top ? tops[0][k] : top;
+    }
+    for (; i < n; i++) top = x[i] > top ? x[i] : top;
+    return top;
+}
+
+/* The sum of at most a block of x, or of x times y. */
+INLINE double OF(block_sum)(const T *x, const T *y, int64_t n) {
+    VEC sums[4] = {{0}};
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        for (int64_t k = 0; k < 4; k++) {
+            const VEC *a = (const VEC *)(x + i) + k, *b = (const VEC *)((y ? y : x) + i) + k;
+            if (y)
+                sums[k] += *a * *b;
+            else
+                sums[k] += *a;
+        }
+    for (; i + LANES <= n; i += LANES) {
+        const VEC *a = (const VEC *)(x + i), *b = (const VEC *)((y ? y : x) + i);
+        if (y)
+            sums[0] += *a * *b;
+        else
+            sums[0] += *a;
+    }
+    VEC lanes = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    T rest = 0;
+    for (; i < n; i++) rest += y ? x[i] * y[i] : x[i];
+    for (int64_t k = 0; k < LANES / 2; k++) lanes[k] += lanes[k + LANES / 2];
+    return (double)(rest + (lanes[0] + lanes[LANES / 4]) + (LANES > 4 ? lanes[1] + lanes[3] : 0));
+}
+
+INLINE double OF(row_sum)(const T *x, const T *y, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += BLOCK) sum += OF(block_sum)(x + i, y ? y + i : NULL, n - i < BLOCK ? n - i : BLOCK);
+    return sum;
+}
+
+/* exp(x - top) into out: all of it, or with `block` one block over the other; gives the sum. */
+INLINE double OF(row_exp)(T *restrict out, const T *restrict x, int64_t n, T top, bool block) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        int64_t count = n - i < BLOCK ? n - i : BLOCK;
+        T *to = block ? out : out + i;
+        for (int64_t k = 0; k < count; k++) to[k] = EXP(x[i + k] - top);
+        sum += OF(block_sum)(to, NULL, count);
+    }
+    return sum;
+}
+
+static void OF(row_softmax)(const nr_softmax_plan *p, int64_t tile) {
+    const T *x = (const T *)p->x + tile * p->n;
+    T *out = (T *)p->out + tile * p->n;
+    T scale = (T)(1 / OF(row_exp)(out, x, p->n, OF(row_top)(x, p->n), false));
+    for (int64_t i = 0; i < p->n; i++) out[i] *= scale;
+}
+
+static void OF(row_log_softmax)(const nr_softmax_plan *p, int64_t tile) {
+    const T *restrict x = (const T *)p->x + tile * p->n;
+    T *restrict out = (T *)p->out + tile * p->n;
+    T powers[BLOCK], top = OF(row_top)(x, p->n);
+    T rest = log((T)OF(row_exp)(powers, x, p->n, top, true));
+    for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - top) - rest;
+}
+
+/* (g - sum(g y)) y */
+static void OF(row_softmax_back)(const nr_softmax_plan *p, int64_t tile) {
+    const T *restrict g = (const T *)p->x + tile * p->n, *restrict y = (const T *)p->result + tile * p->n;
+    T *restrict out = (T *)p->out + tile * p->n;
+    T sum = (T)OF(row_sum)(g, y, p->n);
+    for (int64_t i = 0; i < p->n; i++) out[i] = (g[i] - sum) * y[i];
+}
+
+/* g - exp(y) sum(g) */
+static void OF(row_log_softmax_back)(const nr_softmax_plan *p, int64_t tile) {
+    const T *restrict g = (const T *)p->x + tile * p->n, *restrict y = (const T *)p->result + tile * p->n;
+    T *restrict out = (T *)p->out + tile * p->n;
+    T sum = (T)OF(row_sum)(g, NULL, p->n);
+    for (int64_t i = 0; i < p->n; i++) out[i] = g[i] - EXP(y[i]) * sum;
+}
+
+/* ---- columns --------------------------------------------------------------------------------------- */
+
+/* Where the columns of a tile begin; gives how many they are. */
+INLINE int64_t OF(find_columns)(const nr_softmax_plan *p, int64_t tile, int64_t *at) {
+    int64_t tiles = (p->inner + WIDTH - 1) / WIDTH, first = tile % tiles * WIDTH;
+    *at = tile / tiles * p->n * p->inner + first;
+    return p->inner - first < WIDTH ? p->inner - first : WIDTH;
+}
+
+INLINE void OF(add_up)(double *restrict sums, T *restrict part, int64_t width) {
+    for (int64_t k = 0; k < width; k++) {
+        sums[k] += (double)part[k];
+        part[k] = 0;
+    }
+}
+
+INLINE void OF(some_columns)(const nr_softmax_plan *p, int64_t tile, bool logs) {
+    int64_t at, width = OF(find_columns)(p, tile, &at);
+    const T *restrict x = (const T *)p->x + at;
+    T *restrict out = (T *)p->out + at;
+    T top[WIDTH], part[WIDTH] = {0};
+    double sums[WIDTH] = {0};
+    for (int64_t k = 0; k < width; k++) top[k] = -(T)INFINITY;
+    for (int64_t i = 0; i < p->n; i++)
+        for (int64_t k = 0; k < width; k++) {
+            T value = x[i * p->inner + k];
+            top[k] = value > top[k] ? value : top[k];
+        }
+    for (int64_t i = 0; i < p->n; i++) {
+        for (int64_t k = 0; k < width; k++) {
+            T distance = x[i * p->inner + k] - top[k], power = EXP(distance);
+            out[i * p->inner + k] = logs ? distance : power;
+            part[k] += power;
+        }
+        if (i % STEPS == STEPS - 1 || i == p->n - 1) OF(add_up)(sums, part, width);
+    }
+    for (int64_t k = 0; k < width; k++) part[k] = logs ? log((T)sums[k]) : (T)(1 / sums[k]);
+    for (int64_t i = 0; i < p->n; i++)
+        for (int64_t k = 0; k < width; k++) {
+            T value = out[i * p->inner + k];
+            out[i * p->inner + k] = logs ? value - part[k] : value * part[k];
+        }
+}
+
+INLINE void OF(some_columns_back)(const nr_softmax_plan *p, int64_t tile, bool logs) {
+    int64_t at, width = OF(find_columns)(p, tile, &at);
+    const T *restrict g = (const T *)p->x + at, *restrict y = (const T *)p->result + at;
+    T *restrict out = (T *)p->out + at;
+    T part[WIDTH] = {0};
+    double sums[WIDTH] = {0};
+    for (int64_t i = 0; i < p->n; i++) {
+        for (int64_t k = 0; k < width; k++)
+            part[k] += logs ? g[i * p->inner + k] : g[i * p->inner + k] * y[i * p->inner + k];
+        if (i % STEPS == STEPS - 1 || i == p->n - 1) OF(add_up)(sums, part, width);
+    }
+    for (int64_t k = 0; k < width; k++) part[k] = (T)sums[k];
+    for (int64_t i = 0; i < p->n; i++)
+        for (int64_t k = 0; k < width; k++) {
+            T from = g[i * p->inner + k], result = y[i * p->inner + k];
+            out[i * p->inner + k] = logs ? from - EXP(result) * part[k] : (from - part[k]) * result;
+        }
+}
+
+static void OF(columns)(const nr_softmax_plan *p, int64_t tile) { OF(some_columns)(p, tile, false); }
+static void OF(log_columns)(const nr_softmax_plan *p, int64_t tile) { OF(some_columns)(p, tile, true); }
+static void OF(columns_back)(const nr_softmax_plan *p, int64_t tile) { OF(some_columns_back)(p, tile, false); }
+static void OF(log_columns_back)(const nr_softmax_plan *p, int64_t tile) { OF(some_columns_back)(p, tile, true); }
+
+/* ---- short rows: where exp is needed they are turned into columns and back ------------------------------------------------------ */
+
+INLINE void OF(turn)(T *restrict to, const T *restrict from, int64_t rows, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < rows; k++) to[i * rows + k] = from[k * n + i];
+}
+
+INLINE void OF(short_rows)(const nr_softmax_plan *p, int64_t tile, bool logs, bool back) {
+    T x[SHORT * WIDTH], result[SHORT * WIDTH], out[SHORT * WIDTH];
+    int64_t at = tile * WIDTH * p->n, rows = p->outer - tile * WIDTH < WIDTH ? p->outer - tile * WIDTH : WIDTH;
+    const nr_softmax_plan turned = {.outer = 1, .n = p->n, .inner = rows, .out = out, .x = x, .result = result};
+    OF(turn)(x, (const T *)p->x + at, rows, p->n);
+    if (back) {
+        OF(turn)(result, (const T *)p->result + at, rows, p->n);
+        OF(some_columns_back)(&turned, 0, logs);
+    } else {
+        OF(some_columns)(&turned, 0, logs);
+    }
+    OF(turn)((T *)p->out + at, out, p->n, rows);
+}
+
+static void OF(short)(const nr_softmax_plan *p, int64_t tile) { OF(short_rows)(p, tile, false, false); }
+static void OF(log_short)(const nr_softmax_plan *p, int64_t tile) { OF(short_rows)(p, tile, true, false); }
+static void OF(log_short_back)(const nr_softmax_plan *p, int64_t tile) { OF(short_rows)(p, tile, true, true); }
+
+#undef OF
+#undef VEC
+#undef BITS
+#undef BITS_OF_ONE
+#undef LANES
+#undef T
+#undef NAME
+#undef EXP

@@ -1,0 +1,26 @@
+/* sort_loops: the loops of sort.c that look at elements, included once per dtype (NAME, T). */
+
+static void NR_JOIN2(read, NAME)(item *to, const char *x, int64_t n, int64_t step, uint64_t flip) {
+    for (int64_t i = 0; i < n; i++, x += step)
+        to[i] = (item){.key = NR_JOIN2(key_of, NAME)(*(const T *)(const void *)x) ^ flip, .place = i};
+}
+
+/* How many elements stand before each of n values; compared as PyTorch does, so that NaN comes last. */
+static void NR_JOIN2(search, NAME)(const nr_sort_plan *p, char *out, const char *x, const char *row, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        T value = *(const T *)(const void *)(x + i * p->nest.stride[1][0]);
+        const char *sorted = row + i * p->nest.stride[2][0];
+        int64_t low = 0, high = p->n;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            T at = *(const T *)(const void *)(sorted + middle * p->step[1]);
+            bool before = p->flag ? !(at > value) : !(at >= value);
+            low = before ? middle + 1 : low;
+            high = before ? high : middle;
+        }
+        *(int64_t *)(void *)(out + i * p->nest.stride[0][0]) = low;
+    }
+}
+
+#undef NAME
+#undef T

@@ -1,0 +1,61 @@
+/* scan: running sums, products and extremes along an axis. Only int64, float32 and float64 have kernels: other
+ * dtypes are widened, which changes neither an order nor what an integer wraps to. */
+#include "ops.h"
+
+norch_tensor *nr_scannable(const norch_tensor *x) {
+    if (nr_is_float(x->dtype)) return nr_widened(x);
+    return x->dtype == NORCH_INT64 ? norch_retain((norch_tensor *)(uintptr_t)x) : norch_cast(x, NORCH_INT64);
+}
+
+void nr_nest_without(nr_plan *nest, int32_t axis, int operands, const norch_tensor *const *xs) {
+    norch_tensor flat[NR_MAX_OPERANDS];
+    const norch_tensor *all[NR_MAX_OPERANDS];
+    for (int o = 0; o < operands; o++) {
+        flat[o] = *xs[o];
+        if (axis < flat[o].ndim) flat[o].shape[axis] = 1;
+        flat[o].numel = 1;
+        for (int32_t d = 0; d < flat[o].ndim; d++) flat[o].numel *= flat[o].shape[d];
+        flat[o].contiguous = 0;
+        all[o] = &flat[o];
+    }
+    nr_plan_make(nest, flat[0].ndim, flat[0].shape, operands, all);
+}
+
+int64_t nr_step(const norch_tensor *x, int32_t axis) { return x->ndim ? x->strides[axis] * nr_size_of(x->dtype) : 0; }
+
+static norch_tensor *scan(int32_t kind, const norch_tensor *x, int32_t axis, bool reverse) {
+    bool places = kind == NR_CUMMAX || kind == NR_CUMMIN;
+    norch_tensor *out = nr_make(x->ndim, x->shape, places ? NORCH_INT64 : x->dtype, x);
+    if (!out || out->numel == 0) return out;
+    nr_scan_plan plan = {.n = x->ndim ? x->shape[axis] : 1, .step = {nr_step(out, axis), nr_step(x, axis)}};
+    nr_nest_without(&plan.nest, axis, 2, (const norch_tensor *[]){out, x});
+    for (int o = 0; o < 2 && reverse; o++) {
+        plan.nest.data[o] += (plan.n - 1) * plan.step[o];
+        plan.step[o] = -plan.step[o];
+    }
+    nr_call call = {.family = NR_SCAN, .op = kind, .dtype = x->dtype, .plan = &plan};
+    call.work = (kind == NR_LOGCUMSUMEXP ? 30.0 : 1.0) * (double)x->numel;
+    if (nr_gate(&call, x) == NORCH_OK) return out;
+    nr_release(out);
+    return NULL;
+}
+
+norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, int64_t reverse) {
+    static const char *const names[NR_SCAN_COUNT] = {"cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"};
+    if (kind < 0 || kind >= NR_SCAN_COUNT) {
+        nr_fail(NORCH_ERROR_VALUE, "scan: %lld is no kind of scan", (long long)kind);
+        return NULL;
+    }
+    int32_t axis;
+    if (nr_check_tensor(names[kind], x) || nr_check_axis(names[kind], dim, x->ndim, &axis)) return NULL;
+    if (kind == NR_LOGCUMSUMEXP && !nr_is_float(x->dtype)) {
+        nr_fail(NORCH_ERROR_DTYPE, "logcumsumexp: %s input; convert it to a floating dtype first",
+                nr_dtypes[x->dtype].name);
+        return NULL;
+    }
+    norch_tensor *wide = nr_scannable(x);
+    if (!wide) return NULL;
+    norch_tensor *out = scan((int32_t)kind, wide, axis, reverse && kind <= NR_LOGCUMSUMEXP);
+    nr_release(wide);
+    return out && nr_is_float(out->dtype) ? nr_narrowed(out, x->dtype) : out;
+}

@@ -1,0 +1,53 @@
+/* softmax: softmax, its logarithm and their gradients, which one pass over memory each makes worth kernels of their
+ * own. What is not dense is copied; narrow floats pass through float32, integers become the default float dtype. */
+#include "ops.h"
+
+/* x dense and in the dtype of the kernels; retained where it is. */
+static norch_tensor *prepared(const norch_tensor *x, int32_t dtype) {
+    if (x->dtype != dtype) return norch_cast(x, dtype);
+    return norch_contiguous((norch_tensor *)(uintptr_t)x);
+}
+
+static norch_tensor *run(nr_softmax_kind kind, const norch_tensor *x, const norch_tensor *result, int32_t axis) {
+    norch_tensor *out = nr_make(x->ndim, x->shape, x->dtype, x);
+    if (!out || out->numel == 0) return out;
+    nr_softmax_plan plan = {.outer = 1, .n = 1, .inner = 1, .out = out->data, .x = x->data};
+    if (result) plan.result = result->data;
+    for (int32_t d = 0; d < x->ndim; d++) *(d < axis ? &plan.outer : d == axis ? &plan.n : &plan.inner) *= x->shape[d];
+    nr_call call = {.family = NR_SOFTMAX, .op = (int32_t)kind, .dtype = x->dtype, .plan = &plan};
+    call.work = 1.5 * (double)x->numel;
+    if (nr_gate(&call, x) == NORCH_OK) return out;
+    nr_release(out);
+    return NULL;
+}
+
+static norch_tensor *softmax(const char *op, nr_softmax_kind kind, const norch_tensor *x, const norch_tensor *result,
+                             int64_t dim) {
+    int32_t axis, dtype = nr_is_float(x->dtype) ? x->dtype : nr_default_dtype;
+    if (nr_check_axis(op, dim, x->ndim, &axis)) return NULL;
+    norch_tensor *input = prepared(x, nr_wide(dtype)), *second = NULL;
+    if (input && result) second = prepared(result, input->dtype);
+    norch_tensor *out = input && (second || !result) ? run(kind, input, second, axis) : NULL;
+    nr_release(input);
+    nr_release(second);
+    return nr_narrowed(out, dtype);
+}
+
+norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, int64_t log) {
+    const char *op = log ? "log_softmax" : "softmax";
+    if (nr_check_tensor(op, x)) return NULL;
+    return softmax(op, log ? NR_LOG_SOFTMAX_OF : NR_SOFTMAX_OF, x, NULL, dim);
+}
+
+norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, int64_t log) {
+    const char *op = log ? "log_softmax_backward" : "softmax_backward";
+    if (nr_check_tensor(op, g) || nr_check_tensor(op, result)) return NULL;
+    if (nr_check_devices(op, 2, (const norch_tensor *[]){g, result})) return NULL;
+    if (!nr_same_shape(g->ndim, g->shape, result->ndim, result->shape)) {
+        char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
+        nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for a result of shape %s", op, nr_shape_of(text, g),
+                nr_shape_of(wanted, result));
+        return NULL;
+    }
+    return softmax(op, log ? NR_LOG_SOFTMAX_BACK : NR_SOFTMAX_BACK, g, result, dim);
+}
