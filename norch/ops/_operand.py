@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from .._handle import Handle
 from .._lib import lib
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Python numbers as 0-d tensors, by type and value; they are immutable, so one serves all. The key holds the repr of
 # floats because 0.0 == -0.0 and nan != nan.
@@ -71,3 +75,18 @@ def tensors_of(values: Any, name: str) -> list[Any]:
     if isinstance(values, Handle) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
     return [tensor_of(x, name) for x in values]
+
+
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
+
+
+def numpy_names(function: F) -> F:
+    """Makes function take NumPy's names of its arguments too, as PyTorch's do."""
+
+    @functools.wraps(function)
+    def renamed(*arguments: Any, **named: Any) -> Any:
+        if named:
+            named = {_NUMPY_NAMES.get(name, name): value for name, value in named.items()}
+        return function(*arguments, **named)
+
+    return cast(F, renamed)

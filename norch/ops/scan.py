@@ -1,0 +1,178 @@
+"""Running sums, products and extremes along an axis (csrc/ops/scan.c), and what is composed of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .._handle import Handle, alias, wrap
+from .._lib import constants, int64, lib
+from ..autograd import derivatives_scan as d
+from ..autograd.grad_mode import mode
+from ..autograd.inplace import edge
+from ..dtype import bool_, dtype_named, float32, float64
+from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import int64 as int64_
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ._operand import must, numpy_names
+from .copy import cat, stack
+from .pointwise import ne, sub
+
+_KINDS: dict[str, tuple[int, Any]] = {
+    "sum": (constants["SCAN_SUM"], d.Cumsum),
+    "prod": (constants["SCAN_PROD"], d.Cumprod),
+    "logsumexp": (constants["SCAN_LOGSUMEXP"], d.Logcumsumexp),
+    "max": (constants["SCAN_MAX"], None),
+    "min": (constants["SCAN_MIN"], None),
+}
+
+
+def _scan(x: Any, kind: str, dim: Any, reverse: bool = False) -> Any:
+    """One scan, recorded; from the end when reverse."""
+    code, node_class = _KINDS[kind]
+    dim = int64(dim, "dim")
+    out = wrap(lib.norch_scan(code, x._h, dim, reverse))
+    if node_class is not None and mode.enabled and (to_x := edge(x)) is not None:
+        node = node_class(to_x)
+        node.dim, node.reverse = dim, reverse
+        node._x = x if "x" in node_class.saves[0] else None
+        node._out = alias(out) if node_class.saves_out else None
+        out._node = node
+    return out
+
+
+def _running(x: Any, kind: str, dim: Any, dtype: Any) -> Any:
+    x = must(x, "cum" + kind)
+    if dtype is None:
+        return _scan(x, kind, dim)
+    wanted = dtype_named(dtype)
+    return _scan(x.to(wanted), kind, dim).to(wanted)  # integers add up in int64, which wraps as any does
+
+
+@numpy_names
+def cumsum(input: Any, dim: int, *, dtype: DType | None = None) -> Any:  # noqa: A002
+    """The sums of all elements up to each along dim. Integers and bool add up in int64, or in dtype.
+
+    >>> norch.cumsum(norch.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([1., 3., 6.])
+    """
+    return _running(input, "sum", dim, dtype)
+
+
+@numpy_names
+def cumprod(input: Any, dim: int, *, dtype: DType | None = None) -> Any:  # noqa: A002
+    """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype."""
+    return _running(input, "prod", dim, dtype)
+
+
+@numpy_names
+def logcumsumexp(input: Any, dim: int) -> Any:  # noqa: A002
+    """log(cumsum(exp(x))) along dim, without overflow. Floats only."""
+    return _scan(must(input, "logcumsumexp"), "logsumexp", dim)
+
+
+class cummax_result(NamedTuple):  # noqa: N801  (as PyTorch's prints)
+    values: Any
+    indices: Any
+
+
+class cummin_result(NamedTuple):  # noqa: N801
+    values: Any
+    indices: Any
+
+
+@numpy_names
+def cummax(input: Any, dim: int) -> Any:  # noqa: A002
+    """The largest element so far along dim, and its index (the last of equals): (values, indices). NaN wins.
+
+    >>> norch.cummax(norch.tensor([1, 3, 2]), dim=0).values
+    tensor([1, 3, 3])
+    """
+    x = must(input, "cummax")
+    indices = _scan(x, "max", dim)
+    return cummax_result(x.gather(dim, indices), indices)
+
+
+@numpy_names
+def cummin(input: Any, dim: int) -> Any:  # noqa: A002
+    """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
+    x = must(input, "cummin")
+    indices = _scan(x, "min", dim)
+    return cummin_result(x.gather(dim, indices), indices)
+
+
+@numpy_names
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:  # noqa: A002
+    """Each element less the one before it along dim, n times over; for bool, whether they differ.
+
+    prepend and append are joined to input first.
+
+    >>> norch.diff(norch.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    x = must(input, "diff")
+    if x.ndim == 0:
+        raise ShapeError("diff: expected at least 1 dimension, got a 0-d tensor")
+    if n < 0:
+        raise ArgumentError(f"diff: the order n is not negative, got {n}")
+    ends = (prepend, x, append)
+    if prepend is not None or append is not None:
+        x = cat([part for part in ends if part is not None], dim)
+    for _ in range(min(int64(n, "n"), x.shape[dim])):
+        size = x.shape[dim]
+        later, earlier = x.narrow(dim, 1, size - 1), x.narrow(dim, 0, size - 1)
+        x = ne(later, earlier) if x.dtype is bool_ else sub(later, earlier)
+    return x if n else x.clone()
+
+
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
+    """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
+
+    With weights, of input's shape, the sums of those: float32 if they are, else float64.
+
+    >>> norch.bincount(norch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    x = must(input, "bincount")
+    if x.dtype.is_floating_point or x.dtype is bool_:
+        raise DTypeError(f"bincount: expected integers, got {x.dtype}")
+    if x.ndim != 1 or (x.numel() and x.amin().item() < 0):
+        raise ArgumentError(f"bincount: expected a 1-d tensor of integers not below 0, got shape {tuple(x.shape)}")
+    if int64(minlength, "minlength") < 0:
+        raise ArgumentError(f"bincount: minlength should be >= 0, got {minlength}")
+    if weights is None:
+        ones = x.new_ones(x.shape, dtype=int64_)
+    else:
+        ones = must(weights, "bincount").detach()
+        if ones.shape != x.shape:
+            raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
+        ones = ones if ones.dtype is float32 else ones.to(float64)
+    size = max(int(x.amax().item()) + 1 if x.numel() else 0, minlength)
+    return ones.new_zeros((size,)).scatter_add(0, x, ones)
+
+
+def _in_place(function: Any) -> Any:
+    def method(self: Any, dim: int, *, dtype: DType | None = None) -> Any:
+        return self.copy_(function(self, dim, dtype=dtype or self.dtype))
+
+    method.__name__ = method.__qualname__ = function.__name__ + "_"
+    method.__doc__ = f"{function.__name__}() in place."
+    return method
+
+
+class ScanMethods(Handle):
+    """The scans of Tensor."""
+
+    __slots__ = ()
+
+    cumsum, cumprod, logcumsumexp, cummax, cummin = cumsum, cumprod, logcumsumexp, cummax, cummin
+    diff, bincount = diff, bincount
+    cumsum_, cumprod_ = _in_place(cumsum), _in_place(cumprod)
+    _scan = _scan
+    _stack_of = staticmethod(stack)
+
+    def _products_of_others(self: Any, dim: int, reverse: bool = False) -> Any:
+        """The product of all elements before each along dim, or behind it when reverse; 1 at the end."""
+        size = self.shape[dim]
+        ones = self.new_ones([1 if axis == dim % self.ndim else n for axis, n in enumerate(self.shape)])
+        running = self.narrow(dim, 1 if reverse else 0, size - 1)._scan("prod", dim, reverse)
+        return cat([running, ones] if reverse else [ones, running], dim)
