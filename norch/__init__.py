@@ -66,11 +66,15 @@ from .ops.einsum import einsum
 from .ops.grid import *  # noqa: F403
 from .ops.index import gather, index_add, index_select, scatter_add
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
+from .ops.norm import norm
 from .ops.pad import constant_pad_nd
 from .ops.pointwise import *  # noqa: F403
 from .ops.products import *  # noqa: F403
 from .ops.reduce import *  # noqa: F403
+from .ops.scan import *  # noqa: F403
 from .ops.shape import *  # noqa: F403
+from .ops.softmax import log_softmax, softmax
+from .ops.sort import *  # noqa: F403
 from .ops.view import (
     as_strided,
     broadcast_to,

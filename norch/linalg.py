@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from .ops.matmul import matmul
+from .ops.norm import linalg_norm as norm
+from .ops.norm import matrix_norm, vector_norm
 from .ops.products import linalg_cross as cross
 from .ops.products import matrix_power, multi_dot, vecdot
 from .ops.view import diagonal as _diagonal
@@ -19,7 +21,7 @@ _ELSEWHERE = frozenset(
     "solve_triangular svd svdvals tensorinv tensorsolve".split()
 )
 
-__all__ = ["cross", "diagonal", "matmul", "matrix_power", "multi_dot", "vecdot"]
+__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm", "vecdot", "vector_norm"]
 
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803  (PyTorch's name)

@@ -20,10 +20,14 @@ from .ops._operand import tensor_of
 from .ops.copy import CopyMethods, copy_, fill_
 from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
+from .ops.norm import NormMethods
 from .ops.pointwise import PointwiseMethods
 from .ops.products import ProductMethods
 from .ops.reduce import ReduceMethods
+from .ops.scan import ScanMethods
 from .ops.shape import ShapeMethods
+from .ops.softmax import SoftmaxMethods
+from .ops.sort import SortMethods
 from .ops.view import ViewMethods, axis, take_index
 from .random import RandomMethods
 
@@ -54,6 +58,10 @@ class Tensor(
     IndexMethods,
     ProductMethods,
     RandomMethods,
+    NormMethods,
+    ScanMethods,
+    SoftmaxMethods,
+    SortMethods,
 ):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 

@@ -301,12 +301,13 @@ class MeanSquare(Reduction):  # of all elements, param of them
 
 class Prod(Reduction):
     def grad_x(self, g: Any) -> Any:
-        """The product of all others: out / x, but where a zero is among them."""
-        zero = self.x == 0
-        others = self.x.where(zero.logical_not(), 1)
-        zeros = self.spread(zero._reduced("sum", self.axes, self.keepdim))
-        product = self.spread(others._reduced("prod", self.axes, self.keepdim))
-        return self.spread(g) * (product / others).where((zeros == 0) | ((zeros == 1) & zero), 0)
+        """The product of all others: out / x, but where there is a zero, that of those before and those behind."""
+        x = self.x
+        if not (x == 0).any().item():
+            return self.spread(g * self.out) / x
+        line, dim = (x.flatten(), 0) if self.axes is None or x.ndim == 0 else (x, self.axes[0])
+        others = line._products_of_others(dim) * line._products_of_others(dim, True)
+        return self.spread(g) * others.reshape(x.shape)
 
 
 class Amax(Reduction):  # equal maxima share the gradient; NaNs, where there are some, are the maxima
@@ -331,6 +332,17 @@ class Std(Reduction):
         centred = self.x - self.spread(self.x._reduced("mean", self.axes, self.keepdim))
         slope = (g / (self.out * (self.param if self.param > 0 else math.nan))).where(self.out != 0, 0)
         return self.spread(slope) * centred
+
+
+class Norm(Reduction):  # sqrt(sum(x * x)); flat at 0
+    def grad_x(self, g: Any) -> Any: return self.spread((g / self.out).where(self.out != 0, 0)) * self.x
+
+
+class Median(Reduction):  # one of the elements; its equals share the gradient
+    def grad_x(self, g: Any) -> Any:
+        out = self.spread(self.out)
+        chosen = (self.x == out) | (self.x.isnan() & out.isnan())
+        return self.spread(g / chosen._reduced("sum", self.axes, self.keepdim)).where(chosen, 0)
 
 
 class Logsumexp(Reduction):

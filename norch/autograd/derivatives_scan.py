@@ -35,13 +35,11 @@ class Cumprod(Scan):
         x, dim = self.x, self.dim
         if x.ndim == 0:
             return g.clone()
-        places = range(x.shape[dim]) if self.reverse else range(x.shape[dim] - 1, -1, -1)
-        parts, tail = [], None
-        for place in places:  # tail: what follows, as a factor of the product up to here
+        places = range(x.shape[dim])[::1 if self.reverse else -1]
+        parts: list[Any] = []  # what follows each place, as a factor of the product up to there
+        for place, last in zip(places, (None, *places)):  # noqa: B905
             here = g.select(dim, place)
-            tail = here if tail is None else here + tail * x.select(dim, before)  # noqa: F821
-            before = place  # noqa: F841
-            parts.append(tail)
+            parts.append(here if last is None else here + parts[-1] * x.select(dim, last))
         tails = type(x)._stack_of(parts if self.reverse else parts[::-1], dim)
         return tails * x._products_of_others(dim, self.reverse)
 

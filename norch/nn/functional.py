@@ -16,7 +16,7 @@ from ..create import arange
 from ..dtype import bool_, int64
 from ..dtype import dtype as DType
 from ..errors import DTypeError, ShapeError
-from ..ops import reduce as _reduce
+from ..ops import softmax as _softmax
 from ..ops.matmul import linear as linear
 from ..ops.pad import pad as pad
 from ..ops.pointwise import gelu as _gelu
@@ -94,13 +94,18 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
     tensor([0.5000, 0.5000])
     """
     dim = _softmax_dim("softmax", input, dim)
-    return _reduce.softmax(input, dim, dtype)
+    return _softmax.softmax(input, dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """log(softmax(x)) along dim: finite where x is, and exact to rounding at logits of any size."""
     dim = _softmax_dim("log_softmax", input, dim)
-    return _reduce.log_softmax(input, dim, dtype)
+    return _softmax.log_softmax(input, dim, dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """softmax(-x)."""
+    return softmax(-input, _softmax_dim("softmin", input, dim), dtype)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -257,9 +262,7 @@ def cross_entropy(
     classes = _Classes("cross_entropy", input, target, weight, ignore_index)
     dim = classes.dim
     if label_smoothing == 0:
-        # The shift changes no value, so it needs no gradient.
-        shifted = input - input.detach().amax(dim, keepdim=True)
-        return classes.total(shifted.logsumexp(dim, keepdim=True) - classes.pick(shifted), reduction)
+        return classes.total(-classes.pick(log_softmax(input, dim)), reduction)
     surprise = -log_softmax(input, dim)
     hard = classes.total(classes.pick(surprise), reduction)
     if weight is not None:
@@ -327,5 +330,6 @@ __all__ = [
     "sigmoid",
     "silu",
     "softmax",
+    "softmin",
     "tanh",
 ]

@@ -86,7 +86,9 @@ def numpy_names(function: F) -> F:
     @functools.wraps(function)
     def renamed(*arguments: Any, **named: Any) -> Any:
         if named:
-            named = {_NUMPY_NAMES.get(name, name): value for name, value in named.items()}
+            for theirs, ours in _NUMPY_NAMES.items():
+                if theirs in named:
+                    named[ours] = named.pop(theirs)
         return function(*arguments, **named)
 
     return cast(F, renamed)

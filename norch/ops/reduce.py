@@ -1,8 +1,8 @@
-"""Reductions over axes: sum, mean, max ... (csrc/ops/reduce.c)."""
+"""Reductions over axes: sum, mean, max ... (csrc/ops/reduce.c), and what is composed of them. Norms: norm.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._handle import Handle, alias
@@ -12,11 +12,11 @@ from ..autograd.forms import Reduction
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 from ..dtype import dtype as DType  # noqa: N812
-from ..dtype import dtype_named, float32, get_default_dtype
+from ..dtype import dtype_named, uint8
+from ..errors import ArgumentError
 from ._forms import OPS
-from ._operand import must
-from .copy import cast
-from .pointwise import sub, true_divide
+from ._operand import must, numpy_names
+from .pointwise import isnan, ne, where
 
 Dims = int | Sequence[int] | None
 
@@ -37,8 +37,13 @@ def _reduction(
 ) -> Any:
     """One REDUCE row over x, recorded when node_class is given."""
     out = lib.norch_reduce(OPS[name], x, axes, keepdim, dtype, param)
+    return out if node_class is None else recorded(node_class, x, out, axes, keepdim, param)
+
+
+def recorded(node_class: type[Reduction], x: Any, out: Any, axes: Any, keepdim: Any, param: float = 0.0) -> Any:
+    """out, which x was reduced to, with its history."""
     to_x = x._node if x._view is None else edge(x)
-    if to_x is not None and mode.enabled and node_class is not None:
+    if to_x is not None and mode.enabled:
         node = node_class(to_x)
         node.like = like_of(x)
         node.axes, node.keepdim = axes, keepdim
@@ -55,13 +60,17 @@ def _elements(x: Any, out: Any) -> float:
     return x.numel() / outputs if outputs else 0.0
 
 
-def sum(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A001
+# ---- sums and products --------------------------------------------------------------------------------------------
+
+
+@numpy_names
+def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A001, A002
     """The sum over all elements, or over the axes dim. Integers and bool add up in int64.
 
     >>> norch.sum(norch.ones(2, 3), dim=1)
     tensor([3., 3.])
     """
-    x = must(x, "sum")
+    x = must(input, "sum")
     if dtype is not None:
         x, code = _in_dtype(x, dtype)
         return _reduction(x, "sum", d.Sum, _axes(dim), keepdim, code)
@@ -73,13 +82,21 @@ def _in_dtype(x: Any, dtype: Any) -> tuple[Any, int]:
     return x.to(wanted), wanted.code
 
 
-def mean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+@numpy_names
+def nansum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A002
+    """sum() of what is not NaN."""
+    x = must(input, "nansum")
+    return sum(where(isnan(x), 0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
+
+
+@numpy_names
+def mean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A002
     """The mean over all elements, or over the axes dim. Floats only; NaN over no elements.
 
     >>> norch.mean(norch.tensor([1.0, 2.0]))
     tensor(1.5000)
     """
-    x = must(x, "mean")
+    x = must(input, "mean")
     if dtype is not None:
         x = x.to(dtype)
     out = _reduction(x, "mean", d.Mean, _axes(dim), keepdim)
@@ -97,36 +114,74 @@ def _mean_square(x: Any) -> Any:
     return out
 
 
-def prod(x: Any, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+@numpy_names
+def nanmean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A002
+    """mean() of what is not NaN; NaN where nothing is left."""
+    x = must(input, "nanmean")
+    if dtype is not None:
+        x = x.to(dtype)
+    if not x.dtype.is_floating_point:
+        return mean(x, dim, keepdim)  # which says what is wrong
+    return nansum(x, dim, keepdim) / sum(isnan(x).logical_not(), dim, keepdim)
+
+
+@numpy_names
+def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A002
     """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
-    x = must(x, "prod")
+    x = must(input, "prod")
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"prod: dim is one axis, not {dim}")
     code = -1
     if dtype is not None:
         x, code = _in_dtype(x, dtype)
     return _reduction(x, "prod", d.Prod, _axes(dim), keepdim, code)
 
 
-def amax(x: Any, dim: Dims = (), keepdim: bool = False) -> Any:
+@numpy_names
+def count_nonzero(input: Any, dim: Dims = None) -> Any:  # noqa: A002
+    """How many elements are not 0 (int64), of all or over the axes dim."""
+    return sum(ne(must(input, "count_nonzero"), 0), dim)
+
+
+# ---- extremes -----------------------------------------------------------------------------------------------------
+
+
+@numpy_names
+def amax(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:  # noqa: A002
     """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
-    return _reduction(must(x, "amax"), "amax", d.Amax, _axes(dim), keepdim)
+    return _reduction(must(input, "amax"), "amax", d.Amax, _axes(dim), keepdim)
 
 
-def amin(x: Any, dim: Dims = (), keepdim: bool = False) -> Any:
+@numpy_names
+def amin(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:  # noqa: A002
     """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
-    return _reduction(must(x, "amin"), "amin", d.Amin, _axes(dim), keepdim)
+    return _reduction(must(input, "amin"), "amin", d.Amin, _axes(dim), keepdim)
 
 
-def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+class aminmax_result(NamedTuple):  # noqa: N801  (as PyTorch's prints)
+    min: Any
+    max: Any
+
+
+@numpy_names
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
+    """(min, max): amin() and amax(), of all or over the axis dim."""
+    return aminmax_result(amin(input, _axes(dim), keepdim), amax(input, _axes(dim), keepdim))
+
+
+@numpy_names
+def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
-    return _reduction(must(x, "argmax"), "argmax", None, _axes(dim), keepdim)
+    return _reduction(must(input, "argmax"), "argmax", None, _axes(dim), keepdim)
 
 
-def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+@numpy_names
+def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
-    return _reduction(must(x, "argmin"), "argmin", None, _axes(dim), keepdim)
+    return _reduction(must(input, "argmin"), "argmin", None, _axes(dim), keepdim)
 
 
-class max_result(NamedTuple):  # noqa: N801  (as PyTorch's prints)
+class max_result(NamedTuple):  # noqa: N801
     values: Any
     indices: Any
 
@@ -136,55 +191,113 @@ class min_result(NamedTuple):  # noqa: N801
     indices: Any
 
 
-def max(x: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A001
+@numpy_names
+def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:  # noqa: A001, A002
     """The largest element; with dim, (values, indices) along it; with a tensor in place of dim, maximum().
 
     >>> norch.max(norch.tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1).indices
     tensor([1, 0])
     """
-    return _extreme(x, dim, keepdim, amax, argmax, "maximum", max_result)
+    return _extreme(input, dim, keepdim, other, "max", max_result)
 
 
-def min(x: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A001
+@numpy_names
+def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:  # noqa: A001, A002
     """The smallest element; with dim, (values, indices) along it; with a tensor in place of dim, minimum()."""
-    return _extreme(x, dim, keepdim, amin, argmin, "minimum", min_result)
+    return _extreme(input, dim, keepdim, other, "min", min_result)
 
 
-def _extreme(x: Any, dim: Any, keepdim: bool, value: Any, index: Any, pair: str, result: Any) -> Any:
-    if isinstance(dim, Handle):
-        return getattr(x, pair)(dim)
+def _extreme(x: Any, dim: Any, keepdim: bool, other: Any, name: str, result: Any) -> Any:
+    x = must(x, name)
+    if other is not None or isinstance(dim, Handle):
+        return getattr(x, name + "imum")(dim if other is None else other)
     if dim is None:
-        return value(x)
-    indices = index(x, dim, True)
-    if x.ndim == 0:
-        values = x.clone()
-        return result(values, indices)
+        return _reduction(x, "a" + name, d.Amax if name == "max" else d.Amin, None, False)
+    return taken(x, dim, keepdim, _reduction(x, "arg" + name, None, (dim,), True), result)
+
+
+def taken(x: Any, dim: int, keepdim: bool, indices: Any, result: Any) -> Any:
+    """result(values, indices): the elements of x at indices, whose size along dim is 1."""
     values = x.gather(dim, indices)
-    return result(values, indices) if keepdim else result(values.squeeze(dim), indices.squeeze(dim))
+    if not keepdim and x.ndim:
+        values, indices = values.squeeze(dim), indices.squeeze(dim)
+    return result(values, indices)
 
 
-def any(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001
-    """Whether one element is non-zero, over all or the axes dim."""
-    return _reduction(must(x, "any"), "any", None, _axes(dim), keepdim)
+# ---- truth --------------------------------------------------------------------------------------------------------
 
 
-def all(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001
-    """Whether every element is non-zero, over all or the axes dim."""
-    return _reduction(must(x, "all"), "all", None, _axes(dim), keepdim)
+@numpy_names
+def any(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001, A002
+    """Whether one element is non-zero, over all or the axes dim. uint8 gives uint8."""
+    x = must(input, "any")
+    out = _reduction(x, "any", None, _axes(dim), keepdim)
+    return out.to(uint8) if x.dtype is uint8 else out
 
 
+@numpy_names
+def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001, A002
+    """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8."""
+    x = must(input, "all")
+    out = _reduction(x, "all", None, _axes(dim), keepdim)
+    return out.to(uint8) if x.dtype is uint8 else out
+
+
+# ---- moments ------------------------------------------------------------------------------------------------------
+
+
+@numpy_names
 def var(
-    x: Any, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+    input: Any,  # noqa: A002
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
 ) -> Any:
     """The variance over all elements, or over the axes dim: squared deviations summed, over n - correction."""
-    return _spread_of(x, "var", d.Var, dim, unbiased, keepdim, correction)
+    return _spread_of(input, "var", d.Var, dim, unbiased, keepdim, correction)
 
 
+@numpy_names
 def std(
-    x: Any, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+    input: Any,  # noqa: A002
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
 ) -> Any:
     """The standard deviation: the square root of var()."""
-    return _spread_of(x, "std", d.Std, dim, unbiased, keepdim, correction)
+    return _spread_of(input, "std", d.Std, dim, unbiased, keepdim, correction)
+
+
+@numpy_names
+def var_mean(
+    input: Any,  # noqa: A002
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Any, Any]:
+    """(var(), mean())."""
+    out = var(input, dim, unbiased, keepdim, correction=correction)
+    return out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+@numpy_names
+def std_mean(
+    input: Any,  # noqa: A002
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Any, Any]:
+    """(std(), mean())."""
+    out = std(input, dim, unbiased, keepdim, correction=correction)
+    return out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
 
 
 def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
@@ -194,50 +307,17 @@ def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: b
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     elif unbiased is not None:
-        raise ValueError(f"{name}: give unbiased or correction, not both")
+        raise ArgumentError(f"{name}: give unbiased or correction, not both")
     out = _reduction(x, name, node, _axes(dim), keepdim, -1, float(correction))
     if out._node is not None:
         out._node.param = _elements(x, out) - correction
     return out
 
 
-def logsumexp(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+@numpy_names
+def logsumexp(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A002
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats."""
-    return _reduction(must(x, "logsumexp"), "logsumexp", d.Logsumexp, _axes(dim), keepdim)
-
-
-def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
-    """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too.
-
-    Integers become floats.
-    """
-    shifted, dtype = _shifted(x, dim, dtype, "log_softmax")
-    return cast(sub(shifted, logsumexp(shifted, dim, True)), dtype)
-
-
-def _shifted(x: Any, dim: int, dtype: DType | None, name: str) -> tuple[Any, DType]:
-    """x less its largest element along dim, which changes no softmax and needs no gradient; and the result's dtype.
-
-    Halves become float32, so that only the result is rounded.
-    """
-    x = must(x, name) if dtype is None else x.to(dtype)
-    if not x.dtype.is_floating_point:
-        x = x.to(get_default_dtype())
-    dtype = x.dtype
-    if dtype.itemsize < float32.itemsize:
-        x = cast(x, float32)
-    return sub(x, amax(x.detach(), dim, True)) if x.numel() else x, dtype
-
-
-def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
-    """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats.
-
-    >>> norch.softmax(norch.zeros(2), dim=0)
-    tensor([0.5000, 0.5000])
-    """
-    shifted, dtype = _shifted(x, dim, dtype, "softmax")
-    powers = shifted.exp()
-    return cast(true_divide(powers, sum(powers, dim, True)), dtype)
+    return _reduction(must(input, "logsumexp"), "logsumexp", d.Logsumexp, _axes(dim), keepdim)
 
 
 def _sum_to(x: Any, like: Handle) -> Any:
@@ -255,32 +335,32 @@ class ReduceMethods(Handle):
 
     __slots__ = ()
 
-    mean, prod, amax, amin, argmax, argmin = mean, prod, amax, amin, argmax, argmin
-    max, min, any, all, var, std, logsumexp = max, min, any, all, var, std, logsumexp
-    softmax, log_softmax = softmax, log_softmax
+    nansum, mean, nanmean, prod, count_nonzero = nansum, mean, nanmean, prod, count_nonzero
+    amax, amin, aminmax, argmax, argmin, max, min = amax, amin, aminmax, argmax, argmin, max, min
+    any, all, var, std, logsumexp = any, all, var, std, logsumexp
     _mean_square = _mean_square
     _sum_to = _sum_to
 
-    def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None, **named: Any) -> Any:
         """The sum over all elements, or over the axes dim."""
-        if dim is None and dtype is None:
+        if dim is None and dtype is None and not named:
             return _reduction(self, "sum", d.Sum, None, keepdim)
-        return sum(self, dim, keepdim, dtype=dtype)
+        return sum(self, **{"dim": dim, "keepdim": keepdim, "dtype": dtype, **named})
 
     def _reduced(self, name: str, axes: Any, keepdim: Any) -> Any:
         """A recorded reduction over axes (None: all), for derivatives."""
-        if name == "mean":
-            out = _reduction(self, "mean", d.Mean, axes, keepdim)
-            if out._node is not None:
-                out._node.param = _elements(self, out)
-            return out
-        node_class: Callable[..., Any] = {"sum": d.Sum, "prod": d.Prod}[name]
-        return _reduction(self, name, node_class, axes, keepdim)  # type: ignore[arg-type]
+        out = _reduction(self, name, d.Mean if name == "mean" else d.Sum, axes, keepdim)
+        if name == "mean" and out._node is not None:
+            out._node.param = _elements(self, out)
+        return out
 
 
-# As in pointwise.py.
+# As in pointwise.py; taken and recorded are for the other families.
 __all__ = [  # noqa: PLE0605
     name
     for name, thing in list(globals().items())
-    if getattr(thing, "__module__", "") == __name__ and name[0] != "_" and not isinstance(thing, type)
+    if getattr(thing, "__module__", "") == __name__
+    and name[0] != "_"
+    and name not in ("recorded", "taken")
+    and not isinstance(thing, type)
 ]

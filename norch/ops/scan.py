@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._handle import Handle, alias, wrap
+from .._handle import Handle, alias
 from .._lib import constants, int64, lib
 from ..autograd import derivatives_scan as d
 from ..autograd.grad_mode import mode
@@ -29,8 +29,7 @@ _KINDS: dict[str, tuple[int, Any]] = {
 def _scan(x: Any, kind: str, dim: Any, reverse: bool = False) -> Any:
     """One scan, recorded; from the end when reverse."""
     code, node_class = _KINDS[kind]
-    dim = int64(dim, "dim")
-    out = wrap(lib.norch_scan(code, x._h, dim, reverse))
+    out = lib.norch_scan(code, x, dim, reverse)
     if node_class is not None and mode.enabled and (to_x := edge(x)) is not None:
         node = node_class(to_x)
         node.dim, node.reverse = dim, reverse
@@ -176,3 +175,11 @@ class ScanMethods(Handle):
         ones = self.new_ones([1 if axis == dim % self.ndim else n for axis, n in enumerate(self.shape)])
         running = self.narrow(dim, 1 if reverse else 0, size - 1)._scan("prod", dim, reverse)
         return cat([running, ones] if reverse else [ones, running], dim)
+
+
+# As in pointwise.py.
+__all__ = [  # noqa: PLE0605
+    name
+    for name, thing in list(globals().items())
+    if getattr(thing, "__module__", "") == __name__ and name[0] != "_" and not isinstance(thing, type)
+]

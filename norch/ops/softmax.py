@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle, alias, wrap
-from .._lib import int64, lib
+from .._handle import Handle, alias
+from .._lib import lib
 from ..autograd import derivatives_scan as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
@@ -36,8 +36,7 @@ def _softmax(x: Any, dim: Any, dtype: Any, log: bool) -> Any:
     x = must(x, "log_softmax" if log else "softmax")
     if dtype is not None:
         x = x.to(dtype)
-    dim = int64(dim, "dim")
-    out = wrap(lib.norch_softmax(x._h, dim, log))
+    out = lib.norch_softmax(x, dim, log)
     if mode.enabled and (to_x := edge(x)) is not None:
         node = (d.LogSoftmax if log else d.Softmax)(to_x)
         node._x, node._out, node.dim = None, alias(out), dim
@@ -54,7 +53,7 @@ class SoftmaxMethods(Handle):
 
     def _softmax_backward(self, result: Any, dim: int, log: bool) -> Any:
         """The gradient of x from self, that of its softmax."""
-        out = wrap(lib.norch_softmax_backward(self._h, result._h, dim, log))
+        out = lib.norch_softmax_backward(self, result, dim, log)
         to_g, to_result = edge(self), edge(result)
         if mode.enabled and (to_g is not None or to_result is not None):
             node = (d.LogSoftmaxBackward if log else d.SoftmaxBackward)(to_g, to_result)

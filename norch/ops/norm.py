@@ -1,0 +1,155 @@
+"""Norms of vectors and matrices: reductions, or composed of them. Singular values are left to NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._handle import Handle
+from ..autograd import derivatives as d
+from ..dtype import dtype as DType  # noqa: N812
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ._operand import must, numpy_names
+from .pointwise import abs, isnan, sign, where
+from .reduce import Dims, _axes, _reduction, amax, amin, sum
+
+
+def _floats(x: Any, name: str, dtype: Any) -> Any:
+    x = must(x, name)
+    if dtype is not None:
+        x = x.to(dtype)
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{name}: expected floats, got {x.dtype}; convert it first, or pass dtype")
+    return x
+
+
+@numpy_names
+def vector_norm(
+    input: Any,  # noqa: A002
+    ord: float = 2,  # noqa: A002
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Any:
+    """The ord-th root of the sum of |x| ** ord over all elements, or over the axes dim.
+
+    ord may be inf (the largest), -inf (the smallest) and 0 (how many are not 0). The gradient at the zero vector is 0.
+
+    >>> norch.linalg.vector_norm(norch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    x, axes = _floats(input, "vector_norm", dtype), _axes(dim)
+    if isinstance(ord, str) or not hasattr(ord, "__float__"):
+        raise TypeError(f"vector_norm: ord is a number, not {ord!r}")
+    if ord == 2:
+        return _reduction(x, "norm", d.Norm, axes, keepdim)
+    if (ord < 0 or ord == math.inf) and not x.numel() and (not axes or 0 in [x.shape[axis] for axis in axes]):
+        raise ArgumentError(f"vector_norm: there is no norm of order {ord} of an empty tensor, shape {tuple(x.shape)}")
+    size = abs(x)
+    if math.isinf(ord):
+        return (amax if ord > 0 else amin)(size, axes, keepdim)
+    if ord == 0:
+        return sum(where(isnan(x), 1, abs(sign(x))), axes, keepdim)
+    if ord == 1:
+        return sum(size, axes, keepdim)
+    if 0 < ord < 1:  # where x is 0 the slope is infinite; PyTorch takes 0
+        zero = size == 0
+        total = sum(where(zero, 0, where(zero, 1, size).pow(ord)), axes, keepdim)
+    else:
+        total = sum(size.pow(ord), axes, keepdim)
+    zero = total == 0
+    return where(zero, 0 if ord > 0 else math.inf, where(zero, 1, total).pow(1 / ord))
+
+
+@numpy_names
+def matrix_norm(
+    input: Any,  # noqa: A002
+    ord: Any = "fro",  # noqa: A002
+    dim: tuple[int, int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Any:
+    """A norm of the matrices along the axes dim: "fro", or the largest (inf, 1) or smallest (-inf, -1) sum of absolute
+    values of a row (inf) or a column (1).
+
+    NotImplementedError for 2, -2 and "nuc", which need singular values.
+    """
+    x = _floats(input, "matrix_norm", dtype)
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise ArgumentError(f"matrix_norm: dim is a pair of axes, not {dim}")
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_norm: expected at least 2 dimensions, got shape {tuple(x.shape)}")
+    if ord == "fro":
+        return vector_norm(x, 2, dim, keepdim)
+    if ord in ("nuc", 2, -2):
+        raise NotImplementedError(
+            f"matrix_norm: ord={ord!r} needs singular values; use numpy.linalg.norm(x.numpy(), {ord!r})"
+        )
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise ArgumentError(f"matrix_norm: ord is 'fro', 1, -1, inf or -inf, not {ord!r}")
+    for axis in dim:
+        if not -x.ndim <= axis < x.ndim:
+            raise IndexError(f"matrix_norm: axis {axis} is out of range for {x.ndim} dimensions")
+    added, compared = (axis % x.ndim for axis in (dim if ord in (1, -1) else reversed(dim)))
+    if added == compared:
+        raise ArgumentError(f"matrix_norm: axis {added} appears twice")
+    sums = sum(abs(x), added, True)
+    out = (amax if ord > 0 else amin)(sums, compared, True)
+    return out if keepdim else out.squeeze((added, compared))
+
+
+@numpy_names
+def linalg_norm(
+    input: Any,  # noqa: A002
+    ord: Any = None,  # noqa: A002
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Any:
+    """vector_norm() of all elements or along one axis; matrix_norm() of a matrix or along two axes when ord is given.
+
+    >>> norch.linalg.norm(norch.ones(2, 3), 1)
+    tensor(2.)
+    """
+    x = _floats(input, "norm", dtype)
+    if ord is None:
+        return vector_norm(x, 2, dim, keepdim)
+    if dim is None and x.ndim not in (1, 2):
+        raise ShapeError(f"norm: with ord and no dim a vector or matrix is expected, got shape {tuple(x.shape)}")
+    axes = _axes(dim)
+    if x.ndim == 1 or (axes is not None and len(axes) == 1):
+        if isinstance(ord, str):
+            raise ArgumentError(f"norm: ord={ord!r} is a norm of matrices")
+        return vector_norm(x, ord, dim, keepdim)
+    return matrix_norm(x, ord, (-2, -1) if axes is None else axes, keepdim)
+
+
+@numpy_names
+def norm(
+    input: Any,  # noqa: A002
+    p: Any = "fro",
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Any:
+    """The p-norm of all elements, or over the axes dim, taken as one vector; "fro" is 2.
+
+    >>> norch.norm(norch.ones(2, 2))
+    tensor(2.)
+    """
+    x = _floats(input, "norm", dtype)
+    if p == "nuc":
+        return matrix_norm(x, p)
+    return vector_norm(x, 2 if p == "fro" or p is None else p, dim, keepdim)
+
+
+class NormMethods(Handle):
+    """The norms of Tensor."""
+
+    __slots__ = ()
+
+    norm = norm
