@@ -37,7 +37,8 @@ class Case:
     row          its row in ops.def, or the name of the public function, or "" for more of the same
     domains      the interval that each input is drawn from, or "bool" / "index" for inputs of that fixed kind
     shapes       of the inputs: several tuples, one shape an input each
-    result       dtype of each result: same, float (integers become the default one), bool, sum, index, or a name
+    result       dtype of each result: same, float (integers become the default one), bool, sum, index,
+                 truth (bool, but uint8 of uint8), or a name
     dtypes       that norch takes
     grad         how many derivatives are checked: 0, 1, 2
     inputs       which inputs have derivatives; None: all that are floats

@@ -401,6 +401,8 @@ _more(
 
 import cases_beyond  # noqa: E402, F401  (adds its cases)
 import cases_products  # noqa: E402, F401
+import cases_reduce  # noqa: E402, F401
+import cases_scan  # noqa: E402, F401
 import cases_shape  # noqa: E402, F401
 
 # Public functions of norch that are no operations on elements.

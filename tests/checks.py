@@ -59,6 +59,7 @@ def result_dtypes(case: Case, dtype: str) -> list[str]:
         "float": dtype if floating else "float32",
         "sum": dtype if floating else "int64",
         "index": "int64",
+        "truth": "uint8" if dtype == "uint8" else "bool",
     }
     return [rules.get(rule, rule) for rule in case.result.split()]
 

@@ -95,12 +95,17 @@ UNFINISHED_IN_TORCH = (
 )
 
 
+# Which of several equal elements PyTorch takes, and with it the gradient, is chance.
+ANY_OF_EQUALS = ("topk", "quantile", "nanquantile", "mode")
+
+
 @with_dtypes([case for case in DIFFERENTIABLE if case.torch is not False], ("float32", "float64"))
 def test_gradients_like_torch(torch: Any, case: Case, dtype: str) -> None:
     """Also where a formula has a kink, a tie or a pole."""
     rng = source(case.name + dtype + "torch gradients")
     samples = [draw(case, shapes, dtype, rng) for shapes in case.shapes if sum(np.prod(s) for s in shapes) < 400]
-    samples += [[np.round(x).astype(x.dtype) for x in arrays] for arrays in samples]  # ties and zeros
+    if case.row not in ANY_OF_EQUALS:
+        samples += [[np.round(x).astype(x.dtype) for x in arrays] for arrays in samples]  # ties and zeros
     if case.edges and case.torch_edges is True:
         samples += [legal(case, arrays) for arrays in some_edges(case, dtype)]
     weights = rng.uniform(0.5, 2, 97)
@@ -171,7 +176,7 @@ ONE_DTYPE = (
 
 @each([case for case in DIFFERENTIABLE if len(case.domains) > 1 and case.row not in ("linear", "matmul")])
 def test_gradients_take_the_dtype_of_their_input(case: Case) -> None:
-    if case.row in ONE_DTYPE or case.name in ("linalg.vecdot", "linalg.multi_dot"):
+    if case.row in ONE_DTYPE or case.name in ("quantile of several", "linalg.vecdot", "linalg.multi_dot"):
         pytest.skip("takes no mixed dtypes")
     for arrays in small_samples(case, "mixed"):
         exact = leaves(case, arrays)

@@ -102,14 +102,16 @@ static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, in
 }
 
 /* Reductions without an identity refuse an empty axis. */
-static int32_t check_not_empty(int32_t op, const norch_tensor *x, axis_set axes) {
+static int32_t check_not_empty(int32_t op, const norch_tensor *x, axis_set axes, bool all) {
     bool has_identity = nr_ops[op].result != NR_INDEX && op != NR_OP_amax && op != NR_OP_amin;
     if (has_identity || x->numel > 0) return NORCH_OK;
     for (int32_t axis = 0; axis < x->ndim; axis++)
         if (has(axes, axis) && x->shape[axis] == 0) {
             char text[NR_SHAPE_TEXT];
-            return nr_fail(NORCH_ERROR_INDEX, "%s: expected a non-empty axis, but axis %d of shape %s has size 0",
-                           nr_ops[op].name, axis, nr_shape_of(text, x));
+            bool value = all && nr_ops[op].result != NR_INDEX; /* the kinds of error are PyTorch's */
+            return nr_fail(value ? NORCH_ERROR_VALUE : NORCH_ERROR_INDEX,
+                           "%s: expected a non-empty axis, but axis %d of shape %s has size 0", nr_ops[op].name, axis,
+                           nr_shape_of(text, x));
         }
     return NORCH_OK;
 }
@@ -133,7 +135,7 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
     }
     axis_set axes;
     int32_t code = (int32_t)op, compute;
-    if (find_axes(row->name, x, count, dims, &axes) || check_not_empty(code, x, axes)) return NULL;
+    if (find_axes(row->name, x, count, dims, &axes) || check_not_empty(code, x, axes, count <= 0)) return NULL;
     if (find_dtype(row, code, dtype >= 0 ? (int32_t)dtype : x->dtype, &compute)) return NULL;
 
     int32_t ndim = 0;

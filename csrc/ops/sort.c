@@ -26,7 +26,7 @@ norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, int64
     if (nr_check_tensor("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
     int64_t n = x->ndim ? x->shape[axis] : 1;
     if (k < -1 || k > n) {
-        nr_fail(NORCH_ERROR_INDEX, "topk: k is %lld, but dimension %d has size %lld", (long long)k, axis, (long long)n);
+        nr_fail(NORCH_ERROR_VALUE, "topk: k is %lld, but dimension %d has size %lld", (long long)k, axis, (long long)n);
         return NULL;
     }
     norch_tensor *wide = nr_scannable(x);

@@ -191,7 +191,8 @@ class Remainder(Binary):  # a - b floor(a / b)
 
 class Pow(Binary):
     def grad_a(self, g: Any) -> Any:  # b = 0 is a constant, also at a = 0 where a ** -1 is infinite
-        return (g * (self.b * self.a.pow(self.b - 1))).where(self.b != 0, 0)
+        b = self.b.clone().to(g.dtype)  # for a Python number less 1 is of the default dtype
+        return (g * (b * self.a.pow(b - 1))).where(b != 0, 0)
 
     def grad_b(self, g: Any) -> Any:  # 0 ** b is constant for b >= 0, though log(0) is infinite
         flat = (self.a == 0) & (self.b >= 0)

@@ -46,6 +46,8 @@ def vector_norm(
         return _reduction(x, "norm", d.Norm, axes, keepdim)
     if (ord < 0 or ord == math.inf) and not x.numel() and (not axes or 0 in [x.shape[axis] for axis in axes]):
         raise ArgumentError(f"vector_norm: there is no norm of order {ord} of an empty tensor, shape {tuple(x.shape)}")
+    if x.element_size() < 4 and ord not in (0, 1) and math.isfinite(ord):  # halves are rounded once
+        return vector_norm(x.float(), ord, dim, keepdim).to(x.dtype)
     size = abs(x)
     if math.isinf(ord):
         return (amax if ord > 0 else amin)(size, axes, keepdim)
@@ -53,9 +55,9 @@ def vector_norm(
         return sum(where(isnan(x), 1, abs(sign(x))), axes, keepdim)
     if ord == 1:
         return sum(size, axes, keepdim)
-    if 0 < ord < 1:  # where x is 0 the slope is infinite; PyTorch takes 0
+    if ord < 1:  # where x is 0 the slope is infinite; PyTorch takes 0
         zero = size == 0
-        total = sum(where(zero, 0, where(zero, 1, size).pow(ord)), axes, keepdim)
+        total = sum(where(zero, 0 if ord > 0 else math.inf, where(zero, 1, size).pow(ord)), axes, keepdim)
     else:
         total = sum(size.pow(ord), axes, keepdim)
     zero = total == 0

@@ -151,7 +151,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
 
 def _in_place(function: Any) -> Any:
     def method(self: Any, dim: int, *, dtype: DType | None = None) -> Any:
-        return self.copy_(function(self, dim, dtype=dtype or self.dtype))
+        return self.copy_(function(self.clone(), dim, dtype=dtype or self.dtype))
 
     method.__name__ = method.__qualname__ = function.__name__ + "_"
     method.__doc__ = f"{function.__name__}() in place."

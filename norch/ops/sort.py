@@ -70,7 +70,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     """
     x = must(input, "topk")
     if int64(k, "k") < 0:
-        raise IndexError(f"topk: k is {k}, which is below 0")
+        raise ArgumentError(f"topk: k is {k}, which is below 0")
     indices = _order(x, dim, k, largest)
     return topk_result(x.gather(dim, indices), indices)
 
@@ -330,13 +330,9 @@ def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, sid
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ArgumentError(f"{name}: side is 'left' or 'right' and agrees with right, not {side!r} with {right}")
     line = must(line, name).detach()
-    plain = not isinstance(values, Handle)
     values = must(values, name).detach()
-    if plain and values.ndim == 0:
-        common = result_type(line, values)
-        line, values = line.to(common), values.to(common)
-    if line.dtype is not values.dtype:
-        raise DTypeError(f"{name}: the sorted tensor is {line.dtype}, the values are {values.dtype}")
+    common = result_type(line, values)
+    line, values = line.to(common), values.to(common)
     if sorter is not None:
         if operand(sorter) is NotImplemented or sorter.dtype is not int64_ or sorter.shape != line.shape:
             raise ArgumentError(f"{name}: sorter holds int64 indices, of the shape {tuple(line.shape)} of the sequence")
