@@ -35,7 +35,7 @@ def _placed(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
 # ---- from values ------------------------------------------------------------------------------------------------
 
 
-def _flatten(data: Any, flat: list[Any], seen: set[Any]) -> tuple[int, ...]:
+def _flatten(data: Any, flat: list[Any], seen: set[Any], depth: int = 0) -> tuple[int, ...]:
     """Appends the numbers in nested lists to flat, in order, and their types and dtypes to seen; gives their shape."""
     if not isinstance(data, (list, tuple, range)):
         kind = type(data)
@@ -45,13 +45,15 @@ def _flatten(data: Any, flat: list[Any], seen: set[Any]) -> tuple[int, ...]:
         else:
             flat.append(_number(data, seen))
         return ()
+    if depth > 64:
+        raise ShapeError("tensor: lists nested more than 64 deep; does one hold itself?")
     inner: tuple[int, ...] | None = None
     for position, part in enumerate(data):
         if isinstance(part, Tensor) and part.ndim or (hasattr(part, "__array__") and getattr(part, "ndim", 0)):
             _see(part, seen)
             shape = _flatten(part.tolist(), flat, set())
         else:
-            shape = _flatten(part, flat, seen)
+            shape = _flatten(part, flat, seen, depth + 1)
         if inner is not None and shape != inner:
             raise ShapeError(f"tensor: ragged lists: item {position} has shape {shape} where item 0 has shape {inner}")
         inner = shape

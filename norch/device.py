@@ -28,6 +28,8 @@ class device:  # noqa: N801  (PyTorch's name)
             if not number.isdecimal() or index is not None:
                 raise DeviceError(f"{type!r} names no device; write it like 'cpu' or 'cuda:0'")
             index = int(number)
+        if index is not None and (not isinstance(index, int) or index < 0):
+            raise DeviceError(f"{index!r} is no number of a device; they count from 0")
         if name not in _TYPES:
             raise DeviceError(f"{name!r} is no device that norch knows; there are 'cpu' and 'cuda'")
         if name == "cpu" and index not in (None, 0):

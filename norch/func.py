@@ -125,9 +125,9 @@ def _gradients(func: Function, argnums: Argnums, args: Any, kwargs: Any, has_aux
     run = _Run(func, argnums, args, kwargs, has_aux, name)
     out: Any = run.tree
     if not isinstance(out, Handle) or out.ndim:
-        what = f"shape {tuple(out.shape)}" if isinstance(out, Handle) else type(out).__name__
+        what = f"shape {tuple(run.tree.shape)}" if isinstance(out, Handle) else type(out).__name__
         raise ShapeError(f"{name}: the function must give a tensor of no dimension (a loss), not {what}")
-    weight = out.new_ones(())
+    weight = run.tree.new_ones(())
     return run.by_argument(pull((out,), run.inputs, (weight,), run.goes_on)), run
 
 

@@ -218,6 +218,8 @@ class Tensor(
 
     @data.setter
     def data(self, other: Tensor) -> None:
+        if not isinstance(other, Tensor):
+            raise TypeError(f"data: expected a tensor, not {type(other).__name__}")
         if other.dtype is not self.dtype and self._node is not None and not other.dtype.is_floating_point:
             raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
         lib.norch_set_data(self, other)
@@ -252,6 +254,8 @@ class Tensor(
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces it."""
+        if not callable(hook):
+            raise TypeError(f"register_hook: expected a function of the gradient, not {type(hook).__name__}")
         node = self._hookable("register_hook")
         node.hooks = [*(node.hooks or ()), hook]
         return RemovableHandle(node, hook)
@@ -363,6 +367,8 @@ class Tensor(
         return self
 
     def __contains__(self, value: Any) -> bool:
+        if not isinstance(value, (Tensor, int, float)):
+            raise TypeError(f"in: a tensor holds numbers, not {type(value).__name__}")
         return bool((self == value).any())
 
     def __format__(self, spec: str) -> str:

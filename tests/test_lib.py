@@ -11,6 +11,7 @@ import pytest
 import norch
 from norch import _lib
 from norch._lib import lib
+from norch.ops._forms import OPS
 
 HEADER = lib.norch_header().decode()
 
@@ -28,11 +29,11 @@ def test_builtins_check_what_they_get():
     x = norch.zeros(2, 3)
     calls = [
         (TypeError, "unary: takes 2 arguments, not 1", lambda: lib.norch_unary(0)),
-        (TypeError, "unary: argument 2 must be a tensor, not <class 'int'>", lambda: lib.norch_unary(0, 0)),
+        (TypeError, "neg: argument 2 must be a tensor, not <class 'int'>", lambda: lib.norch_unary(0, 0)),
         (
             TypeError,
-            "binary: argument 3 must be a tensor, not <class 'NoneType'>",
-            lambda: lib.norch_binary(0, x, None),
+            "add: argument 3 must be a tensor, not <class 'NoneType'>",
+            lambda: lib.norch_binary(OPS["add"], x, None),
         ),
         (TypeError, "select: argument 2 must be an integer, not <class 'str'>", lambda: lib.norch_select(x, "a", 0)),
         (OverflowError, "does not fit 64 bits", lambda: lib.norch_select(x, 2**63, 0)),

@@ -11,6 +11,7 @@ typedef struct job {
     const nr_op_row *row;
     int32_t op;
     int inputs;
+    const char *mark; /* "_" in place: ends the name in messages */
     const norch_tensor *input[MAX_INPUTS];
     int32_t compute; /* dtype of the kernel */
     int32_t result;  /* dtype of what it writes */
@@ -35,13 +36,14 @@ static int32_t check_form(job *j, int64_t op) {
 static int32_t infer_dtype(job *j) {
     int first = j->row->form == NR_CHOICE;
     if (first && j->input[0]->dtype != NORCH_BOOL)
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: the condition must be bool, not %s", j->row->name,
+        return nr_fail(NORCH_ERROR_DTYPE, "%s%s: the condition must be bool, not %s", j->row->name, j->mark,
                        nr_dtypes[j->input[0]->dtype].name);
     int32_t dtype = j->inputs == 1 && !j->input[0]->weak ? j->input[0]->dtype
                                                          : nr_result_dtype(j->inputs - first, j->input + first);
     if (j->row->result == NR_FLOAT && !nr_is_float(dtype)) dtype = nr_default_dtype;
     if (!nr_in_domain(j->op, dtype))
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s", j->row->name, nr_dtypes[dtype].name);
+        return nr_fail(NORCH_ERROR_DTYPE, "%s%s: not defined for dtype %s", j->row->name, j->mark,
+                       nr_dtypes[dtype].name);
     j->compute = dtype;
     j->result = j->row->result == NR_TRUTH ? NORCH_BOOL : dtype;
     return NORCH_OK;
@@ -59,8 +61,8 @@ static int32_t infer_shape(job *j) {
         if (!nr_broadcast(&j->ndim, j->shape, x->ndim, x->shape, &at)) {
             char left[NR_SHAPE_TEXT], right[NR_SHAPE_TEXT];
             return nr_fail(NORCH_ERROR_SHAPE,
-                           "%s: sizes %lld and %lld at dimension %d do not broadcast: shapes %s and %s", j->row->name,
-                           (long long)j->shape[at], (long long)x->shape[at - (j->ndim - x->ndim)], at,
+                           "%s%s: sizes %lld and %lld at dimension %d do not broadcast: shapes %s and %s", j->row->name,
+                           j->mark, (long long)j->shape[at], (long long)x->shape[at - (j->ndim - x->ndim)], at,
                            nr_shape_text(left, before, whole), nr_shape_of(right, x));
         }
     }
@@ -78,7 +80,8 @@ static int32_t check_divisor(const job *j) {
     if (!divides || nr_is_float(j->compute)) return NORCH_OK;
     bool good = false;
     NR_TRY(nr_all_nonzero(j->input[1], &good));
-    return good ? NORCH_OK : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s: integer division by zero", j->row->name);
+    return good ? NORCH_OK
+                : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s%s: integer division by zero", j->row->name, j->mark);
 }
 
 /* Inputs of other dtypes are cast; an input that shares memory with the output in another order is copied. */
@@ -149,7 +152,7 @@ static const norch_tensor *where_to(const job *j) {
 
 static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b,
                              const norch_tensor *c) {
-    job j = {.inputs = inputs, .input = {a, b, c}};
+    job j = {.inputs = inputs, .mark = "", .input = {a, b, c}};
     if (check_form(&j, op) || infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
     norch_tensor *out = NULL;
     if (ready_inputs(&j, NULL) == NORCH_OK) out = nr_make(j.ndim, j.shape, j.result, where_to(&j));
@@ -189,7 +192,7 @@ static int32_t check_out(const job *j, const norch_tensor *out) {
 
 static int32_t compute_into(norch_tensor *out, int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b,
                             const norch_tensor *c) {
-    job j = {.inputs = inputs, .input = {a, b, c}};
+    job j = {.inputs = inputs, .mark = "_", .input = {a, b, c}};
     NR_TRY(check_form(&j, op));
     NR_TRY(infer_dtype(&j));
     NR_TRY(infer_shape(&j));

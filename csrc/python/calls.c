@@ -9,7 +9,7 @@
 /* ---- from Python: one function a kind of argument ----------------------------------------------------- */
 
 typedef norch_tensor *tensor, *optional;
-typedef int64_t integer;
+typedef int64_t integer, opcode;
 typedef double number;
 typedef void *address;
 typedef struct numbers {
@@ -53,6 +53,10 @@ static inline bool take_integer(const char *name, int i, void *from, integer *to
         refuse(name, i, "an integer", from);
     }
     return false;
+}
+
+static inline bool take_opcode(const char *name, int i, void *from, opcode *to) {
+    return take_integer(name, i, from, to);
 }
 
 static bool take_number(const char *name, int i, void *from, number *to) {
@@ -144,6 +148,7 @@ static inline void drop_columns(columns *taken) {
 #define DROP_tensor
 #define DROP_optional
 #define DROP_integer
+#define DROP_opcode
 #define DROP_number
 #define DROP_address
 #define DROP_sizes
@@ -156,6 +161,7 @@ static inline void drop_columns(columns *taken) {
 #define START_tensor NULL
 #define START_optional NULL
 #define START_integer 0
+#define START_opcode 0
 #define START_number 0
 #define START_address NULL
 #define START_sizes {.count = 0}
@@ -166,6 +172,7 @@ static inline void drop_columns(columns *taken) {
 #define PASS_tensor(a) a
 #define PASS_optional(a) a
 #define PASS_integer(a) a
+#define PASS_opcode(a) a
 #define PASS_number(a) a
 #define PASS_address(a) a
 #define PASS_sizes(a) a.count, a.values
@@ -173,6 +180,20 @@ static inline void drop_columns(columns *taken) {
 #define PASS_tensors(a) a.count, a.column[0]
 #define PASS_columns3(a) a.count, a.column[0], a.column[1], a.column[2]
 #define PASS_columns4(a) a.count, a.column[0], a.column[1], a.column[2], a.column[3]
+
+/* An opcode gives the call the name of its operation, for what is wrong with the other arguments. */
+#define NAME_opcode(a) \
+    if (norch_op_name(a)) called = norch_op_name(a);
+#define NAME_tensor(a)
+#define NAME_optional(a)
+#define NAME_integer(a)
+#define NAME_number(a)
+#define NAME_address(a)
+#define NAME_sizes(a)
+#define NAME_axes(a)
+#define NAME_tensors(a)
+#define NAME_columns3(a)
+#define NAME_columns4(a)
 
 /* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
 
@@ -199,10 +220,12 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
 #define BEGIN(name, count)                                              \
     static void *py_##name(void *self, void *const *given, int64_t n) { \
         (void)self;                                                     \
-        if (!counted(#name, count, n)) return NULL;
-#define TAKE(name, i, kind)               \
-    DROP_##kind kind a##i = START_##kind; \
-    if (!take_##kind(#name, i, given[i], &a##i)) return NULL;
+        const char *called = #name;                                     \
+        if (!counted(called, count, n)) return NULL;
+#define TAKE(name, i, kind)                                    \
+    DROP_##kind kind a##i = START_##kind;                      \
+    if (!take_##kind(called, i, given[i], &a##i)) return NULL; \
+    NAME_##kind(a##i)
 #define END(result, name, ...)                       \
     return give_##result(norch_##name(__VA_ARGS__)); \
     }
@@ -212,20 +235,22 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
 #define CALL3(result, name, k0, k1, k2) \
     BEGIN(name, 3)                      \
     TAKE(name, 0, k0) TAKE(name, 1, k1) TAKE(name, 2, k2) END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2))
-#define CALL4(result, name, k0, k1, k2, k3)               \
-    BEGIN(name, 4)                                        \
+#define CALL4(result, name, k0, k1, k2, k3) \
+    BEGIN(name, 4)                          \
+    TAKE(name, 0, k0)                       \
+    TAKE(name, 1, k1)                       \
+    TAKE(name, 2, k2) TAKE(name, 3, k3) END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3))
+#define CALL5(result, name, k0, k1, k2, k3, k4)           \
+    BEGIN(name, 5)                                        \
     TAKE(name, 0, k0)                                     \
-    TAKE(name, 1, k1) TAKE(name, 2, k2) TAKE(name, 3, k3) \
-        END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3))
-#define CALL5(result, name, k0, k1, k2, k3, k4)                             \
-    BEGIN(name, 5)                                                          \
-    TAKE(name, 0, k0)                                                       \
-    TAKE(name, 1, k1) TAKE(name, 2, k2) TAKE(name, 3, k3) TAKE(name, 4, k4) \
+    TAKE(name, 1, k1)                                     \
+    TAKE(name, 2, k2) TAKE(name, 3, k3) TAKE(name, 4, k4) \
         END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4))
-#define CALL6(result, name, k0, k1, k2, k3, k4, k5)                                           \
-    BEGIN(name, 6)                                                                            \
-    TAKE(name, 0, k0)                                                                         \
-    TAKE(name, 1, k1) TAKE(name, 2, k2) TAKE(name, 3, k3) TAKE(name, 4, k4) TAKE(name, 5, k5) \
+#define CALL6(result, name, k0, k1, k2, k3, k4, k5)                         \
+    BEGIN(name, 6)                                                          \
+    TAKE(name, 0, k0)                                                       \
+    TAKE(name, 1, k1)                                                       \
+    TAKE(name, 2, k2) TAKE(name, 3, k3) TAKE(name, 4, k4) TAKE(name, 5, k5) \
         END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5))
 #include "calls.def"
 

@@ -162,12 +162,18 @@ def _check_gradient(gradient: Any, of: Any, name: str) -> None:
         raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
 
 
-def _listed(x: Any) -> list[Any]:
-    return list(x) if isinstance(x, (list, tuple)) else [x]
+def _listed(x: Any, name: str) -> list[Any]:
+    listed = list(x) if isinstance(x, (list, tuple)) else [x]
+    for one in listed:
+        if not isinstance(one, Handle):
+            raise TypeError(f"{name}: expected a tensor, not {type(one).__name__}")
+    return listed
 
 
 def _roots(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
-    given = [None] * len(tensors) if gradients is None else _listed(gradients)
+    given: list[Any] = [None] * len(tensors)
+    if gradients is not None:
+        given = list(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
     if len(given) != len(tensors):
         raise ShapeError(f"backward: {len(given)} gradients for {len(tensors)} tensors")
     return [_root(tensor, g, create_graph) for tensor, g in zip(tensors, given, strict=True)]
@@ -193,14 +199,15 @@ def backward(
     """
     wanted = None
     if inputs is not None:
-        wanted = _wanted(_listed(inputs))
+        listed = _listed(inputs, "backward")
+        wanted = _wanted(listed)
         if not wanted:
             raise Error("backward: inputs is empty; leave it out to reach every leaf")
-    roots = _roots(_listed(tensors), grad_tensors, create_graph)
+    roots = _roots(_listed(tensors, "backward"), grad_tensors, create_graph)
     caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
     for node, position in (wanted or {}).items():
         if type(node) is not Leaf and (g := caught[position]) is not None:
-            x = next(x for x in _listed(inputs) if inplace.edge(x) is node)
+            x = next(x for x in listed if inplace.edge(x) is node)
             x._grad = g if x._grad is None else x._grad + g
 
 
@@ -232,9 +239,9 @@ def grad(
     >>> norch.autograd.grad(dx, x)
     (tensor(18.),)
     """
-    listed = _listed(inputs)
+    listed = _listed(inputs, "grad")
     wanted = _wanted(listed)
-    roots = _roots(_listed(outputs), grad_outputs, create_graph)
+    roots = _roots(_listed(outputs, "grad"), grad_outputs, create_graph)
     caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False)
     result = []
     for x in listed:

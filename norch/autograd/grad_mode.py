@@ -56,6 +56,8 @@ class _Within:
         self.before: list[bool] = []
 
     def __new__(cls, function: Any = None) -> Any:
+        if function is not None and not callable(function):
+            raise TypeError(f"{cls.__name__}: decorates functions, not {type(function).__name__}")
         return object.__new__(cls) if function is None else decorated(function, cls)
 
     def __enter__(self) -> None:

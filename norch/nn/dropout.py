@@ -17,8 +17,8 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        if not (isinstance(p, (int, float)) and 0 <= p <= 1):
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p!r}")
         self.p = p
         self.inplace = inplace
 

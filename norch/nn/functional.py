@@ -17,6 +17,7 @@ from ..dtype import bool_, int64
 from ..dtype import dtype as DType
 from ..errors import DTypeError, ShapeError
 from ..ops import softmax as _softmax
+from ..ops._operand import tensor_of
 from ..ops.matmul import linear as linear
 from ..ops.pad import pad as pad
 from ..ops.pointwise import gelu as _gelu
@@ -110,8 +111,8 @@ def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """While training, each element is zeroed with probability p, the rest scaled by 1 / (1 - p)."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not (isinstance(p, (int, float)) and 0 <= p <= 1):
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p!r}")
     if not training or p == 0:
         return input
     if p == 1:
@@ -257,7 +258,8 @@ def cross_entropy(
     """
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
-    if target.is_floating_point() and input.ndim > 0:
+    tensor_of(input, "cross_entropy")
+    if tensor_of(target, "cross_entropy").is_floating_point() and input.ndim > 0:
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     classes = _Classes("cross_entropy", input, target, weight, ignore_index)
     dim = classes.dim

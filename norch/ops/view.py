@@ -19,6 +19,7 @@ from ..autograd.inplace import SEVERED, edge, like_of, view_of
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import Error, ShapeError
+from ._operand import tensor_of
 
 Shape = Sequence[int]
 Axes = Any  # an int or a sequence of them
@@ -146,7 +147,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The axes from start_dim to end_dim as one."""
-    shape = tuple(input.shape)
+    shape = tuple(tensor_of(input, "flatten").shape)
     start, end = axis(start_dim, len(shape), "flatten"), axis(end_dim, len(shape), "flatten")
     if start > end:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")

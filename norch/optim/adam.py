@@ -8,7 +8,7 @@ from typing import Any
 from .._lib import address, lib
 from ..create import zeros_like
 from ..tensor import Tensor
-from .optimizer import Optimizer, Params, with_gradients
+from .optimizer import Optimizer, Params, at_least_0, with_gradients
 
 
 class Adam(Optimizer):
@@ -42,10 +42,12 @@ class Adam(Optimizer):
 
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)
-        if not group["eps"] >= 0:
-            raise ValueError(f"invalid eps value: {group['eps']}")
+        if not at_least_0(group["eps"]):
+            raise ValueError(f"invalid eps value: {group['eps']!r}")
+        if not isinstance(group["betas"], (tuple, list)) or len(group["betas"]) != 2:
+            raise ValueError(f"betas are two numbers, not {group['betas']!r}")
         for index, beta in enumerate(group["betas"]):
-            if not 0 <= beta < 1:
+            if not (at_least_0(beta) and beta < 1):
                 raise ValueError(f"invalid beta parameter at index {index}: {beta}")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

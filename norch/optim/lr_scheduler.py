@@ -17,6 +17,8 @@ class LRScheduler:
     or overrides `rate`. Constructing it sets the rates of epoch 0."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(self).__name__}: expected an optimizer, not {type(optimizer).__name__}")
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])

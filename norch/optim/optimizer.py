@@ -8,6 +8,7 @@ array that belongs to the group and is rewritten each time, so that a step reads
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 from .._lib import doubles
@@ -85,8 +86,8 @@ class Optimizer:
     def _check_options(self, group: dict[str, Any]) -> None:
         """Raises a ValueError for options that make no sense; subclasses add theirs."""
         for name in ("lr", "weight_decay"):
-            if name in group and not group[name] >= 0:
-                raise ValueError(f"invalid {name} value: {group[name]}")
+            if name in group and not at_least_0(group[name]):
+                raise ValueError(f"invalid {name} value: {group[name]!r}")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients, or fills them with zeros."""
@@ -129,6 +130,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over copies of the state and the options. Groups of other sizes than the optimizer's, or
         state of another shape than its parameter, raise a ValueError, and nothing has been changed then."""
+        if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
+            raise ValueError("load_state_dict: expected what state_dict() gave, with 'state' and 'param_groups'")
         groups: Sequence[dict[str, Any]] = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
             raise ValueError(f"loaded state dict has {len(groups)} groups, the optimizer {len(self.param_groups)}")
@@ -160,6 +163,11 @@ class Optimizer:
             lines.append(f"Parameter Group {number}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def at_least_0(value: Any) -> bool:
+    """Whether an option is a number, and neither negative nor NaN."""
+    return isinstance(value, Real) and float(value) >= 0
 
 
 def _adapted(value: Any, name: str, param: Tensor) -> Any:

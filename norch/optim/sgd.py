@@ -8,7 +8,7 @@ from typing import Any
 from .._lib import address, lib
 from ..create import empty_like
 from ..tensor import Tensor
-from .optimizer import Optimizer, Params, with_gradients
+from .optimizer import Optimizer, Params, at_least_0, with_gradients
 
 
 class SGD(Optimizer):
@@ -49,8 +49,8 @@ class SGD(Optimizer):
 
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)
-        if not group["momentum"] >= 0:
-            raise ValueError(f"invalid momentum value: {group['momentum']}")
+        if not at_least_0(group["momentum"]):
+            raise ValueError(f"invalid momentum value: {group['momentum']!r}")
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 
