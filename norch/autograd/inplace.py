@@ -26,10 +26,9 @@ class View:
 
     __slots__ = ("base", "node", "steps")
 
-    def __init__(self, base: Any, steps: Steps | None):
-        self.base = base
-        self.steps = steps
-        self.node = base._node  # the base's history that the view's own one builds on
+    base: Any
+    steps: Steps | None
+    node: Any  # the base's history that the view's own one builds on
 
 
 class _Nowhere:
@@ -37,7 +36,8 @@ class _Nowhere:
 
 
 # Of a view taken under no_grad() from what requires grad: a write through it could not be recorded, and raises.
-SEVERED = View(_Nowhere(), None)
+SEVERED = View()
+SEVERED.base, SEVERED.steps, SEVERED.node = _Nowhere(), None, None
 
 
 def take(x: Any, steps: Steps | None) -> Any:
@@ -54,9 +54,18 @@ def take(x: Any, steps: Steps | None) -> Any:
 def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> View:
     """What step(x, *arguments) keeps of the way it was taken."""
     through = x._view
+    if through is SEVERED:
+        return SEVERED
+    view = View()  # filled from here: a view is taken often, and an __init__ would cost as much again
     if through is None:
-        return View(x, (None, step, arguments))
-    return through if through is SEVERED else View(through.base, (through.steps, step, arguments))
+        view.base = x
+        view.steps = (None, step, arguments)
+        view.node = x._node
+    else:
+        view.base = base = through.base
+        view.steps = (through.steps, step, arguments)
+        view.node = base._node
+    return view
 
 
 def edge(x: Any) -> Node | None:

@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle, cell_of
+from .._handle import Handle, cell_of, tick
 from .._lib import int64, lib
 from ..autograd import derivatives as d
 from ..autograd.forms import ViewOf
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import SEVERED, edge, like_of, view_of
+from ..autograd.inplace import SEVERED, edge, view_of
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import Error, ShapeError
@@ -23,17 +23,24 @@ from ._operand import tensor_of
 
 Shape = Sequence[int]
 Axes = Any  # an int or a sequence of them
+_new = object.__new__
 
 
 def _made(out: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True) -> Any:
     """out = step(x, *arguments), recorded."""
     if view:
-        out._cell = cell_of(x)
+        cell = x._cell
+        if cell is None:
+            cell = x._cell = [0]
+        out._cell = cell
     if mode.enabled:
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None:
-            node = node_class(to_x)
-            node.like = like_of(x)
+            node = _new(node_class)
+            node.edges = (to_x,)
+            node.seq = tick()
+            node.hooks = None
+            node.like = lib.norch_like(x)
             node.step = (step, arguments)
             out._node = node
         if view:
