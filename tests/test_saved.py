@@ -1,0 +1,70 @@
+"""What a graph keeps alive: only what the derivatives need, counted in bytes, a chain for each family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import norch
+from norch._lib import lib
+from norch.nn import functional as F  # noqa: N812
+from norch.ops import _operand
+
+SIZE = 4096  # elements of each operand, float64
+UNIT = SIZE * 8
+FIRST = norch.zeros(64, 64, dtype=norch.int64)
+
+# name: (the chain, how many operands' worth of bytes it keeps beside its inputs and its result, and what those are)
+CHAINS: dict[str, tuple[Callable[..., Any], float, str]] = {
+    "sums": (lambda x, y: -(x + y - 3 + x), 0, "nothing"),
+    "scales": (lambda x, y: (x * 3 / 2 - 1) * 0.5, 0, "nothing but numbers"),
+    "products": (lambda x, y: (x + 1) * (y + 1), 2, "both factors"),
+    "a product by a constant": (lambda x, y: (x + 1) * y.detach(), 0, "the constant, which lives anyway"),
+    "quotient": (lambda x, y: (x + 1) / (y + 1), 2, "both"),
+    "quotient by a constant": (lambda x, y: (x + 1) / y.detach(), 0, "nothing new"),
+    "of the result": (lambda x, y: x.exp().sigmoid().tanh(), 2, "the results of exp and sigmoid"),
+    "of the input": (lambda x, y: x.sin().cos().square(), 2, "the inputs of cos and square"),
+    "roots": (lambda x, y: (x + 9).sqrt().sqrt(), 1, "the result of the first root"),
+    "relu": (lambda x, y: (x + 1).relu().relu(), 1, "one tensor a relu, the last one's is its result"),
+    "power": (lambda x, y: (x + 9) ** 3, 1, "its base"),
+    "maximum": (lambda x, y: norch.maximum(x + 1, y + 1), 2, "both"),
+    "where": (lambda x, y: norch.where(x.detach() > 0, x + 1, y * 2), 1 / 8, "the condition, a byte an element"),
+    "sum": (lambda x, y: (x + 1).sum() + (y * 2).mean(0).sum(), 0, "nothing"),
+    "amax": (lambda x, y: (x + 1).amax(0), 1, "its input"),
+    "max": (lambda x, y: (x + 1).max(1).values, 1 / 64, "the indices, one a row"),
+    "variance": (lambda x, y: (x + 1).var(), 1, "its input"),
+    "logsumexp": (lambda x, y: (x + 1).logsumexp(1), 1, "its input"),
+    "softmax": (lambda x, y: (x + 1).softmax(1), 1, "its result"),
+    "log_softmax": (lambda x, y: (x + 1).log_softmax(1), 1, "its result"),
+    "matmul": (lambda x, y: (x + 1) @ (y + 1), 2, "both factors"),
+    "matmul by constants": (lambda x, y: (x + 1) @ y.detach() @ y.detach(), 0, "nothing new"),
+    "linear": (lambda x, y: F.linear(F.linear(x, y), y), 1, "the input of the second"),
+    "einsum": (lambda x, y: norch.einsum("ij,kj,kl->il", x, y + 1, y), 2, "y + 1 and the first product"),
+    "einsum of views": (lambda x, y: norch.einsum("ij->ji", x + 1) + norch.einsum("ii", x), 0, "nothing"),
+    "views": (lambda x, y: (x + 1).view(-1).view(64, 64).t()[1:, ::2].unsqueeze(0).contiguous(), 0, "nothing"),
+    "joins": (lambda x, y: norch.cat([x + 1, norch.stack([x * 2, y * 2]).sum(0)]), 0, "nothing"),
+    "casts": (lambda x, y: (x + 1).float().double(), 0, "nothing"),
+    "index_select": (lambda x, y: (x + 1).index_select(0, norch.arange(64)), 1 / 64, "the index"),
+    "gather": (lambda x, y: (x + 1).gather(0, FIRST), 0, "the index, which lives anyway"),
+    "in place": (lambda x, y: x.clone().mul_(2).add_(y).exp_(), 0, "the result"),
+    "mse_loss": (lambda x, y: F.mse_loss(x + 1, y + 1), 1, "the difference"),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_chain_keeps_what_it_needs(name: str) -> None:
+    chain, count, what = CHAINS[name]
+    source = norch.Generator().manual_seed(0)
+    x, y = (norch.randn(64, 64, generator=source, dtype=norch.float64).abs().requires_grad_() for _ in range(2))
+    chain(x, y)  # numbers that are kept for the next time
+    _operand._numbers.clear()
+    before = lib.norch_live_bytes()
+    out = chain(x, y)
+    _operand._numbers.clear()
+    kept = lib.norch_live_bytes() - before - out.nbytes
+    assert kept <= count * UNIT + 1024, f"{name} keeps {kept / UNIT:.3f} operands; its derivative needs {what}"
+    out.sum().backward()
+    x.grad = y.grad = None
+    assert lib.norch_live_bytes() - before - out.nbytes <= 1024, "a walk frees what it used"
