@@ -29,7 +29,7 @@ endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev FORCE
+.PHONY: all demo test test-isa check sanitize bench docs format clean help venv-examples venv-test venv-dev FORCE
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -204,6 +204,9 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 
 bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where it is installed
 	$(Q)$(RUN) -m benchmarks $(ARGS)
+
+docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
+	$(Q)$(RUN) docs/operations.py
 
 clean:  ## removes what make made, the .venv included
 	rm -rf build dist norch/libnorch.so $(VENV) .pytest_cache .hypothesis .ruff_cache .mypy_cache

@@ -3,7 +3,11 @@
 This file only hands names on; the map of folders in README.md says where things live.
 """
 
+from math import e, inf, nan, pi
+from typing import Any as _Any
+
 from . import autograd, cuda, func, linalg, nn, optim, utils
+from ._repr import set_printoptions
 from ._threads import get_num_threads, set_num_threads
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
@@ -63,6 +67,7 @@ from .errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.einsum import einsum
+from .ops.further import *  # noqa: F403
 from .ops.grid import *  # noqa: F403
 from .ops.index import gather, index_add, index_select, scatter_add
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
@@ -96,6 +101,7 @@ from .random import (
     get_rng_state,
     initial_seed,
     manual_seed,
+    multinomial,
     normal,
     rand,
     rand_like,
@@ -110,3 +116,19 @@ from .random import (
 from .tensor import Size, Tensor, is_nonzero, is_tensor, numel
 
 __version__ = "0.1.0"
+newaxis = None
+
+# Methods of Tensor that PyTorch has as functions too, beside all that work in place.
+_METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
+
+
+def __getattr__(name: str) -> _Any:
+    if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
+        return getattr(Tensor, name)
+    if name == "testing":
+        from importlib import import_module
+
+        return import_module(".testing", __name__)
+    from . import _left_out
+
+    raise _left_out.missing("torch", __name__, name)

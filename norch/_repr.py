@@ -6,10 +6,46 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-THRESHOLD = 1000  # more elements than this are summarised
+THRESHOLD: float = 1000  # more elements than this are summarised
 EDGE = 3  # to so many at each end of an axis
 WIDTH = 80
 DIGITS = 4
+SCIENTIFIC: bool | None = None  # None: where the numbers ask for it
+
+_PROFILES: dict[str, tuple[float, int, int]] = {  # threshold, edge, digits
+    "default": (1000, 3, 4),
+    "short": (1000, 2, 2),
+    "full": (math.inf, 3, 4),
+}
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """How tensors print from now on: digits after the point, the number of elements above which the middle is left out,
+    how many then stay at each end, the length of lines. profile is "default", "short" or "full", and comes first.
+
+    >>> norch.set_printoptions(precision=2)
+    >>> norch.tensor([0.123456])
+    tensor([0.12])
+    >>> norch.set_printoptions(profile="default")
+    """
+    global THRESHOLD, EDGE, WIDTH, DIGITS, SCIENTIFIC
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise ValueError(f"set_printoptions: profile is one of {', '.join(_PROFILES)}, not {profile!r}")
+        THRESHOLD, EDGE, DIGITS = _PROFILES[profile]
+        WIDTH = 80
+    THRESHOLD = THRESHOLD if threshold is None else threshold
+    EDGE = EDGE if edgeitems is None else edgeitems
+    WIDTH = WIDTH if linewidth is None else linewidth
+    DIGITS = DIGITS if precision is None else precision
+    SCIENTIFIC = sci_mode
 
 
 def text(x: Any) -> str:
@@ -73,7 +109,8 @@ def _formatter(values: list[Any], kind: str) -> tuple[Show, int]:
         counted = [v for v in values if math.isfinite(v) and v != 0]
         sizes = [abs(v) for v in counted]
         largest, smallest = max(sizes, default=1.0), min(sizes, default=1.0)
-        if largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4:
+        wide = largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4
+        if wide if SCIENTIFIC is None else SCIENTIFIC:
             shown = _scientific
         elif all(v == math.floor(v) for v in counted):
             shown = _whole

@@ -22,8 +22,10 @@ from .dtype import uint8 as norch_uint8
 from .errors import ArgumentError, DTypeError
 from .ops._operand import tensor_of
 from .ops.copy import cast, copy_
+from .ops.pointwise import where
 from .ops.shape import broadcast_shapes
-from .ops.view import expand, sizes
+from .ops.sort import searchsorted
+from .ops.view import expand, narrow, sizes
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -289,6 +291,41 @@ def _ones(x: Any, p: Any, generator: Generator | None) -> Any:
     return cast(lib.norch_bernoulli(_at(generator), chances), x.dtype)
 
 
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Categories (int64), num_samples from each row of weights, which are not negative and need not sum to 1.
+
+    Shape (K) gives (num_samples), (N, K) gives (N, num_samples). Without replacement no category comes twice.
+
+    >>> norch.multinomial(norch.tensor([0.0, 3.0, 0.0]), 4, replacement=True)
+    tensor([1, 1, 1, 1])
+    """
+    weights: Any = tensor_of(input, "multinomial").detach()
+    count = int64(num_samples, "multinomial: num_samples")
+    if weights.ndim not in (1, 2) or not weights.dtype.is_floating_point:
+        raise ArgumentError(
+            f"multinomial: expected weights of a floating dtype in 1 or 2 dimensions, got {weights.dtype.name} "
+            f"{tuple(weights.shape)}"
+        )
+    weights = weights.to(float64)
+    categories = weights.shape[-1]
+    if count <= 0 or (not replacement and count > categories):
+        raise ArgumentError(f"multinomial: cannot draw {count} of {categories} categories, replacement={replacement}")
+    if not bool(((weights >= 0) & weights.isfinite()).all()):
+        raise ArgumentError("multinomial: a weight is infinite, NaN or negative")
+    enough = (weights > 0).sum(-1) >= (1 if replacement else count)
+    if not bool(enough.all()):
+        raise ArgumentError(f"multinomial: too few weights that are not 0 for {count} samples")
+    if not replacement:  # an exponential race: the first to arrive is i with probability weight[i] / sum
+        arrivals = -(1 - rand(weights.shape, generator=generator, dtype=float64)).log() / weights
+        return where(weights > 0, arrivals, math.inf).topk(count, -1, largest=False).indices
+    sums = weights.cumsum(-1)
+    total = narrow(sums, -1, categories - 1, 1)
+    draws = rand((*weights.shape[:-1], count), generator=generator, dtype=float64) * total
+    return searchsorted(sums, draws, right=True).minimum(searchsorted(sums, total))  # a draw may round up to the total
+
+
 # ---- fills ----------------------------------------------------------------------------------------------------------
 
 
@@ -361,6 +398,14 @@ class RandomMethods(Handle):
             self, "geometric_", False, 0 < p < 1, f"p must lie in (0, 1), got {p}",
             lambda: (_uniform(self, generator).log() * (1.0 / math.log1p(-p))).ceil().clamp(1),
         )  # fmt: skip
+
+    def bernoulli(self, p: float | None = None, *, generator: Generator | None = None) -> Any:
+        """1 with the probability that the element holds, or with probability p; else 0."""
+        return bernoulli(self, p, generator=generator)  # type: ignore[arg-type]
+
+    def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Any:
+        """Categories drawn by the weights in each row; see norch.multinomial."""
+        return multinomial(self, num_samples, replacement, generator=generator)  # type: ignore[arg-type]
 
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Any:
         """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from . import _handle, _repr
+from . import _handle, _left_out, _repr
 from ._handle import Handle, alias
 from ._lib import buffer, lib, read_bytes
 from .autograd import engine
@@ -18,6 +18,7 @@ from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
 from .ops._operand import tensor_of
 from .ops.copy import CopyMethods, copy_, fill_
+from .ops.further import FurtherMethods
 from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
 from .ops.norm import NormMethods
@@ -62,6 +63,7 @@ class Tensor(
     ScanMethods,
     SoftmaxMethods,
     SortMethods,
+    FurtherMethods,
 ):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
@@ -437,6 +439,10 @@ class Tensor(
         dtype, device = more.get("dtype"), more.get("device")
         return {**more, "dtype": dtype or self.dtype, "device": self.device if device is None else device}
 
+    def __dir__(self) -> list[str]:
+        lacking = {name for name, value in vars(Tensor).items() if type(value) is _left_out.Missing}
+        return [name for name in object.__dir__(self) if name not in lacking]
+
     def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
         if not self.is_leaf:
             raise Error("deepcopy: only leaves can be copied; detach() this tensor first")
@@ -535,5 +541,6 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(tensor_of(input, "is_nonzero"))
 
 
+_left_out.mark(Tensor)
 _handle.result_class = Tensor
 lib.norch_set_class(id(Tensor))

@@ -400,6 +400,7 @@ _more(
 )
 
 import cases_beyond  # noqa: E402, F401  (adds its cases)
+import cases_further  # noqa: E402, F401
 import cases_products  # noqa: E402, F401
 import cases_reduce  # noqa: E402, F401
 import cases_scan  # noqa: E402, F401
@@ -416,6 +417,7 @@ NO_OPERATIONS = {
     "asarray", "empty_strided", "get_rng_state", "initial_seed", "logspace", "normal", "randint_like", "scalar_tensor",
     "set_rng_state", "tril_indices", "triu_indices", "is_nonzero", "numel", "memory_format", "is_anomaly_enabled",
     "is_anomaly_check_nan_enabled", "set_anomaly_enabled",
+    "multinomial", "isin", "is_same_size", "is_signed", "real", "as_strided_scatter", "set_printoptions", "typename",
     "ArgumentError", "DTypeError", "DeviceError", "Error", "ShapeError",
 }  # fmt: skip
 

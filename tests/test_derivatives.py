@@ -287,6 +287,13 @@ def test_in_place_with_overlapping_inputs() -> None:
     assert_close(square, wanted)
 
 
+def test_powers_by_numbers_are_exact() -> None:
+    """The exponent less 1 is no float32 where the base is a float64."""
+    x = norch.tensor(2.0, dtype=norch.float64, requires_grad=True)
+    (g,) = norch.autograd.grad(x ** (1 / 3), x)
+    assert abs(g.item() - 2 ** (-2 / 3) / 3) < 1e-15
+
+
 # ---- the tools ------------------------------------------------------------------------------------------------------
 
 

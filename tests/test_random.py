@@ -142,6 +142,43 @@ def test_geometric():
         assert found[0] == 0
 
 
+@pytest.mark.parametrize("replacement", [False, True])
+def test_multinomial(replacement):
+    weights = norch.tensor([[0.0, 1.0, 3.0, 0.0, 4.0], [2.0, 0.0, 0.0, 2.0, 4.0]])
+    made = norch.Generator().manual_seed(5)
+    draws = norch.stack([weights.multinomial(3, replacement, generator=made) for _ in range(4000)])
+    assert draws.dtype is norch.int64 and draws.shape == (4000, 2, 3)
+    first = norch.stack([(draws[..., 0] == k).double().mean(0) for k in range(5)], 1)
+    assert ((first - weights / 8).abs() < 0.03).all() and (norch.where(weights == 0, first, 0) == 0).all()
+    repeated = [len(set(row)) < 3 for row in draws.view(-1, 3).tolist()]
+    assert any(repeated) is replacement
+    assert norch.multinomial(weights[0], 2, replacement).shape == (2,)
+    assert norch.multinomial(norch.tensor([0.0, 0.0, 1e-300], dtype=norch.float64), 1, replacement).tolist() == [2]
+    again = [weights.multinomial(3, generator=norch.Generator().manual_seed(1)).tolist() for _ in range(2)]
+    assert again[0] == again[1]
+
+
+BAD_WEIGHTS = (
+    (lambda m: m.multinomial(m.ones(3), 4), "cannot draw 4 of 3"),
+    (lambda m: m.multinomial(m.ones(3), 0), "cannot draw 0 of 3"),
+    (lambda m: m.multinomial(m.ones(2, 2, 2), 1), r"1 or 2 dimensions, got float32 \(2, 2, 2\)"),
+    (lambda m: m.multinomial(m.ones(2, dtype=m.int64), 1), "floating dtype"),
+    (lambda m: m.multinomial(m.tensor([1.0, -1.0]), 1), "negative"),
+    (lambda m: m.multinomial(m.tensor([1.0, float("nan")]), 1), "NaN"),
+    (lambda m: m.multinomial(m.zeros(2), 1, True), "too few weights"),
+    (lambda m: m.multinomial(m.tensor([0.0, 1.0, 0.0]), 2), "too few weights that are not 0 for 2 samples"),
+)
+
+
+@pytest.mark.parametrize(("call", "message"), BAD_WEIGHTS)
+def test_bad_weights(torch, call, message):
+    with pytest.raises(norch.ArgumentError, match="multinomial: .*" + message):
+        call(norch)
+    if "not 0 for" not in message:  # where PyTorch draws what has no weight
+        with pytest.raises(RuntimeError):
+            call(torch)
+
+
 def test_randperm():
     for n in (0, 1, 7, 1000):
         x = norch.randperm(n, generator=generator())

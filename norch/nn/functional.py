@@ -335,3 +335,11 @@ __all__ = [
     "softmin",
     "tanh",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name.endswith("_") and name[0] != "_" and hasattr(Tensor, name):
+        return getattr(Tensor, name)
+    from .. import _left_out
+
+    raise _left_out.missing("functional", __name__, name)

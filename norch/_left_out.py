@@ -1,0 +1,291 @@
+"""What PyTorch has and norch leaves out, and why: the one list of it.
+
+AttributeErrors give the reason from here, docs/operations.md prints it, and tests/test_names.py holds it against
+PyTorch: every public name of torch, torch.Tensor and torch.nn.functional is either here or in norch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# reason: {where: names}, with where = "torch", "Tensor" (its attributes) or "functional" (torch.nn.functional).
+LEFT_OUT: dict[str, dict[str, str]] = {
+    "complex numbers": {
+        "torch": """
+            ComplexDoubleStorage angle cdouble cfloat chalf complex complex128 complex32 complex64
+            conj_physical conj_physical_ fft imag isreal polar view_as_complex view_as_complex_copy
+            view_as_real view_as_real_copy
+        """,
+        "Tensor": """
+            angle cdouble cfloat chalf conj_physical conj_physical_ imag isreal
+        """,
+    },
+    "sparse tensors": {
+        "torch": """
+            ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy jagged layout
+            masked nested resize_as_sparse_ row_indices_copy saddmm smm sparse sparse_bsc sparse_bsc_tensor
+            sparse_bsr sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc
+            sparse_csc_tensor sparse_csr sparse_csr_tensor spmm sspaddmm strided values_copy
+        """,
+        "Tensor": """
+            ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced layout
+            resize_as_sparse_ row_indices smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_
+            sspaddmm to_dense to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo
+            to_sparse_csc to_sparse_csr values
+        """,
+        "functional": """
+            sparse_support_notes
+        """,
+    },
+    "quantised tensors": {
+        "torch": """
+            QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage ao
+            choose_qparams_optimized dequantize empty_quantized fake_quantize_per_channel_affine
+            fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight
+            fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight
+            fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight
+            fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant
+            int_repr per_channel_affine per_channel_affine_float_qparams per_channel_symmetric
+            per_tensor_affine per_tensor_symmetric q_per_channel_axis q_per_channel_scales
+            q_per_channel_zero_points q_scale q_zero_point qint32 qint8 qscheme quantization
+            quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm
+            quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d
+            quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell
+            quint2x4 quint4x2 quint8
+        """,
+        "Tensor": """
+            dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale
+            q_zero_point qscheme
+        """,
+        "functional": """
+            ScalingType SwizzleType grouped_mm scaled_grouped_mm scaled_mm
+        """,
+    },
+    "distribution over machines, other devices and compilers": {
+        "torch": """
+            AcceleratorError DeviceObjType Event Future GradScaler OutOfMemoryError Stream StreamObjType
+            accelerator amp autocast autocast_decrement_nesting autocast_increment_nesting backends
+            clear_autocast_cache compile compiled_with_cxx11_abi compiler cond cpp cpu
+            cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu
+            cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable
+            distributed export fork futures fx get_autocast_cpu_dtype get_autocast_dtype
+            get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype get_device_module
+            get_num_interop_threads has_lapack has_mkl has_openmp has_spectral hub init_num_threads
+            is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled
+            is_autocast_xla_enabled is_distributed is_vulkan_available jit library miopen_batch_norm
+            miopen_convolution miopen_convolution_add_relu miopen_convolution_relu
+            miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn
+            mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d
+            mkldnn_max_pool3d mkldnn_rnn_layer monitor mps mtia multiprocessing package
+            prepare_multiprocessing_environment profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12
+            set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
+            set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled
+            set_autocast_xla_dtype set_autocast_xla_enabled set_num_interop_threads thread_safe_generator
+            wait while_loop windows xpu
+        """,
+        "Tensor": """
+            ipu is_distributed mtia pin_memory record_stream share_memory_ to_mkldnn xpu
+        """,
+    },
+    "named tensors": {
+        "Tensor": """
+            name
+        """,
+    },
+    "linear algebra of LAPACK: numpy.linalg and scipy.linalg have it": {
+        "torch": """
+            cholesky cholesky_inverse cholesky_solve det eig frobenius_norm geqrf inverse lobpcg logdet
+            lstsq lu lu_solve lu_unpack matrix_exp matrix_rank nuclear_norm orgqr ormqr pca_lowrank pinverse
+            qr slogdet solve svd svd_lowrank symeig triangular_solve
+        """,
+        "Tensor": """
+            cholesky cholesky_inverse cholesky_solve det eig geqrf inverse logdet lstsq lu lu_solve
+            matrix_exp orgqr ormqr pinverse qr slogdet solve svd symeig triangular_solve
+        """,
+    },
+    "special functions beyond libm": {
+        "torch": """
+            i0 i0_ igamma igammac mvlgamma polygamma special
+        """,
+        "Tensor": """
+            i0 i0_ igamma igamma_ igammac igammac_ mvlgamma mvlgamma_ polygamma polygamma_
+        """,
+    },
+    "rare elementary functions": {
+        "torch": """
+            frexp gcd gcd_ gradient heaviside histc histogram histogramdd kthvalue lcm lcm_ nextafter
+            nonzero_static segment_reduce
+        """,
+        "Tensor": """
+            frexp gcd gcd_ heaviside heaviside_ histc histogram kthvalue lcm lcm_ nextafter nextafter_
+            nonzero_static
+        """,
+    },
+    "signal processing": {
+        "torch": """
+            bartlett_window blackman_window hamming_window hann_window istft kaiser_window signal stft
+        """,
+        "Tensor": """
+            istft stft
+        """,
+    },
+    "comes with the layers": {
+        "torch": """
+            BufferDict ModuleDict ParameterDict adaptive_avg_pool1d adaptive_max_pool1d
+            affine_grid_generator alpha_dropout alpha_dropout_ avg_pool1d batch_norm
+            batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
+            batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats
+            binary_cross_entropy_with_logits channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d
+            conv_transpose2d conv_transpose3d convolution cosine_embedding_loss ctc_loss dropout dropout_
+            embedding embedding_bag embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_
+            feature_dropout feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d group_norm gru
+            gru_cell hinge_embedding_loss instance_norm kl_div layer_norm lstm lstm_cell margin_ranking_loss
+            max_pool1d max_pool1d_with_indices max_pool2d max_pool3d native_batch_norm
+            native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm
+            norm_except_dim pdist pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rnn_relu
+            rnn_relu_cell rnn_tanh rnn_tanh_cell rrelu rrelu_ triplet_margin_loss
+        """,
+        "Tensor": """
+            module_load
+        """,
+        "functional": """
+            GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES adaptive_avg_pool1d
+            adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices
+            adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool3d
+            adaptive_max_pool3d_with_indices affine_grid alpha_dropout avg_pool1d avg_pool2d avg_pool3d
+            batch_norm binary_cross_entropy channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d
+            conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss dropout1d
+            dropout2d dropout3d embedding embedding_bag feature_alpha_dropout fold fractional_max_pool2d
+            fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices
+            gaussian_nll_loss glu grid_sample group_norm gumbel_softmax hinge_embedding_loss huber_loss
+            instance_norm interpolate kl_div layer_norm linear_cross_entropy local_response_norm lp_pool1d
+            lp_pool2d lp_pool3d margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d
+            max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d
+            max_unpool3d multi_head_attention_forward multi_margin_loss multilabel_margin_loss
+            multilabel_soft_margin_loss native_channel_shuffle normalize pairwise_distance pdist
+            pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rrelu rrelu_
+            scaled_dot_product_attention smooth_l1_loss soft_margin_loss triplet_margin_loss
+            triplet_margin_with_distance_loss upsample upsample_bilinear upsample_nearest
+        """,
+    },
+    "copies of what are views: clone() the view": {
+        "torch": """
+            alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy
+            select_copy slice_copy slice_inverse split_copy split_with_sizes_copy squeeze_copy t_copy
+            transpose_copy unbind_copy unfold_copy unsafe_chunk unsafe_split unsafe_split_with_sizes
+            unsqueeze_copy view_copy
+        """,
+        "Tensor": """
+            narrow_copy slice_inverse unsafe_chunk unsafe_split unsafe_split_with_sizes
+        """,
+    },
+    "further random distributions": {
+        "torch": """
+            binomial distributions poisson quasirandom
+        """,
+    },
+    "comes with saving": {
+        "torch": """
+            from_file load save serialization
+        """,
+    },
+    "a tensor keeps its own shape: reshape() and its kin give another": {
+        "torch": """
+            as_strided_ resize_as_
+        """,
+        "Tensor": """
+            as_strided_ as_subclass resize resize_ resize_as resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_
+            transpose_ unsqueeze_
+        """,
+    },
+    "dtypes that norch has not": {
+        "torch": """
+            bit bits16 bits1x8 bits2x4 bits4x2 bits8 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz
+            float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int3 int4 int5 int6 int7 uint1 uint16 uint2
+            uint3 uint32 uint4 uint5 uint6 uint64 uint7
+        """,
+    },
+    "parts and settings of PyTorch itself": {
+        "torch": """
+            AVG AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BFloat16Storage
+            BFloat16Tensor BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolTensor BoolType
+            ByteStorage ByteTensor CallStack Capsule CharStorage CharTensor ClassType Code CompilationUnit
+            CompleteArgumentSpec ComplexFloatStorage ComplexType ConcreteModuleType
+            ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext DictType
+            DisableTorchFunction DisableTorchFunctionSubclass DispatchKey DispatchKeySet DoubleStorage
+            DoubleTensor EnumType ErrorReport ExcludeDispatchKeyGuard ExecutionPlan FatalError FileCheck
+            FloatStorage FloatTensor FloatType FunctionSchema FutureType Gradient Graph GraphExecutorState
+            HalfStorage HalfTensor IODescriptor InferredType IntStorage IntTensor IntType InterfaceType
+            JITException ListType LiteScriptModule LockingLogger LoggerBase LongStorage LongTensor Node
+            NoneType NoopLogger NumberType OperatorInfo OptionalType PRIVATE_OPS PyObjectType
+            PyTorchFileReader PyTorchFileWriter RRefType SUM ScriptClass ScriptClassFunction ScriptDict
+            ScriptDictIterator ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator
+            ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject ScriptObjectProperty
+            SerializationStorageContext ShortStorage ShortTensor StaticModule Storage StorageBase StringType
+            SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark
+            TracingState TupleType Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType
+            UntypedStorage Use Value are_deterministic_algorithms_enabled channels_last channels_last_3d
+            classes classproperty empty_permuted from_dlpack functional get_default_device
+            get_deterministic_debug_mode get_file_path get_float32_matmul_precision hash_tensor
+            import_ir_module import_ir_module_from_buffer inference_mode
+            is_deterministic_algorithms_warn_only_enabled is_inference_mode_enabled is_storage
+            is_warn_always_enabled legacy_contiguous_format merge_type_from_type_comment overrides parse_ir
+            parse_schema parse_type_comment return_types set_default_device set_default_tensor_type
+            set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_warn_always
+            storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int
+            sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack torch_version types unify_type_list
+            use_deterministic_algorithms version vmap
+        """,
+        "Tensor": """
+            const_data_ptr dim_order grad_dtype hash_tensor is_set_to map2_ new output_nr
+            register_post_accumulate_grad_hook reinforce storage storage_type untyped_storage volatile
+        """,
+        "functional": """
+            BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable Optional TYPE_CHECKING
+            assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function
+            has_torch_function_unary has_torch_function_variadic reproducibility_notes tf32_notes
+        """,
+    },
+}
+
+# Names that other work brings: they may be there already.
+COMING = ("comes with the layers", "comes with saving")
+
+TABLE = "docs/operations.md lists what there is, and why the rest is not"
+
+
+def reason(where: str, name: str) -> str | None:
+    """Why a name of PyTorch is not in norch; None where nobody asked."""
+    for why, names in LEFT_OUT.items():
+        if name in names.get(where, "").split():
+            return why
+    return None
+
+
+def missing(where: str, module: str, name: str) -> AttributeError:
+    """What is raised for a name that a module has not."""
+    why = reason(where, name)
+    if why is None:
+        return AttributeError(f"module {module!r} has no attribute {name!r}; {TABLE}")
+    return AttributeError(f"module {module!r} leaves out {name!r} of PyTorch: {why}; {TABLE}")
+
+
+class Missing:
+    """Stands in the class of tensors for a method that is left out: a __getattr__ would slow every attribute down."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        why = reason("Tensor", self.name)
+        raise AttributeError(f"norch.Tensor leaves out {self.name!r} of PyTorch: {why}; {TABLE}")
+
+
+def mark(cls: type) -> None:
+    """Puts a Missing for each name of Tensor that is left out, where cls has not got it after all."""
+    for names in LEFT_OUT.values():
+        for name in names.get("Tensor", "").split():
+            if not hasattr(cls, name):
+                setattr(cls, name, Missing(name))

@@ -1,0 +1,140 @@
+"""ops/further.py beyond its cases: constants, questions, kinks, bad arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import norch
+from norch.testing import assert_close
+
+
+def test_constants() -> None:
+    assert (norch.pi, norch.e, norch.inf) == (math.pi, math.e, math.inf) and norch.nan != norch.nan
+    assert norch.ones(3)[norch.newaxis].shape == (1, 3)
+
+
+def test_questions() -> None:
+    x = norch.ones(2, 3)
+    assert norch.numel(x) == 6 and x.ndimension() == 2 and x.itemsize == 4 and x.get_device() == -1 and x.is_cpu
+    assert norch.is_same_size(x, norch.zeros(2, 3)) and not x.is_same_size(x.T)
+    assert x.is_signed() and not norch.is_signed(x > 0) and norch.is_nonzero(x[0, 0])
+    assert not norch.is_complex(x) and not x.is_sparse and norch.conj(x) is x and norch.real(x) is x
+    assert norch.typename(x) == "norch.Tensor" and norch.typename(1) == "builtins.int"
+    with pytest.raises(ValueError, match="ambiguous"):
+        norch.is_nonzero(x)
+
+
+def test_retains_grad() -> None:
+    x = norch.ones(2, requires_grad=True)
+    y = x * 2
+    assert not x.retains_grad and not y.retains_grad
+    y.retain_grad()
+    assert y.retains_grad and not (y * 2).retains_grad
+
+
+def test_sum_to_size() -> None:
+    x = norch.ones(2, 3, 4, requires_grad=True)
+    assert x.sum_to_size(3, 1).tolist() == [[8], [8], [8]]
+    assert x.sum_to_size((4,)).tolist() == [6] * 4
+    x.sum_to_size(1).sum().backward()
+    assert_close(x.grad, norch.ones(2, 3, 4))
+    with pytest.raises(norch.ShapeError, match=r"sum_to_size: \(5,\) does not broadcast to shape"):
+        x.sum_to_size(5)
+
+
+def test_gradients_of_equal_rows() -> None:
+    x = norch.ones(2, 3, requires_grad=True)
+    for p in (1, 2, 3, math.inf):
+        (g,) = norch.autograd.grad(norch.cdist(x, x, p=p).sum(), [x])
+        assert g.tolist() == [[0] * 3] * 2, p
+
+
+def test_nothing_to_measure() -> None:
+    assert norch.cdist(norch.ones(2, 0), norch.ones(3, 0)).tolist() == [[0] * 3] * 2
+    assert norch.trapezoid(norch.ones(0)).item() == 0
+    assert norch.isin(norch.ones(2), norch.ones(0), invert=True).tolist() == [True, True]
+    assert norch.isin(2, norch.arange(3)).item() is True
+    one = norch.cov(norch.ones(2, 1))
+    assert bool(one.isnan().all())
+    assert norch.unravel_index(norch.tensor(5), 7)[0].item() == 5
+
+
+def test_types() -> None:
+    x = norch.ones(2)
+    assert x.type() == "norch.FloatTensor" and x.type(norch.int64).dtype is norch.int64
+    assert x.type("torch.HalfTensor").dtype is norch.float16 and (x > 0).type() == "norch.BoolTensor"
+    with pytest.raises(norch.DTypeError, match="no dtype"):
+        x.type("torch.OddTensor")
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (7, 2), (3, 3, 3), (0, 2), (3, 1)])
+@pytest.mark.parametrize("wrap", [False, True])
+def test_fill_diagonal(shape: Any, wrap: bool) -> None:
+    wanted = np.zeros(shape, np.float32)
+    if wanted.size:
+        np.fill_diagonal(wanted, 5, wrap)
+    for x in (norch.zeros(shape), norch.zeros(shape[::-1]).permute(*range(len(shape) - 1, -1, -1))):
+        assert x.fill_diagonal_(5, wrap) is x
+        assert x.tolist() == wanted.tolist()
+    x = norch.ones(2, 2, requires_grad=True)
+    (x * 2).fill_diagonal_(7).sum().backward()
+    assert x.grad.tolist() == [[0, 2], [2, 0]]
+    with pytest.raises(norch.ShapeError, match="fill_diagonal_: expected a matrix"):
+        norch.ones(2, 3, 4).fill_diagonal_(1)
+
+
+def test_renorm_in_place_and_scatter() -> None:
+    x = norch.full((2, 2), 3.0)
+    assert_close(x.clone().renorm_(2, 0, 1.0), norch.renorm(x, 2, 0, 1.0))
+    x = norch.zeros(4, requires_grad=True)
+    src = norch.ones(2, requires_grad=True)
+    out = norch.as_strided_scatter(x, src, (2,), (2,), 1)
+    assert out.tolist() == [0, 1, 0, 1]
+    (out * norch.arange(4)).sum().backward()
+    assert x.grad.tolist() == [0, 0, 2, 0] and src.grad.tolist() == [1, 3]
+
+
+def test_printoptions() -> None:
+    x = norch.arange(2000) / 3
+    try:
+        norch.set_printoptions(precision=1, threshold=5, edgeitems=1, sci_mode=False)
+        assert repr(x) == "tensor([  0.0,  ..., 666.3])"
+        norch.set_printoptions(sci_mode=True)
+        assert repr(x[1:2]) == "tensor([3.3e-01])"
+        norch.set_printoptions(profile="full", linewidth=40)
+        assert "..." not in repr(x) and max(map(len, repr(x).splitlines())) <= 40
+        with pytest.raises(ValueError, match="profile is one of default, short, full, not 'odd'"):
+            norch.set_printoptions(profile="odd")
+    finally:
+        norch.set_printoptions(profile="default")
+    assert repr(norch.tensor([0.5])) == "tensor([0.5000])"
+
+
+X = norch.ones(2, 3)
+BAD: Any = [
+    (lambda: norch.cdist(X, norch.ones(2, 2)), norch.ShapeError, "cdist: rows of 3 and 2 numbers"),
+    (lambda: norch.cdist(X[0], X), norch.ShapeError, r"cdist: expected 2 dimensions or more.*\(3,\)"),
+    (lambda: norch.cdist(X, X, p=-1), norch.ArgumentError, "cdist: p is not negative, not -1"),
+    (lambda: norch.cov(norch.ones(1, 1, 1)), norch.ShapeError, "cov: expected at most 2"),
+    (lambda: norch.cov(X > 0), norch.DTypeError, "cov: not defined for dtype bool"),
+    (lambda: norch.cov(X, fweights=norch.ones(3)), norch.DTypeError, "cov: fweights of float32"),
+    (lambda: norch.cov(X, aweights=norch.ones(2)), norch.ShapeError, r"cov: aweights has shape \(2,\) for 3"),
+    (lambda: norch.cov(X, aweights=-norch.ones(3)), norch.ArgumentError, "cov: aweights has negative"),
+    (lambda: norch.renorm(X[0], 2, 0, 1), norch.ShapeError, "renorm: expected at least 2"),
+    (lambda: norch.trapezoid(X, dim=2), IndexError, "trapezoid: dimension 2"),
+    (lambda: norch.trapezoid(X, norch.ones(2)), norch.ShapeError, "trapezoid: 2 places for 3 samples"),
+    (lambda: norch.trapezoid(X, X, dx=1), norch.ArgumentError, "trapezoid: give x or dx"),
+    (lambda: norch.unravel_index(X, (2,)), norch.DTypeError, "unravel_index: indices are integers"),
+    (lambda: norch.unravel_index(norch.tensor([6]), (2, 3)), IndexError, "unravel_index: .* out of range"),
+    (lambda: norch.numel(None), TypeError, "numel: expected a tensor"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[one[2] for one in BAD])
+def test_errors(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
