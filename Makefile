@@ -6,6 +6,8 @@
 #   make test ARGS="-k matmul"    arguments for what the target runs
 #   make V=1                      whole command lines
 #   make CC=aarch64-linux-gnu-gcc BUILD=build/aarch64 LIB=build/aarch64/libnorch.so
+#   make NVCC=                    without the CUDA backend
+#   make CUDA_ARCHS="75 80 90"    GPUs to hold machine code for (default: those of this machine, else 80)
 
 BUILD ?= build
 LIB   ?= norch/libnorch.so
@@ -13,6 +15,8 @@ VENV  ?= .venv
 ARGS  ?=
 WERROR ?= -Werror
 NVCC  ?= nvcc
+CXX   ?= g++
+CUDA_HOME ?= /usr/local/cuda
 PYTHON ?=
 SANITIZE ?=
 ifeq ($(origin CC),default)
@@ -29,7 +33,8 @@ endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-isa check sanitize bench docs format clean help venv-examples venv-test venv-dev FORCE
+.PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev FORCE \
+    cuda cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim docs
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -39,8 +44,16 @@ ifeq ($(MACHINE),)
 $(error norch needs a C compiler, and "$(CC)" is not one: install gcc or clang (Debian, Ubuntu: apt install build-essential))
 endif
 COMPILER := $(shell $(CC) --version | head -n 1)
-NVCC_FOUND := $(shell command -v $(NVCC) || command -v /usr/local/cuda/bin/nvcc)
-NVCC_SAYS := $(if $(NVCC_FOUND),$(NVCC_FOUND) $(shell $(NVCC_FOUND) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')$(comma) no CUDA backend in this version: CPU only,none: CPU only)
+# nvcc of the machine, or of `make cuda-toolchain`; a cross compiler's library has no use for it.
+NVCC_FOUND := $(if $(and $(NVCC),$(if $(SANITIZE),,x),$(filter $(shell uname -m)-%,$(MACHINE))),$(firstword $(shell \
+    command -v $(NVCC) $(CUDA_HOME)/bin/nvcc $(VENV)/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc 2>/dev/null)))
+NVCC_RELEASE := $(if $(NVCC_FOUND),$(shell $(NVCC_FOUND) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'))
+ifeq ($(filter 12.% 13.%,$(NVCC_RELEASE)),)
+NVCC_SAYS := $(if $(NVCC_FOUND),$(NVCC_FOUND) $(NVCC_RELEASE)$(comma) but the CUDA backend needs 12 or 13: CPU only,none: CPU only)
+NVCC_FOUND :=
+else
+NVCC_SAYS := $(NVCC_FOUND) $(NVCC_RELEASE)
+endif
 endif
 
 # ISA builds: the families in csrc/cpu/*_isa.c are compiled once for each, and one is chosen at load.
@@ -74,7 +87,9 @@ OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
 ABI_FILES := csrc/norch.h csrc/ops.def csrc/core/backend.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h
 ABI = 0x$(shell cat $(ABI_FILES) | sha256sum | cut -c 1-16)ull
 
-all: $(LIB)  ## the library norch/libnorch.so (the default)
+CUDA_LIB ?= $(dir $(LIB))libnorch_cuda.so
+
+all: $(LIB) $(if $(NVCC_FOUND),$(CUDA_LIB))  ## norch/libnorch.so, and libnorch_cuda.so where there is nvcc (the default)
 
 $(LIB): $(OBJECTS) $(BUILD)/objects
 	$(if $(V),,@echo "  LINK  $@")
@@ -118,7 +133,69 @@ $(BUILD)/objects: FORCE
 	@echo '$(LINK) $(OBJECTS)' > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
--include $(OBJECTS:.o=.d)
+# ---- CUDA: a plugin, and the simulation of it that runs everywhere -------------------------------
+
+# Files named *_dtype.cu are compiled once for each dtype that csrc/cuda/cuda.cuh lists.
+DTYPES := bool uint8 int32 int64 float32 float64
+CUDA_SOURCES := $(filter-out %_dtype.cu,$(sort $(wildcard csrc/cuda/*.cu)))
+CUDA_UNITS := $(CUDA_SOURCES:csrc/cuda/%.cu=%) \
+    $(foreach d,$(DTYPES),$(patsubst csrc/cuda/%_dtype.cu,%_dtype.$d,$(sort $(wildcard csrc/cuda/*_dtype.cu))))
+
+CUDA_ARCHS ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv$(comma)noheader 2>/dev/null | tr -d . | sort -u),80)
+CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) \
+    -gencode arch=compute_$(firstword $(CUDA_ARCHS))$(comma)code=compute_$(firstword $(CUDA_ARCHS))
+CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -Xfatbin -compress-all -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv -DNORCH_ABI=$(ABI)
+CUDA_OBJECTS := $(CUDA_UNITS:%=$(BUILD)/cuda/%.o)
+
+cuda: $(CUDA_LIB)
+
+$(CUDA_LIB): $(CUDA_OBJECTS)
+	$(if $(V),,@echo "  LINK  $@")
+	@mkdir -p $(@D)
+	$(Q)$(NVCC_FOUND) -shared -cudart static -o $@.new $(CUDA_OBJECTS) -L$(dir $(NVCC_FOUND))../lib -ldl -lpthread -lrt
+	@mv $@.new $@
+
+$(BUILD)/cuda/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(NVCC_FOUND) $(NVCC_RELEASE) $(CUDA_FLAGS)' > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# $1: the compiler and its flags, $2: the folder of the objects, $3: what it is called on the screen
+define cuda_rules
+$2/%.o: csrc/cuda/%.cu $2/flags
+	$$(if $$(V),,@echo "  $3  $$<")
+	$$(Q)$1 -MMD -MP -MF $$(@:.o=.d) -c -o $$@ $$<
+$(foreach d,$(DTYPES),
+$2/%_dtype.$d.o: csrc/cuda/%_dtype.cu $2/flags
+	$$(if $$(V),,@echo "  $3  $$<  $d")
+	$$(Q)$1 -DNR_DTYPE_NAME=$d -MMD -MP -MF $$(@:.o=.d) -c -o $$@ $$<
+)
+endef
+$(eval $(call cuda_rules,$$(NVCC_FOUND) $$(CUDA_FLAGS),$(BUILD)/cuda,NVCC))
+
+SIM_BUILD := $(BUILD)/cudasim
+SIM_LIB := $(SIM_BUILD)/libnorch_cudasim.so
+SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERROR) -Wno-unknown-pragmas \
+    -Wno-bool-compare -fPIC -fvisibility=hidden -fwrapv -pthread -DNORCH_ABI=$(ABI) -Itests/cudasim
+SIM_OBJECTS := $(CUDA_UNITS:%=$(SIM_BUILD)/%.o) $(SIM_BUILD)/cudasim.o
+
+cudasim: $(SIM_LIB)  ## the CUDA backend compiled by g++ to run on the CPU, for tests
+
+$(SIM_LIB): $(SIM_OBJECTS)
+	$(if $(V),,@echo "  LINK  $@")
+	$(Q)$(CXX) -shared -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@.new $(SIM_OBJECTS) -ldl
+	@mv $@.new $@
+
+$(SIM_BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CXX) $(SIM_FLAGS)' > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(SIM_BUILD)/cudasim.o: tests/cudasim/cudasim.cpp $(SIM_BUILD)/flags
+	$(if $(V),,@echo "  CXX   $<")
+	$(Q)$(CXX) $(SIM_FLAGS) -MMD -MP -c -o $@ $<
+$(eval $(call cuda_rules,$$(CXX) $$(SIM_FLAGS) -x c++,$(SIM_BUILD),CXX ))
+
+-include $(OBJECTS:.o=.d) $(CUDA_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d)
 
 # ---- Python -------------------------------------------------------------------------------------
 
@@ -202,6 +279,11 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
 	    $(RUN) -m pytest -rfE -m "not slow and not resident" --ignore=tests/test_build.py $(ARGS)
 
+# Every case of the suite on the device "cuda", which the simulation stands for.
+SIM_TESTS = NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_LIB)" NORCH_TEST_DEVICE=cuda
+test-cudasim: $(VENV)/ready-test $(SIM_LIB)  ## the test suite on the device "cuda", simulated on the CPU
+	$(Q)$(SIM_TESTS) $(RUN) -m pytest $(ARGS)
+
 bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where it is installed
 	$(Q)$(RUN) -m benchmarks $(ARGS)
 
@@ -209,7 +291,7 @@ docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from t
 	$(Q)$(RUN) docs/operations.py
 
 clean:  ## removes what make made, the .venv included
-	rm -rf build dist norch/libnorch.so $(VENV) .pytest_cache .hypothesis .ruff_cache .mypy_cache
+	rm -rf build dist norch/libnorch.so norch/libnorch_cuda.so $(VENV) .pytest_cache .hypothesis .ruff_cache .mypy_cache
 	@find norch tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 help:  ## this list

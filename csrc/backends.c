@@ -1,12 +1,81 @@
-/* backends: finds what computes. The CPU is built in; another device type has none in this version. */
+/* backends: finds what computes. The CPU is built in; CUDA is a plugin, a library of its own that is loaded when
+ * it is first needed: libnorch_cuda.so beside this library, or the file that NORCH_CUDA_LIBRARY names. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "core/error.h"
 #include "cpu/cpu.h"
 
-const nr_backend *nr_backend_find(int32_t device_type) {
-    if (device_type == NORCH_CPU) return nr_cpu_backend();
-    if (device_type == NORCH_CUDA)
-        nr_fail(NORCH_ERROR_DEVICE, "cuda: this build of norch has no CUDA backend; leave the tensors on \"cpu\"");
-    else
-        nr_fail(NORCH_ERROR_DEVICE, "there is no device type number %d", device_type);
+static const nr_backend *const *devices; /* one a device, when the plugin has been opened */
+static int32_t device_count;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+static bool plugin_path(char *path, size_t room) {
+    const char *named = getenv("NORCH_CUDA_LIBRARY");
+    if (named && *named) return snprintf(path, room, "%s", named) < (int)room;
+    Dl_info here;
+    if (!dladdr((void *)(uintptr_t)&opening, &here) || !here.dli_fname) return false;
+    const char *slash = strrchr(here.dli_fname, '/');
+    int folder = slash ? (int)(slash - here.dli_fname) + 1 : 0;
+    return snprintf(path, room, "%.*slibnorch_cuda.so", folder, here.dli_fname) < (int)room;
+}
+
+static int32_t open_plugin(void) {
+    static const nr_host host = {nr_fail, nr_allocation_fails, nr_ops, nr_dtypes};
+    char path[4096];
+    if (!plugin_path(path, sizeof path)) return nr_fail(NORCH_ERROR_DEVICE, "cuda: the plugin's path is too long");
+    if (access(path, R_OK) != 0)
+        return nr_fail(NORCH_ERROR_DEVICE,
+                       "cuda: norch was built without its CUDA backend: there is no %s; install nvcc 12 or 13 (or run "
+                       "`make cuda-toolchain`) and run `make`, or leave the tensors on \"cpu\"",
+                       path);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) return nr_fail(NORCH_ERROR_DEVICE, "cuda: the backend cannot be loaded: %s", dlerror());
+    nr_plugin_abi_function abi;
+    nr_plugin_open_function open;
+    *(void **)&abi = dlsym(library, "nr_plugin_abi");
+    *(void **)&open = dlsym(library, "nr_plugin_open");
+    int32_t status = NORCH_ERROR_DEVICE;
+    if (!abi || !open)
+        nr_fail(NORCH_ERROR_DEVICE, "cuda: %s is no backend of norch", path);
+    else if (abi() != nr_abi())
+        nr_fail(NORCH_ERROR_DEVICE,
+                "cuda: %s was built for another version of libnorch.so (number %016llx, this one has %016llx); run "
+                "`make` to build both anew",
+                path, (unsigned long long)abi(), (unsigned long long)nr_abi());
+    else if ((devices = open(&host, &device_count)) != NULL)
+        status = NORCH_OK;
+    if (status != NORCH_OK) dlclose(library);
+    return status;
+}
+
+static int32_t find_devices(void) {
+    pthread_mutex_lock(&opening);
+    int32_t status = devices ? NORCH_OK : open_plugin();
+    pthread_mutex_unlock(&opening);
+    return status;
+}
+
+const nr_backend *nr_backend_find(int64_t device_type, int64_t device_index) {
+    if (device_type == NORCH_CPU && device_index == 0) return nr_cpu_backend();
+    if (device_type == NORCH_CPU) {
+        nr_fail(NORCH_ERROR_DEVICE, "cpu:%lld does not exist; there is one CPU device", (long long)device_index);
+    } else if (device_type != NORCH_CUDA) {
+        nr_fail(NORCH_ERROR_DEVICE, "there is no device type number %lld", (long long)device_type);
+    } else if (find_devices() == NORCH_OK) {
+        if (device_index >= 0 && device_index < device_count) return devices[device_index];
+        nr_fail(NORCH_ERROR_DEVICE, "cuda:%lld does not exist; this machine has %d CUDA device%s",
+                (long long)device_index, device_count, device_count == 1 ? "" : "s");
+    }
     return NULL;
+}
+
+int64_t norch_device_count(int64_t device_type) {
+    if (device_type == NORCH_CUDA) return find_devices() == NORCH_OK ? device_count : -1;
+    return nr_backend_find(device_type, 0) ? 1 : -1;
 }

@@ -87,7 +87,7 @@ int32_t norch_last_error_kind(void);
 /* Makes tensors Python objects, and failures Python exceptions: exceptions holds a class for each kind of error. Gives
  * the type of tensors, NULL without Python; norch_set_class names the subclass of it that results shall have. */
 void *norch_bind_python(const void *const *exceptions);
-void norch_set_class(void *class);
+void norch_set_class(void *type);
 /* The functions of this header as builtins of Python, which cost a tenth of a call through ctypes. The i-th and its
  * name; NULL past the end. csrc/python/calls.def says what they take. */
 void *norch_call(int64_t i);
@@ -108,6 +108,26 @@ void norch_empty_cache(void);
 /* For tests: the n-th allocation from now (0 the next) fails; a negative n turns that off.
  * Returns the allocations counted since the last call. */
 int64_t norch_fail_allocation(int64_t n);
+
+/* ---- devices -------------------------------------------------------------------------------- */
+
+/* Devices of a type; -1, with an error that says why, where there is none. */
+int64_t norch_device_count(int64_t device_type);
+/* name: room bytes; values: {bytes of memory, compute capability major, minor, multiprocessors, 1 if simulated,
+ * version of the driver, of the runtime}. */
+int32_t norch_device_properties(int64_t device_type, int64_t device_index, char *name, int64_t room, int64_t *values);
+/* values: bytes {in tensors now, at the peak, kept for reuse as well, at the peak, free on the device, in all}. */
+int32_t norch_device_memory(int64_t device_type, int64_t device_index, int64_t *values);
+int32_t norch_device_reset_peak(int64_t device_type, int64_t device_index);
+int32_t norch_device_empty_cache(int64_t device_type, int64_t device_index);
+/* Waits for all work given to the device; raises what went wrong in it. */
+int32_t norch_device_synchronize(int64_t device_type, int64_t device_index);
+/* Moments in a device's stream of work. action: 0 makes *event, 1 records it, 2 waits for it, 3 asks whether it has
+ * passed (*value 1), 4 gives the milliseconds from it to other, 5 frees it. */
+int32_t norch_device_event(int64_t device_type, int64_t device_index, int64_t action, void *event, void *other,
+                           double *value);
+/* A copy of x, which is on the CPU, in memory that the device reads without staging. */
+norch_tensor *norch_pin(const norch_tensor *x, int64_t device_type, int64_t device_index);
 
 /* ---- the table of operations ---------------------------------------------------------------- */
 
@@ -134,7 +154,8 @@ int32_t norch_default_dtype(void);
 
 norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type, int64_t device_index);
 /* Every element set to value; for integers and bool the exact number is given in `integer`. */
-norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer);
+norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer,
+                         int64_t device_type, int64_t device_index);
 /* The same shape and device as x, and with dtype -1 the same dtype. */
 norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer);
 /* 0-d tensors that stand for Python scalars in promotion. */
@@ -258,7 +279,8 @@ norch_tensor *norch_contiguous(norch_tensor *x);
 norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype);
 /* src broadcast and cast into dst. */
 int32_t norch_copy(norch_tensor *dst, const norch_tensor *src);
-norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index);
+/* On another device; x itself, retained, when it is there. later: the copy may still be under way on return. */
+norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, int64_t later);
 /* xs: n tensor pointers. */
 norch_tensor *norch_cat(int64_t n, const void *xs, int64_t dim);
 norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
@@ -275,11 +297,13 @@ norch_tensor *norch_index_add(const norch_tensor *x, int64_t dim, const norch_te
 /* ---- random: one counter-based stream (Philox 4x32-10) -------------------------------------- */
 
 /* state points at {seed, counter}, which the caller keeps; the call advances the counter. */
-norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype);
-norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype);
+norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
+                         int64_t device_index);
+norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
+                          int64_t device_index);
 norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t low, int64_t high,
-                            int64_t dtype);
-norch_tensor *norch_randperm(uint64_t *state, int64_t n);
+                            int64_t dtype, int64_t device_type, int64_t device_index);
+norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, int64_t device_index);
 norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
 
 /* ---- optimizer steps over many tensors at once ---------------------------------------------- */

@@ -34,7 +34,7 @@ from .create import (
     zeros,
     zeros_like,
 )
-from .device import device
+from .device import device, get_default_device, set_default_device
 from .dtype import (
     bfloat16,
     can_cast,

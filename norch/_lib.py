@@ -220,6 +220,11 @@ def doubles(*values: float) -> Any:
     return (ctypes.c_double * len(values))(*values)
 
 
+def int64s(*values: int) -> Any:
+    """A C array of int64, to be filled by C."""
+    return (ctypes.c_int64 * len(values))(*values)
+
+
 def uint64s(*values: int) -> Any:
     """A C array of uint64, to be filled or read by C."""
     return (ctypes.c_uint64 * len(values))(*values)

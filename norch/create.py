@@ -8,7 +8,7 @@ from math import ceil, isfinite
 from typing import Any
 
 from ._lib import forget, int64, ints, keep_alive, lib
-from .device import device as Device  # noqa: N812
+from .device import CPU, current, place
 from .dtype import BY_NAME, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
 from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
@@ -27,8 +27,8 @@ def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
 
 
 def _placed(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
-    if device is not None and device != "cpu":
-        x = x.to(Device(device))
+    if device is not None or current.default is not CPU:
+        x = x.to(current.default if device is None else device)
     return x.requires_grad_() if requires_grad else x
 
 
@@ -234,7 +234,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data.to(dtype=dtype, device=device)
     if hasattr(data, "__array_interface__") and not data.__array_interface__["data"][1]:
-        return from_numpy(data).to(dtype=dtype, device=device)
+        return _placed(from_numpy(data), device, False).to(dtype=dtype)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -255,8 +255,7 @@ def legacy_tensor(data: tuple[Any, ...]) -> Tensor:
 def empty(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor whose elements are whatever the memory held."""
     wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
-    place = Device("cpu" if device is None else device)
-    out: Tensor = lib.norch_empty(sizes(shape, size), wanted.code, place.code, place.index or 0)
+    out: Tensor = lib.norch_empty(sizes(shape, size), wanted.code, place(device))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -283,7 +282,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     wanted = _infer({type(fill_value)}) if dtype is None else dtype_named(dtype)
     value, integer = _both(fill_value)
     check_fits(fill_value, wanted, "full")
-    return _placed(lib.norch_full(sizes((size,)), wanted.code, value, integer), device, requires_grad)
+    out: Tensor = lib.norch_full(sizes((size,)), wanted.code, value, integer, place(device))
+    return out.requires_grad_() if requires_grad else out
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -338,11 +338,11 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """fill_value in the shape and dtype of input."""
+    """fill_value in the shape and dtype of input, and on its device."""
     wanted = tensor_of(input, "full_like").dtype if dtype is None else dtype_named(dtype)
     fill_value = _plain(fill_value, "full_like")
     check_fits(fill_value, wanted, "full_like")
-    return _placed(lib.norch_full_like(input, wanted.code, *_both(fill_value)), device, requires_grad)
+    return _placed(lib.norch_full_like(input, wanted.code, *_both(fill_value)), device or input.device, requires_grad)
 
 
 def zeros_like(
@@ -353,7 +353,7 @@ def zeros_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Zeros in the shape and dtype of input."""
+    """Zeros in the shape and dtype of input, and on its device."""
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -365,7 +365,7 @@ def ones_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Ones in the shape and dtype of input."""
+    """Ones in the shape and dtype of input, and on its device."""
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -377,7 +377,7 @@ def empty_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Undefined elements in the shape and dtype of input."""
+    """Undefined elements in the shape and dtype of input, and on its device."""
     x: Any = tensor_of(input, "empty_like")
     return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 

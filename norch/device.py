@@ -1,4 +1,4 @@
-"""Devices: where a tensor's elements live. This version computes on the CPU."""
+"""Devices: where a tensor's elements live."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"]}
 
 
 class device:  # noqa: N801  (PyTorch's name)
-    """A device by name: ``device("cpu")``, ``device("cuda:1")``.
+    """A device by name: ``device("cpu")``, ``device("cuda:1")``; ``device("cuda")`` is the current CUDA device.
 
     >>> norch.device("cuda", 1)
     device(type='cuda', index=1)
@@ -19,7 +19,9 @@ class device:  # noqa: N801  (PyTorch's name)
 
     __slots__ = ("code", "index", "type")
 
-    def __init__(self, type: str | device, index: int | None = None):  # noqa: A002
+    def __init__(self, type: str | int | device, index: int | None = None):  # noqa: A002
+        if isinstance(type, int) and not isinstance(type, bool) and index is None:
+            type, index = "cuda", type  # noqa: A001  (a bare number is a CUDA device)
         if isinstance(type, device):
             index = type.index if index is None else index
             type = type.type  # noqa: A001
@@ -53,3 +55,44 @@ class device:  # noqa: N801  (PyTorch's name)
 
 
 CPU = device("cpu")
+_cuda_devices: list[device] = []
+
+
+def cuda_device(index: int) -> device:
+    """The CUDA device of a number, one object for each."""
+    while len(_cuda_devices) <= index:
+        _cuda_devices.append(device("cuda", len(_cuda_devices)))
+    return _cuda_devices[index]
+
+
+class _Current:
+    """The CUDA device that "cuda" stands for, and the device of tensors made without one."""
+
+    cuda: int = 0
+    default: device = CPU
+
+
+current = _Current()
+
+
+def place(wanted: Any) -> tuple[int, int]:
+    """The numbers that C knows a device by; None is the default device."""
+    if wanted is None:
+        wanted = current.default
+    elif not isinstance(wanted, device):
+        wanted = device(wanted)
+    index = wanted.index
+    return wanted.code, current.cuda if index is None and wanted.code != CPU.code else index or 0
+
+
+def set_default_device(device: Any) -> None:  # noqa: F811
+    """Makes new tensors stand on a device where none is given. None: the CPU."""
+    current.default = CPU if device is None else _named(device)
+
+
+def get_default_device() -> device:
+    """The device of tensors made without one: the CPU unless changed."""
+    return current.default
+
+
+_named = device

@@ -16,6 +16,7 @@ from ._handle import Handle
 from ._lib import address, int64, ints, lib, uint64s
 from .autograd.inplace import check_writable
 from .device import device as Device  # noqa: N812
+from .device import place
 from .dtype import dtype_named, float32, float64, get_default_dtype, promote_types
 from .dtype import int64 as norch_int64
 from .dtype import uint8 as norch_uint8
@@ -144,12 +145,8 @@ def _at(generator: Generator | None) -> int:
 
 def _draw(function: Any, shape: Any, size: Any, generator: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
-    return _placed(function(_at(generator), sizes(shape, size), wanted.code), device, requires_grad)
-
-
-def _placed(x: Any, device: Any, requires_grad: bool) -> Any:
-    x = x if device is None else x.to(Device(device))
-    return x.requires_grad_() if requires_grad else x
+    out = function(_at(generator), sizes(shape, size), wanted.code, place(device))
+    return out.requires_grad_() if requires_grad else out
 
 
 def rand(
@@ -187,7 +184,7 @@ def rand_like(
 ) -> Tensor:
     """rand() in the shape and dtype of input."""
     shape = tensor_of(input, "rand_like").shape
-    return _draw(lib.norch_rand, shape, None, generator, dtype or input.dtype, device, requires_grad)
+    return _draw(lib.norch_rand, shape, None, generator, dtype or input.dtype, device or input.device, requires_grad)
 
 
 def randn_like(
@@ -201,7 +198,7 @@ def randn_like(
 ) -> Tensor:
     """randn() in the shape and dtype of input."""
     shape = tensor_of(input, "randn_like").shape
-    return _draw(lib.norch_randn, shape, None, generator, dtype or input.dtype, device, requires_grad)
+    return _draw(lib.norch_randn, shape, None, generator, dtype or input.dtype, device or input.device, requires_grad)
 
 
 def randint(
@@ -222,15 +219,16 @@ def randint(
     if size is None or high is None:
         raise TypeError("randint: give a size, as in randint(0, 10, (3,))")
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
-    out = lib.norch_randint(_at(generator), sizes((size,)), 0 if low is None else low, high, wanted.code)
-    return _placed(out, device, requires_grad)
+    low = 0 if low is None else low
+    out = lib.norch_randint(_at(generator), sizes((size,)), low, high, wanted.code, place(device))
+    return out.requires_grad_() if requires_grad else out
 
 
 def randint_like(input: Tensor, low: Any, high: Any = None, **more: Any) -> Tensor:
     """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
     shape = tuple(tensor_of(input, "randint_like").shape)
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, shape, **{**more, "dtype": more.get("dtype") or input.dtype})
+    return randint(low, high, shape, **{"device": input.device, **more, "dtype": more.get("dtype") or input.dtype})
 
 
 def randperm(
@@ -242,8 +240,9 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers 0 ... n - 1 in random order; int64 unless given."""
-    out: Any = lib.norch_randperm(_at(generator), n)
-    return _placed(out if dtype is None else cast(out, dtype_named(dtype)), device, requires_grad)
+    out: Any = lib.norch_randperm(_at(generator), n, place(device))
+    out = out if dtype is None else cast(out, dtype_named(dtype))
+    return out.requires_grad_() if requires_grad else out
 
 
 def normal(
@@ -268,10 +267,11 @@ def normal(
     if tensors:
         size = broadcast_shapes(*(x.shape for x in tensors))
         dtype = tensors[0].dtype if len(tensors) == 1 else promote_types(tensors[0].dtype, tensors[1].dtype)
+        device = device or next((x.device for x in tensors if x.is_cuda), tensors[0].device)
     if not bool((std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[attr-defined, operator]
         raise ArgumentError(f"normal: deviations must not be negative, got {std}")
-    out = randn(size=size, generator=generator, dtype=dtype) * std + mean
-    return _placed(out, device, requires_grad)
+    out = randn(size=size, generator=generator, dtype=dtype, device=device) * std + mean
+    return out.requires_grad_() if requires_grad else out
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -341,12 +341,13 @@ def _filled(x: Any, name: str, floats: bool, good: Any, about: str, draw: Callab
 
 def _of(x: Any, function: Any, generator: Generator | None) -> Any:
     """A draw in the shape and dtype of x."""
-    return function(_at(generator), x.shape, x.dtype.code)
+    return function(_at(generator), x.shape, x.dtype.code, place(x.device))
 
 
 def _uniform(x: Any, generator: Generator | None) -> Any:
     """Uniform numbers from (0, 1] in the shape of x, in double precision where its dtype is no float32."""
-    return 1.0 - rand(x.shape, dtype=float32 if x.dtype is float32 else float64, generator=generator)
+    wanted = float32 if x.dtype is float32 else float64
+    return 1.0 - rand(x.shape, dtype=wanted, device=x.device, generator=generator)
 
 
 class RandomMethods(Handle):
@@ -356,6 +357,7 @@ class RandomMethods(Handle):
 
     shape: Any
     dtype: Any
+    device: Any
 
     def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Any:
         """Fills with numbers drawn uniformly from [from_, to)."""
@@ -422,5 +424,5 @@ class RandomMethods(Handle):
         low, high = int64(low, "random_: from"), int64(high, "random_: to")
         return _filled(
             self, "random_", False, low < high, f"from {low} is not below to {high}",
-            lambda: randint(low, high, self.shape, dtype=dtype, generator=generator),
+            lambda: randint(low, high, self.shape, dtype=dtype, device=self.device, generator=generator),
         )  # fmt: skip

@@ -11,7 +11,7 @@ from ._lib import buffer, lib, read_bytes
 from .autograd import engine
 from .autograd.inplace import edge, same_history
 from .autograd.node import Leaf
-from .device import CPU
+from .device import CPU, cuda_device, place
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
@@ -119,12 +119,21 @@ class Tensor(
     @property
     def device(self) -> Device:
         """Where the elements live."""
-        return CPU if self._device_type == CPU.code else Device("cuda", self._device_index)
+        return CPU if self._device_type == CPU.code else cuda_device(self._device_index)
 
     @property
     def is_cuda(self) -> bool:
         """Whether the elements live on a CUDA device."""
-        return self.device.type == "cuda"
+        return self._device_type != CPU.code
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the elements live on the CPU."""
+        return self._device_type == CPU.code
+
+    def get_device(self) -> int:
+        """The number of the CUDA device that it lives on; -1 for the CPU."""
+        return self._device_index if self.is_cuda else -1
 
     def storage_offset(self) -> int:
         """Where in its storage the first element lies, counted in elements."""
@@ -303,11 +312,21 @@ class Tensor(
         x = self.detach().cpu() if force else self
         if x.requires_grad and not force:
             raise Error("numpy: this tensor requires grad; use .detach().numpy()")
+        if x.is_cuda:
+            raise TypeError(
+                f"numpy: can't convert a tensor on {x.device} to numpy; use .cpu() to copy it to the memory of the host"
+            )
         if x.dtype.name == "bfloat16":
             raise DTypeError(f"numpy: NumPy has no {x.dtype.name}; cast first, as with .float()")
         import numpy
 
         return numpy.asarray(_Memory(x))
+
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """A copy in memory of the host that a CUDA device reads without staging; this tensor where there is none."""
+        from . import cuda
+
+        return lib.norch_pin(self, place(device or "cuda")) if cuda.is_available() else self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
@@ -457,7 +476,7 @@ class Tensor(
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise Error("pickle: only leaves can be stored; detach() this tensor first")
-        contiguous = self.detach().contiguous()
+        contiguous = self.detach().contiguous().cpu()
         data = read_bytes(contiguous.data_ptr(), contiguous.nbytes)
         return _rebuilt, (type(self), data, tuple(self.shape), self.dtype, self.requires_grad)
 

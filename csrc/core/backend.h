@@ -1,7 +1,8 @@
-/* backend: what a device must give. The library knows a backend by this table alone; a plugin built
- * against another table is refused by its ABI number.
+/* backend: what a device must give. The library knows a backend by this table alone, one a device; a plugin
+ * built against another table is refused by its ABI number, and knows the library by nr_host alone.
  *
- * Runners get a finished, checked call and may fail only for want of memory or of a kernel. */
+ * Runners get a finished, checked call and may fail only for want of memory or of a kernel, or because the
+ * device itself failed. A device other than the CPU may run a call after its runner has returned. */
 #ifndef NR_BACKEND_H
 #define NR_BACKEND_H
 
@@ -26,6 +27,8 @@ typedef enum nr_family {
 /* One entry of kernels[op][dtype]; what it points at is the backend's own affair. */
 typedef void (*nr_kernel)(void);
 
+typedef struct nr_backend nr_backend;
+
 typedef struct nr_call {
     nr_family family;
     int32_t op;         /* opcode for pointwise and reduction; else a family's own number */
@@ -33,7 +36,8 @@ typedef struct nr_call {
     int32_t from_dtype; /* copy: what it reads */
     double work;        /* nanoseconds one core may take, roughly */
     const void *plan;   /* the family's struct, below */
-    nr_kernel kernel;   /* found by the gate */
+    nr_kernel kernel;   /* found by the gate, as the next */
+    const nr_backend *backend;
 } nr_call;
 
 /* ---- the structs that families pass, besides nr_plan for pointwise and copy ------------------- */
@@ -81,12 +85,16 @@ typedef struct nr_random_plan {
     int64_t low, span; /* uniform: span values from 0 to 1, where float32 has more */
 } nr_random_plan;
 
-/* One tensor of an optimizer step: n elements each, contiguous; buffers as the kind needs them. */
+/* The tensors of an optimizer step: n elements each, contiguous; buffers as the kind needs them. */
 typedef enum nr_optim_kind { NR_SGD, NR_ADAM } nr_optim_kind;
-typedef struct nr_optim_plan {
+typedef struct nr_optim_item {
     void *param, *first, *second;
     const void *grad;
     int64_t n;
+} nr_optim_item;
+typedef struct nr_optim_plan {
+    const nr_optim_item *items;
+    int64_t count;
     const double *hyper;
     int32_t fresh; /* sgd: the momentum is not yet set */
 } nr_optim_plan;
@@ -118,22 +126,53 @@ typedef struct nr_softmax_plan {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-typedef struct nr_backend {
-    uint64_t abi;
-    const char *name;
-    int32_t device_type;
-    /* Memory of at least n bytes, 64-byte aligned; NULL when there is none. */
-    void *(*alloc)(size_t n);
-    void (*free)(void *memory, size_t n);
-    int32_t (*to_host)(void *host, const void *device, size_t n);
-    int32_t (*from_host)(void *device, const void *host, size_t n);
-    int32_t (*synchronize)(void);
+/* What only a device beside the CPU has. Events mark moments in its stream of work. */
+typedef struct nr_device {
+    int32_t (*properties)(const nr_backend *self, char *name, size_t room, int64_t *values);
+    int32_t (*memory)(const nr_backend *self, int64_t *values);
+    int32_t (*reset_peak)(const nr_backend *self);
+    int32_t (*empty_cache)(const nr_backend *self);
+    int32_t (*event)(const nr_backend *self, int32_t action, void **event, void *other, double *value);
+    void *(*pinned)(const nr_backend *self, size_t n); /* memory of the host that copies need not be staged from */
+    void (*unpin)(void *memory);
+} nr_device;
+
+/* Actions of nr_device.event: make; record; wait until it has passed; has it passed (value); milliseconds from
+ * *event to other (value); free. */
+typedef enum nr_event { NR_EVENT_MAKE, NR_EVENT_RECORD, NR_EVENT_WAIT, NR_EVENT_ASK, NR_EVENT_TIME, NR_EVENT_FREE } nr_event;
+
+struct nr_backend {
+    const char *name; /* "cpu", "cuda:0" */
+    int32_t device_type, device_index;
+    /* Memory of at least n bytes, 64-byte aligned; NULL when there is none (a device notes why). */
+    void *(*alloc)(const nr_backend *self, size_t n);
+    void (*free)(const nr_backend *self, void *memory, size_t n);
+    /* Both are done with the memory of the host when they return; from_host is not where `later` allows it. */
+    int32_t (*to_host)(const nr_backend *self, void *host, const void *device, size_t n);
+    int32_t (*from_host)(const nr_backend *self, void *device, const void *host, size_t n, bool later);
+    int32_t (*synchronize)(const nr_backend *self);
     nr_kernel (*kernels)[NR_DTYPE_COUNT]; /* [NR_OP_COUNT][NR_DTYPE_COUNT], NULL: no such kernel */
     int32_t (*run[NR_FAMILY_COUNT])(const nr_call *call);
-} nr_backend;
+    const nr_device *device; /* NULL: the CPU */
+};
 
-/* The backend of a device type, or NULL with an error that says why there is none. */
-const nr_backend *nr_backend_find(int32_t device_type);
+/* The backend of a device, or NULL with an error that says why there is none. */
+const nr_backend *nr_backend_find(int64_t device_type, int64_t device_index);
 uint64_t nr_abi(void);
+
+/* ---- plugins --------------------------------------------------------------------------------- */
+
+/* What a plugin needs of the library, which it is not linked with. */
+typedef struct nr_host {
+    int32_t (*fail)(int32_t kind, const char *format, ...);
+    bool (*allocation_fails)(void); /* a test wants it so */
+    const nr_op_row *ops;
+    const nr_dtype_row *dtypes;
+} nr_host;
+
+/* The two symbols of a plugin: nr_plugin_abi, which is asked first, and nr_plugin_open, which lists a backend a
+ * device (NULL: an error is noted). */
+typedef uint64_t (*nr_plugin_abi_function)(void);
+typedef const nr_backend *const *(*nr_plugin_open_function)(const nr_host *host, int32_t *count);
 
 #endif

@@ -6,27 +6,51 @@
 /* Work that is worth the two switches of the GIL, in nanoseconds of one core. */
 #define LONG_WORK 50e3
 
+/* After work done without the GIL: takes it back, and raises what could not be raised out there. */
+static int32_t back(void *thread, int32_t status) {
+    nr_python_lock(thread);
+    if (status != NORCH_OK && thread) nr_python_raise(status, norch_last_error());
+    return status;
+}
+
 int32_t nr_gate(nr_call *call, const norch_tensor *where) {
-    const nr_backend *backend = where->storage->backend;
+    const nr_backend *backend = call->backend = where->storage->backend;
+    if (!backend->run[call->family])
+        return nr_fail(NORCH_ERROR_DEVICE, "this operation has no kernels on %s; move its inputs with .cpu()",
+                       backend->name);
     if (call->family == NR_POINTWISE || call->family == NR_REDUCTION) {
         call->kernel = backend->kernels[call->op][call->dtype];
         if (!call->kernel)
             return nr_fail(NORCH_ERROR_DTYPE, "%s: no %s kernel for dtype %s", nr_ops[call->op].name, backend->name,
                            nr_dtypes[call->dtype].name);
     }
-    if (call->work < LONG_WORK) return backend->run[call->family](call);
+    /* A device takes the call and returns before it is done: not worth the switches. */
+    if (call->work < LONG_WORK || backend->device) return backend->run[call->family](call);
     void *thread = nr_python_unlock();
-    int32_t status = backend->run[call->family](call);
-    nr_python_lock(thread);
-    if (status != NORCH_OK && thread)
-        nr_python_raise(status, norch_last_error()); /* it could not be raised out there */
-    return status;
+    return back(thread, backend->run[call->family](call));
+}
+
+int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes) {
+    void *thread = backend->device ? nr_python_unlock() : NULL;
+    return back(thread, backend->to_host(backend, host, device, bytes));
+}
+
+int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool later) {
+    void *thread = backend->device ? nr_python_unlock() : NULL;
+    return back(thread, backend->from_host(backend, device, host, bytes, later));
+}
+
+int32_t nr_gate_synchronize(const nr_backend *backend) {
+    void *thread = backend->device ? nr_python_unlock() : NULL;
+    return back(thread, backend->synchronize(backend));
 }
 
 void *nr_gate_alloc(const nr_backend *backend, size_t bytes) {
-    void *memory = nr_allocation_fails() ? NULL : backend->alloc(bytes);
-    if (!memory) nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes on %s", bytes, backend->name);
+    bool refused = nr_allocation_fails();
+    void *memory = refused ? NULL : backend->alloc(backend, bytes);
+    if (!memory && (refused || !backend->device))
+        nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes on %s", bytes, backend->name);
     return memory;
 }
 
-void nr_gate_free(const nr_backend *backend, void *memory, size_t bytes) { backend->free(memory, bytes); }
+void nr_gate_free(const nr_backend *backend, void *memory, size_t bytes) { backend->free(backend, memory, bytes); }

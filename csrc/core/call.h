@@ -9,6 +9,10 @@
 
 /* Runs the call on the device of `where`. */
 int32_t nr_gate(nr_call *call, const norch_tensor *where);
+/* The same for bytes on their way to and from a device: other Python threads may run meanwhile. */
+int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes);
+int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool later);
+int32_t nr_gate_synchronize(const nr_backend *backend);
 /* Device memory. */
 void *nr_gate_alloc(const nr_backend *backend, size_t bytes);
 void nr_gate_free(const nr_backend *backend, void *memory, size_t bytes);

@@ -9,41 +9,45 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline int64_t nr_int64_of_double(double x) {
+#ifndef NR_SHARED /* how a backend declares an inline function */
+#define NR_SHARED static inline
+#endif
+
+NR_SHARED int64_t nr_int64_of_double(double x) {
     return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 
-static inline int64_t nr_int64_of_float(float x) {
+NR_SHARED int64_t nr_int64_of_float(float x) {
     return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? (int64_t)x : INT64_MIN;
 }
 
-static inline int32_t nr_int32_of_double(double x) {
+NR_SHARED int32_t nr_int32_of_double(double x) {
     return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
 }
 
-static inline int32_t nr_int32_of_float(float x) {
+NR_SHARED int32_t nr_int32_of_float(float x) {
     return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;
 }
 
-static inline int64_t nr_int64_of_integer(int64_t x) { return x; }
-static inline int32_t nr_int32_of_integer(int64_t x) { return (int32_t)x; }
+NR_SHARED int64_t nr_int64_of_integer(int64_t x) { return x; }
+NR_SHARED int32_t nr_int32_of_integer(int64_t x) { return (int32_t)x; }
 
 /* ---- halves: IEEE 754 binary16, and bfloat16, which is the upper half of a float. Selects and no branches, so that
  * loops become vectors. */
 
-static inline float nr_float_of_bits(uint32_t bits) {
+NR_SHARED float nr_float_of_bits(uint32_t bits) {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static inline uint32_t nr_bits_of_float(float x) {
+NR_SHARED uint32_t nr_bits_of_float(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline float nr_float_of_float16(uint16_t half) {
+NR_SHARED float nr_float_of_float16(uint16_t half) {
     uint32_t size = (uint32_t)(half & 0x7fff) << 13, sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t normal = size + (112u << 23), special = size | 0x7f800000;
     uint32_t subnormal = nr_bits_of_float(nr_float_of_bits(size + (113u << 23)) - 0x1p-14f);
@@ -51,7 +55,7 @@ static inline float nr_float_of_float16(uint16_t half) {
     return nr_float_of_bits((size < 1u << 23 ? subnormal : bits) | sign);
 }
 
-static inline uint16_t nr_float16_of_float(float x) {
+NR_SHARED uint16_t nr_float16_of_float(float x) {
     uint32_t bits = nr_bits_of_float(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
     /* what is below 2^-14 is rounded by an addition, whose last place is 2^-24 */
     uint32_t subnormal = nr_bits_of_float(nr_float_of_bits(size) + 0.5f) - (126u << 23);
@@ -61,9 +65,9 @@ static inline uint16_t nr_float16_of_float(float x) {
     return (uint16_t)((size >= 143u << 23 ? special : half) | sign);
 }
 
-static inline float nr_float_of_bfloat16(uint16_t half) { return nr_float_of_bits((uint32_t)half << 16); }
+NR_SHARED float nr_float_of_bfloat16(uint16_t half) { return nr_float_of_bits((uint32_t)half << 16); }
 
-static inline uint16_t nr_bfloat16_of_float(float x) {
+NR_SHARED uint16_t nr_bfloat16_of_float(float x) {
     uint32_t bits = nr_bits_of_float(x), quiet = bits >> 16 | 0x40;
     uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);

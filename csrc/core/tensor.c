@@ -28,7 +28,7 @@ static norch_tensor *make_header(norch_storage *storage, int32_t ndim, const int
     x->dtype = dtype;
     x->ndim = ndim;
     x->device_type = storage ? storage->backend->device_type : NORCH_CPU;
-    x->device_index = 0;
+    x->device_index = storage ? storage->backend->device_index : 0;
     x->weak = 0;
     x->mixed = 0;
     for (int32_t i = 0; i < ndim; i++) x->shape[i] = shape[i];
@@ -43,7 +43,10 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
                 nr_shape_text(text, ndim, shape));
         return NULL;
     }
-    const nr_backend *backend = where && where->storage ? where->storage->backend : nr_backend_find(NORCH_CPU);
+    const nr_backend *backend = where && where->storage ? where->storage->backend
+                                : where                 ? nr_backend_find(where->device_type, where->device_index)
+                                                        : nr_backend_find(NORCH_CPU, 0);
+    if (!backend) return NULL;
     norch_storage *storage = nr_storage_make(backend, (size_t)(count * nr_size_of(dtype)));
     if (!storage) return NULL;
     norch_tensor *x = make_header(storage, ndim, shape, dtype);
@@ -51,7 +54,6 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
         nr_storage_release(storage);
         return NULL;
     }
-    if (where) x->device_index = where->device_index;
     x->data = storage->data;
     x->numel = count;
     x->contiguous = 1;
@@ -78,16 +80,17 @@ norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *s
     return view;
 }
 
+norch_tensor *nr_make_on(const char *op, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
+                         int64_t device_index) {
+    if (nr_check_shape(op, ndim, shape) || nr_check_dtype(op, dtype)) return NULL;
+    if (!nr_backend_find(device_type, device_index)) return NULL;
+    norch_tensor where = {.device_type = (int32_t)device_type, .device_index = (int32_t)device_index};
+    return nr_make((int32_t)ndim, shape, (int32_t)dtype, &where);
+}
+
 norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
                           int64_t device_index) {
-    if (nr_check_shape("empty", ndim, shape) || nr_check_dtype("empty", dtype)) return NULL;
-    const nr_backend *backend = nr_backend_find((int32_t)device_type);
-    if (!backend) return NULL;
-    if (device_index != 0) {
-        nr_fail(NORCH_ERROR_DEVICE, "%s:%lld does not exist", backend->name, (long long)device_index);
-        return NULL;
-    }
-    return nr_make((int32_t)ndim, shape, (int32_t)dtype, NULL);
+    return nr_make_on("empty", ndim, shape, dtype, device_type, device_index);
 }
 
 norch_tensor *norch_scalar_float(double value) {
@@ -130,7 +133,7 @@ norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, 
     }
     size_t bytes = count ? (size_t)(last - first + 1) * (size_t)nr_size_of((int32_t)dtype) : 0;
     void *low = (char *)data + first * nr_size_of((int32_t)dtype);
-    norch_storage *storage = nr_storage_wrap(low, bytes, nr_backend_find(NORCH_CPU), NULL, context);
+    norch_storage *storage = nr_storage_wrap(low, bytes, nr_backend_find(NORCH_CPU, 0), NULL, context);
     if (!storage) return NULL;
     norch_tensor *x = make_header(storage, (int32_t)ndim, shape, (int32_t)dtype);
     if (!x) {
@@ -214,7 +217,7 @@ static void extent(const norch_tensor *x, const char **low, const char **high) {
 }
 
 int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
-    if (a->numel == 0 || b->numel == 0 || a->device_type != b->device_type) return 0;
+    if (a->numel == 0 || b->numel == 0 || !nr_same_device(a, b)) return 0;
     const char *low_a, *high_a, *low_b, *high_b;
     extent(a, &low_a, &high_a);
     extent(b, &low_b, &high_b);
@@ -237,12 +240,9 @@ int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs) {
     const norch_tensor *first = NULL;
     for (int i = 0; i < n; i++) {
         if (xs[i]->ndim == 0 && xs[i]->device_type == NORCH_CPU) continue;
-        if (first && (first->device_type != xs[i]->device_type || first->device_index != xs[i]->device_index)) {
-            const char *names[] = {"cpu", "cuda"};
-            return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s:%d and %s:%d; move one with .to()", op,
-                           names[first->device_type], first->device_index, names[xs[i]->device_type],
-                           xs[i]->device_index);
-        }
+        if (first && !nr_same_device(first, xs[i]))
+            return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s and %s; move one with .to()", op,
+                           nr_device_name(first), nr_device_name(xs[i]));
         first = xs[i];
     }
     return NORCH_OK;

@@ -9,12 +9,19 @@
 /* A new C-ordered tensor of undefined elements on the device of `where` (NULL: CPU); NULL when there is
  * no memory for it. */
 norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const norch_tensor *where);
+/* The same from a caller's numbers, checked. */
+norch_tensor *nr_make_on(const char *op, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
+                         int64_t device_index);
 /* A new header over the storage of x, `shift` elements further; checks nothing. */
 norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
                            int64_t shift);
 /* NULL arguments, dtypes and axes that callers give: an error is noted and the result is not NORCH_OK. */
 int32_t nr_check_tensor(const char *op, const norch_tensor *x);
 int32_t nr_check_dtype(const char *op, int64_t dtype);
+static inline bool nr_same_device(const norch_tensor *a, const norch_tensor *b) {
+    return a->device_type == b->device_type && a->device_index == b->device_index;
+}
+static inline const char *nr_device_name(const norch_tensor *x) { return x->storage ? x->storage->backend->name : ""; }
 /* All on one device (0-d CPU tensors go with any). */
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);
 int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result);

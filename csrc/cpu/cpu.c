@@ -32,7 +32,7 @@ static int size_class(size_t *n) {
     return (power - 6) * 4 + (int)steps;
 }
 
-static void *cpu_alloc(size_t n) {
+static void *take(size_t n) {
     if (n > (size_t)1 << 46) return NULL;
     int index = size_class(&n);
     pthread_mutex_lock(&memory_lock);
@@ -49,7 +49,7 @@ static void *cpu_alloc(size_t n) {
     return posix_memalign(&memory, 64, n) == 0 ? memory : NULL;
 }
 
-static void cpu_free(void *memory, size_t n) {
+static void give(void *memory, size_t n) {
     if (!memory) return;
     int index = size_class(&n);
     bool keep = false;
@@ -85,16 +85,26 @@ void norch_empty_cache(void) {
     }
 }
 
-void *nr_scratch(size_t n) { return nr_allocation_fails() ? NULL : cpu_alloc(n); }
+void *nr_scratch(size_t n) { return nr_allocation_fails() ? NULL : take(n); }
 
-void nr_scratch_free(void *memory, size_t n) { cpu_free(memory, n); }
+void nr_scratch_free(void *memory, size_t n) { give(memory, n); }
 
-static int32_t copy_bytes(void *to, const void *from, size_t n) {
+static void *cpu_alloc(const nr_backend *self, size_t n) { return (void)self, take(n); }
+
+static void cpu_free(const nr_backend *self, void *memory, size_t n) { (void)self, give(memory, n); }
+
+static int32_t copy_bytes(const nr_backend *self, void *to, const void *from, size_t n) {
+    (void)self;
     if (n) memcpy(to, from, n);
     return NORCH_OK;
 }
 
-static int32_t nothing_to_wait_for(void) { return NORCH_OK; }
+static int32_t copy_back(const nr_backend *self, void *to, const void *from, size_t n, bool later) {
+    (void)later;
+    return copy_bytes(self, to, from, n);
+}
+
+static int32_t nothing_to_wait_for(const nr_backend *self) { return (void)self, NORCH_OK; }
 
 /* ---- instruction sets -------------------------------------------------------------------------- */
 
@@ -168,7 +178,7 @@ static nr_backend backend = {
     .alloc = cpu_alloc,
     .free = cpu_free,
     .to_host = copy_bytes,
-    .from_host = copy_bytes,
+    .from_host = copy_back,
     .synchronize = nothing_to_wait_for,
     .kernels = kernels,
     .run = {[NR_POINTWISE] = nr_run_pointwise,
@@ -201,5 +211,4 @@ __attribute__((constructor)) static void choose_isa(void) {
     backend.run[NR_MATMUL] = chosen->run_matmul;
     backend.run[NR_OPTIM] = chosen->run_optim;
     backend.run[NR_SOFTMAX] = chosen->run_softmax;
-    backend.abi = nr_abi();
 }

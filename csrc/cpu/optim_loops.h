@@ -2,10 +2,10 @@
  * 2019), included once per dtype (T, NAME, SQRT). Plain loops that compilers turn into vectors. */
 
 /* hyper: lr, momentum, dampening, weight_decay, nesterov, maximize. */
-static void NR_JOIN2(sgd, NAME)(const nr_optim_plan *plan, int64_t from, int64_t to) {
+static void NR_JOIN2(sgd, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) {
     const double *hyper = plan->hyper;
-    T *restrict param = plan->param, *restrict momentum = plan->first;
-    const T *restrict grad = plan->grad;
+    T *restrict param = item->param, *restrict momentum = item->first;
+    const T *restrict grad = item->grad;
     const T rate = (T)-hyper[0], keep = (T)hyper[1], take = (T)(1.0 - hyper[2]), decay = (T)hyper[3];
     const T sign = hyper[5] != 0 ? (T)-1 : (T)1;
     if (!momentum) {
@@ -34,10 +34,10 @@ static void NR_JOIN2(sgd, NAME)(const nr_optim_plan *plan, int64_t from, int64_t
 }
 
 /* hyper: lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step (1 for the first). */
-static void NR_JOIN2(adam, NAME)(const nr_optim_plan *plan, int64_t from, int64_t to) {
+static void NR_JOIN2(adam, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) {
     const double *hyper = plan->hyper;
-    T *restrict param = plan->param, *restrict mean = plan->first, *restrict square = plan->second;
-    const T *restrict grad = plan->grad;
+    T *restrict param = item->param, *restrict mean = item->first, *restrict square = item->second;
+    const T *restrict grad = item->grad;
     const bool decoupled = hyper[5] != 0;
     const T rate = (T)(-hyper[0] / (1.0 - pow(hyper[1], hyper[7])));
     const T root = (T)sqrt(1.0 - pow(hyper[2], hyper[7]));

@@ -116,11 +116,11 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
     if (norch_is_same(dst, src)) return NORCH_OK;
 
     norch_tensor *owned = NULL; /* a copy of src where src itself will not do */
-    bool across = dst->device_type != src->device_type || dst->device_index != src->device_index;
+    bool across = !nr_same_device(dst, src);
     if (across && !(src->ndim == 0 && src->device_type == NORCH_CPU)) {
         norch_tensor borrowed = *src;
         borrowed.references = 1; /* a header of our own, so that its count is not touched elsewhere */
-        owned = norch_to_device(&borrowed, dst->device_type, dst->device_index);
+        owned = norch_to_device(&borrowed, dst->device_type, dst->device_index, 0);
     } else if (norch_overlaps(dst, src)) {
         owned = copied(src, src->dtype);
     } else {
@@ -134,7 +134,7 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
 
 /* ---- devices ------------------------------------------------------------------------------------- */
 
-norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index) {
+norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, int64_t later) {
     if (nr_check_tensor("to", x)) return NULL;
     if (x->device_type == device_type && x->device_index == device_index) return norch_retain(x);
     norch_tensor *dense = norch_contiguous(x);
@@ -147,15 +147,17 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
     const nr_backend *from = x->storage->backend, *to = y->storage->backend;
     void *host = NULL; /* between two devices the bytes go through the host */
     int32_t status = NORCH_OK;
-    if (from->device_type == NORCH_CPU) {
-        status = to->from_host(y->data, dense->data, bytes);
+    if (bytes == 0) {
+        status = NORCH_OK;
+    } else if (from->device_type == NORCH_CPU) {
+        status = nr_gate_from_host(to, y->data, dense->data, bytes, later != 0);
     } else if (to->device_type == NORCH_CPU) {
-        status = from->to_host(y->data, dense->data, bytes);
+        status = nr_gate_to_host(from, y->data, dense->data, bytes);
     } else if (!(host = nr_malloc(bytes))) {
         status = nr_fail(NORCH_ERROR_MEMORY, "to: out of memory for %zu bytes", bytes);
     } else {
-        status = from->to_host(host, dense->data, bytes);
-        if (status == NORCH_OK) status = to->from_host(y->data, host, bytes);
+        status = nr_gate_to_host(from, host, dense->data, bytes);
+        if (status == NORCH_OK) status = nr_gate_from_host(to, y->data, host, bytes, false);
     }
     nr_free(host);
     nr_release(dense);

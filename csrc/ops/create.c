@@ -21,19 +21,16 @@ static int32_t fill(norch_tensor *x, double value, int64_t integer) {
     return nr_gate(&call, x);
 }
 
-static norch_tensor *full(int64_t ndim, const int64_t *shape, int64_t dtype, const norch_tensor *where, double value,
-                          int64_t integer) {
-    norch_tensor *x = nr_make((int32_t)ndim, shape, (int32_t)dtype, where);
-    if (x && fill(x, value, integer) != NORCH_OK) {
-        nr_release(x);
-        return NULL;
-    }
-    return x;
+/* x after that, or NULL (and x given back). */
+static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
+    if (!x || fill(x, value, integer) == NORCH_OK) return x;
+    nr_release(x);
+    return NULL;
 }
 
-norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer) {
-    if (nr_check_shape("full", ndim, shape) || nr_check_dtype("full", dtype)) return NULL;
-    return full(ndim, shape, dtype, NULL, value, integer);
+norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer,
+                         int64_t device_type, int64_t device_index) {
+    return filled(nr_make_on("full", ndim, shape, dtype, device_type, device_index), value, integer);
 }
 
 norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer) {
@@ -44,7 +41,7 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
     }
     if (dtype == -1) dtype = x->dtype;
     if (nr_check_dtype("full_like", dtype)) return NULL;
-    return full(x->ndim, x->shape, dtype, x, value, integer);
+    return filled(nr_make(x->ndim, x->shape, (int32_t)dtype, x), value, integer);
 }
 
 norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep) {
@@ -104,14 +101,14 @@ int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n) {
     if (n == 0) return NORCH_OK;
     norch_tensor *dense = x->contiguous ? NULL : norch_clone(x);
     if (!x->contiguous && !dense) return norch_last_error_kind();
-    int32_t status = x->storage->backend->to_host(bytes, dense ? dense->data : x->data, (size_t)n);
+    int32_t status = nr_gate_to_host(x->storage->backend, bytes, dense ? dense->data : x->data, (size_t)n);
     nr_release(dense);
     return status;
 }
 
 /* One element, whose memory may be on a device, into eight bytes of the host. */
 static int32_t read_element(const norch_tensor *x, void *eight_bytes) {
-    return x->storage->backend->to_host(eight_bytes, x->data, (size_t)nr_size_of(x->dtype));
+    return nr_gate_to_host(x->storage->backend, eight_bytes, x->data, (size_t)nr_size_of(x->dtype));
 }
 
 int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {

@@ -89,8 +89,9 @@ static int32_t check_operands(const char *op, const norch_tensor *x, const norch
         return nr_fail(NORCH_ERROR_DTYPE, "%s: indices must be integers, not %s", op, nr_dtypes[index->dtype].name);
     const norch_tensor *all[] = {x, index, src ? src : x};
     for (int i = 1; i < 3; i++) /* stricter than nr_check_devices: even a 0-d index must lie where it is read */
-        if (all[i]->device_type != x->device_type || all[i]->device_index != x->device_index)
-            return nr_fail(NORCH_ERROR_DEVICE, "%s: all tensors must be on one device", op);
+        if (!nr_same_device(all[i], x))
+            return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s and %s; move one with .to()", op, nr_device_name(x),
+                           nr_device_name(all[i]));
     return NORCH_OK;
 }
 

@@ -27,26 +27,51 @@ static int32_t check_step(const char *op, int64_t n, norch_tensor *const *const 
                 return nr_fail(NORCH_ERROR_SHAPE, "%s: %s %lld has shape %s, the parameter %s", op, list_names[l],
                                (long long)i, nr_shape_of(text, x), nr_shape_of(wanted, param));
             }
-            if (x->device_type != param->device_type || x->device_index != param->device_index)
-                return nr_fail(NORCH_ERROR_DEVICE, "%s: %s %lld is on another device than the parameter", op,
-                               list_names[l], (long long)i);
+            if (!nr_same_device(x, param))
+                return nr_fail(NORCH_ERROR_DEVICE, "%s: %s %lld is on %s, the parameter on %s", op, list_names[l],
+                               (long long)i, nr_device_name(x), nr_device_name(param));
             *dense = *dense && x->contiguous && !nr_is_narrow(x->dtype) && (l == PARAM || x->storage != param->storage);
         }
     }
     return NORCH_OK;
 }
 
-static int32_t run_one(nr_optim_kind kind, norch_tensor *const xs[LISTS], const double *hyper, bool fresh) {
-    norch_tensor *param = xs[PARAM];
+#define AT_ONCE 64 /* tensors that one call takes */
+
+/* The tensors on their way to a call, all of one dtype and on one device. */
+typedef struct batch {
+    nr_optim_item items[AT_ONCE];
+    nr_optim_plan plan;
+    nr_optim_kind kind;
+    const norch_tensor *where; /* one of the parameters */
+    double elements;
+} batch;
+
+static int32_t run_batch(batch *b) {
+    if (b->plan.count == 0) return NORCH_OK;
+    const int32_t dtype = b->where->dtype;
+    b->plan.items = b->items;
+    nr_call call = {.family = NR_OPTIM, .op = (int32_t)b->kind, .dtype = dtype, .from_dtype = dtype, .plan = &b->plan};
+    call.work = (b->kind == NR_ADAM ? 2.0 : 0.5) * b->elements;
+    int32_t status = nr_gate(&call, b->where);
+    b->plan.count = 0;
+    b->elements = 0;
+    return status;
+}
+
+static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
+    const norch_tensor *param = xs[PARAM];
     if (param->numel == 0) return NORCH_OK;
-    nr_optim_plan plan = {
-        .param = param->data, .grad = xs[GRAD]->data, .n = param->numel, .hyper = hyper, .fresh = fresh};
-    plan.first = xs[FIRST] ? xs[FIRST]->data : NULL;
-    plan.second = xs[SECOND] ? xs[SECOND]->data : NULL;
-    nr_call call = {
-        .family = NR_OPTIM, .op = (int32_t)kind, .dtype = param->dtype, .from_dtype = param->dtype, .plan = &plan};
-    call.work = (kind == NR_ADAM ? 2.0 : 0.5) * (double)param->numel;
-    return nr_gate(&call, param);
+    bool other = b->plan.count && (param->dtype != b->where->dtype || !nr_same_device(param, b->where));
+    if (other || b->plan.count == AT_ONCE) NR_TRY(run_batch(b));
+    b->where = param;
+    b->elements += (double)param->numel;
+    b->items[b->plan.count++] = (nr_optim_item){.param = param->data,
+                                                .grad = xs[GRAD]->data,
+                                                .first = xs[FIRST] ? xs[FIRST]->data : NULL,
+                                                .second = xs[SECOND] ? xs[SECOND]->data : NULL,
+                                                .n = param->numel};
+    return NORCH_OK;
 }
 
 /* With dense copies for what is not dense (or is narrow, or lies in the parameter's own storage), copied back afterwards. */
@@ -64,8 +89,10 @@ static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *c
             dense[i][l] = nr_is_narrow(x->dtype) ? nr_widened(x) : shared ? norch_clone(x) : norch_contiguous(x);
             if (!dense[i][l]) status = norch_last_error_kind();
         }
+    batch b = {.kind = kind, .plan = {.hyper = hyper, .fresh = fresh}};
     for (int64_t i = 0; i < n && status == NORCH_OK; i++) {
-        status = run_one(kind, dense[i], hyper, fresh);
+        status = add(&b, dense[i]);
+        if (status == NORCH_OK) status = run_batch(&b);
         for (int l = 0; l < LISTS && status == NORCH_OK; l++)
             if (l != GRAD && dense[i][l] && dense[i][l] != lists[l][i]) status = nr_copy_into(lists[l][i], dense[i][l]);
     }
@@ -80,12 +107,13 @@ static int32_t step(const char *op, nr_optim_kind kind, int64_t n, norch_tensor 
     bool dense;
     NR_TRY(check_step(op, n, lists, &dense));
     if (!dense) return run_through_copies(kind, n, lists, hyper, fresh);
+    batch b = {.kind = kind, .plan = {.hyper = hyper, .fresh = fresh}};
     for (int64_t i = 0; i < n; i++) {
         norch_tensor *xs[LISTS];
         for (int l = 0; l < LISTS; l++) xs[l] = lists[l] ? lists[l][i] : NULL;
-        NR_TRY(run_one(kind, xs, hyper, fresh));
+        NR_TRY(add(&b, xs));
     }
-    return NORCH_OK;
+    return run_batch(&b);
 }
 
 int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper,

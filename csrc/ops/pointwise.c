@@ -21,6 +21,7 @@ typedef struct job {
     const norch_tensor *ready[MAX_INPUTS];
     norch_tensor *made[MAX_INPUTS]; /* those of the ready ones that are ours to release */
     bool converted[MAX_INPUTS];     /* a single element, converted into the plan itself */
+    bool elsewhere;                 /* the result is not on the CPU */
 } job;
 
 static int32_t check_form(job *j, int64_t op) {
@@ -84,23 +85,28 @@ static int32_t check_divisor(const job *j) {
                 : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s%s: integer division by zero", j->row->name, j->mark);
 }
 
+/* The input whose device is that of the result. */
+static const norch_tensor *where_to(const job *j) {
+    for (int i = 0; i < j->inputs; i++)
+        if (j->input[i]->ndim || j->input[i]->device_type != NORCH_CPU) return j->input[i];
+    return j->input[0];
+}
+
 /* Inputs of other dtypes are cast; an input that shares memory with the output in another order is copied. */
 static int32_t ready_inputs(job *j, const norch_tensor *out) {
     for (int i = 0; i < j->inputs; i++) {
         const norch_tensor *x = j->input[i];
         bool condition = i == 0 && j->row->form == NR_CHOICE;
+        bool cast = !condition && x->dtype != j->compute;
         j->ready[i] = x;
-        if (!condition && x->dtype != j->compute) {
-            if (x->numel == 1 && x->device_type == NORCH_CPU)
-                j->converted[i] = true;
-            else
-                j->made[i] = norch_cast(x, j->compute);
-        } else if (out && norch_overlaps(out, x) && !norch_is_same(out, x)) {
-            j->made[i] = norch_clone(x);
-        } else {
-            continue;
-        }
+        j->converted[i] = x->numel == 1 && x->device_type == NORCH_CPU && (cast || j->elsewhere);
         if (j->converted[i]) continue;
+        if (cast)
+            j->made[i] = norch_cast(x, j->compute);
+        else if (out && norch_overlaps(out, x) && !norch_is_same(out, x))
+            j->made[i] = norch_clone(x);
+        else
+            continue;
         if (!j->made[i]) return NORCH_ERROR_MEMORY;
         j->ready[i] = j->made[i];
     }
@@ -142,12 +148,6 @@ static void finish(job *j) {
         if (j->made[i]) nr_release(j->made[i]);
 }
 
-static const norch_tensor *where_to(const job *j) {
-    for (int i = 0; i < j->inputs; i++)
-        if (j->input[i]->ndim) return j->input[i];
-    return j->input[0];
-}
-
 /* ---- into a new tensor ------------------------------------------------------------------------- */
 
 static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b,
@@ -155,6 +155,7 @@ static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, cons
     job j = {.inputs = inputs, .mark = "", .input = {a, b, c}};
     if (check_form(&j, op) || infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
     norch_tensor *out = NULL;
+    j.elsewhere = where_to(&j)->device_type != NORCH_CPU;
     if (ready_inputs(&j, NULL) == NORCH_OK) out = nr_make(j.ndim, j.shape, j.result, where_to(&j));
     if (out && run(&j, out) != NORCH_OK) {
         nr_release(out);
@@ -180,6 +181,10 @@ norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tenso
 static int32_t check_out(const job *j, const norch_tensor *out) {
     char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
     NR_TRY(nr_check_tensor(j->row->name, out));
+    const norch_tensor *from = where_to(j);
+    if (!nr_same_device(out, from) && (from->ndim || from->device_type != NORCH_CPU))
+        return nr_fail(NORCH_ERROR_DEVICE, "%s_: a result on %s cannot be written into a tensor on %s", j->row->name,
+                       nr_device_name(from), nr_device_name(out));
     NR_TRY(nr_check_writable(j->row->name, out));
     if (!nr_same_shape(out->ndim, out->shape, j->ndim, j->shape))
         return nr_fail(NORCH_ERROR_SHAPE, "%s_: the result has shape %s and cannot be written into shape %s",
@@ -199,6 +204,7 @@ static int32_t compute_into(norch_tensor *out, int64_t op, int inputs, const nor
     NR_TRY(check_out(&j, out));
     NR_TRY(check_divisor(&j));
     bool direct = out->dtype == j.result;
+    j.elsewhere = out->device_type != NORCH_CPU;
     int32_t status = ready_inputs(&j, direct ? out : NULL);
     if (status == NORCH_OK && direct) {
         status = run(&j, out);

@@ -29,27 +29,29 @@ static uint64_t uniform_span(int32_t dtype) {
 }
 
 static norch_tensor *draw_floats(const char *op, uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype,
-                                 nr_random_kind kind) {
-    if (nr_check_shape(op, ndim, shape) || nr_check_dtype(op, dtype)) return NULL;
+                                 nr_random_kind kind, int64_t device_type, int64_t device_index) {
+    if (nr_check_dtype(op, dtype)) return NULL;
     if (!nr_is_float((int32_t)dtype)) {
         nr_fail(NORCH_ERROR_DTYPE, "%s: the dtype must be a float, not %s", op, nr_dtypes[dtype].name);
         return NULL;
     }
-    norch_tensor *y = nr_make((int32_t)ndim, shape, nr_wide((int32_t)dtype), NULL);
+    norch_tensor *y = nr_make_on(op, ndim, shape, nr_wide((int32_t)dtype), device_type, device_index);
     return nr_narrowed(draw(state, y, kind, NULL, 0, uniform_span((int32_t)dtype)), (int32_t)dtype);
 }
 
-norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype) {
-    return draw_floats("rand", state, ndim, shape, dtype, NR_UNIFORM);
+norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
+                         int64_t device_index) {
+    return draw_floats("rand", state, ndim, shape, dtype, NR_UNIFORM, device_type, device_index);
 }
 
-norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype) {
-    return draw_floats("randn", state, ndim, shape, dtype, NR_NORMAL);
+norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
+                         int64_t device_index) {
+    return draw_floats("randn", state, ndim, shape, dtype, NR_NORMAL, device_type, device_index);
 }
 
 norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t low, int64_t high,
-                            int64_t dtype) {
-    if (nr_check_shape("randint", ndim, shape) || nr_check_dtype("randint", dtype)) return NULL;
+                            int64_t dtype, int64_t device_type, int64_t device_index) {
+    if (nr_check_dtype("randint", dtype)) return NULL;
     if (dtype == NORCH_BOOL) {
         nr_fail(NORCH_ERROR_DTYPE, "randint: the dtype must be a number, not bool");
         return NULL;
@@ -66,13 +68,16 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
                 nr_dtypes[dtype].name);
         return NULL;
     }
-    norch_tensor *y = nr_make((int32_t)ndim, shape, nr_wide((int32_t)dtype), NULL);
+    norch_tensor *y = nr_make_on("randint", ndim, shape, nr_wide((int32_t)dtype), device_type, device_index);
     return nr_narrowed(draw(state, y, NR_INTEGERS, NULL, low, (uint64_t)high - (uint64_t)low), (int32_t)dtype);
 }
 
-norch_tensor *norch_randperm(uint64_t *state, int64_t n) {
-    if (nr_check_shape("randperm", 1, &n)) return NULL;
-    return draw(state, nr_make(1, &n, NORCH_INT64, NULL), NR_PERMUTATION, NULL, 0, 0);
+norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, int64_t device_index) {
+    /* one swap after the other: nothing for a device */
+    norch_tensor *y = draw(state, nr_make_on("randperm", 1, &n, NORCH_INT64, NORCH_CPU, 0), NR_PERMUTATION, NULL, 0, 0);
+    norch_tensor *moved = y ? norch_to_device(y, device_type, device_index, 0) : NULL;
+    nr_release(y);
+    return moved;
 }
 
 static int32_t check_probabilities(const norch_tensor *p) {

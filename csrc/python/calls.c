@@ -17,6 +17,10 @@ typedef struct numbers {
     int64_t values[NORCH_MAX_DIMS];
 } sizes, axes;
 
+typedef struct place {
+    int64_t type, index;
+} place;
+
 /* Sequences of tensors of one length. Few tensors lie in `own`, more in memory of the library. */
 #define OWN 64
 typedef struct columns {
@@ -92,6 +96,14 @@ static bool take_axes(const char *name, int i, void *from, axes *to) {
     return true;
 }
 
+static bool take_place(const char *name, int i, void *from, place *to) {
+    sizes both = {.count = 0};
+    if (!take_sizes(name, i, from, &both)) return false;
+    if (both.count != 2) return refuse(name, i, "a device", from);
+    *to = (place){both.values[0], both.values[1]};
+    return true;
+}
+
 static bool take_columns(const char *name, int i, void *from, int width, columns *to) {
     void *rows = width > 1 ? PySequence_Tuple(from) : NULL;
     if (width > 1 && (!rows || PyTuple_Size(rows) != width)) {
@@ -153,6 +165,7 @@ static inline void drop_columns(columns *taken) {
 #define DROP_address
 #define DROP_sizes
 #define DROP_axes
+#define DROP_place
 #define DROP_tensors __attribute__((cleanup(drop_columns)))
 #define DROP_columns3 DROP_tensors
 #define DROP_columns4 DROP_tensors
@@ -166,6 +179,7 @@ static inline void drop_columns(columns *taken) {
 #define START_address NULL
 #define START_sizes {.count = 0}
 #define START_axes {.count = 0}
+#define START_place {.type = 0}
 #define START_tensors {.memory = NULL}
 #define START_columns3 {.memory = NULL}
 #define START_columns4 {.memory = NULL}
@@ -177,6 +191,7 @@ static inline void drop_columns(columns *taken) {
 #define PASS_address(a) a
 #define PASS_sizes(a) a.count, a.values
 #define PASS_axes(a) a.count, a.values
+#define PASS_place(a) a.type, a.index
 #define PASS_tensors(a) a.count, a.column[0]
 #define PASS_columns3(a) a.count, a.column[0], a.column[1], a.column[2]
 #define PASS_columns4(a) a.count, a.column[0], a.column[1], a.column[2], a.column[3]

@@ -10,7 +10,7 @@ from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
-from ..device import device as Device  # noqa: N812
+from ..device import place
 from ..dtype import DTYPES, check_fits, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
 from ._operand import must, tensors_of
@@ -63,13 +63,12 @@ def to(
         elif isinstance(argument, DType) or argument in (float, int, bool):
             dtype = argument
         elif isinstance(argument, bool):
-            pass  # non_blocking given by position
+            non_blocking = argument
         elif argument is not None:
             device = argument
     out = x
     if device is not None:
-        wanted = Device(device)
-        out = lib.norch_to_device(x, wanted.code, wanted.index or 0)
+        out = lib.norch_to_device(x, place(device), non_blocking)
         if out is not x:
             _recorded(out, x, d.Cast)
     if dtype is not None:
@@ -186,4 +185,4 @@ class CopyMethods(Handle):
 
     def cuda(self, device: Any = None) -> Any:
         """On a CUDA device."""
-        return to(self, "cuda" if device is None else Device("cuda", device) if isinstance(device, int) else device)
+        return to(self, "cuda" if device is None else device)

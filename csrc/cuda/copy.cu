@@ -1,0 +1,221 @@
+/* copy: moves and converts elements between any two strided layouts: dense bytes by CUDA's own copy, a transpose in
+ * tiles through shared memory, all else element by element. A conversion has one kernel a target dtype, which looks
+ * at the source's dtype as it goes: every thread takes the same way. */
+#include "convert.cuh"
+
+struct copy_args {
+    char *to;
+    operand from;
+    int64_t n;
+    int32_t from_dtype;
+    bool aligned;
+    nest<2> where; /* the strided kernels' */
+};
+
+/* n elements as they stand in memory, from place i on. */
+template <int n, class S> DEVICE void load_words(S *to, const operand &x, int64_t i, int64_t count, bool wide) {
+    const S *from = reinterpret_cast<const S *>(x.data);
+    if (x.step == 0) {
+        S one = from ? *from : immediate<S>(x.value);
+        for (int k = 0; k < n; k++) to[k] = one;
+    } else if (wide) {
+        pack<S, n> all = *reinterpret_cast<const pack<S, n> *>(from + i);
+        for (int k = 0; k < n; k++) to[k] = all.v[k];
+    } else {
+        for (int k = 0; k < n; k++) to[k] = i + k < count ? from[i + k] : S();
+    }
+}
+template <int n, class S> DEVICE void store_words(S *to, const S *from, int64_t i, int64_t count, bool wide) {
+    if (wide) {
+        pack<S, n> all;
+        for (int k = 0; k < n; k++) all.v[k] = from[k];
+        *reinterpret_cast<pack<S, n> *>(to + i) = all;
+    } else {
+        for (int k = 0; k < n; k++)
+            if (i + k < count) to[i + k] = from[k];
+    }
+}
+
+/* ---- conversions --------------------------------------------------------------------------------------------- */
+
+/* Calls to(dtype) with the class of a dtype number. */
+template <class Call> DEVICE void with_dtype(int32_t number, const Call &call) {
+    switch (number) {
+#define ROW(number, name, Stored, Computed, Sum, class) \
+    case number: call(dtype<number>()); break;
+        NR_DTYPES(ROW)
+#undef ROW
+    }
+}
+
+template <class To> __global__ void __launch_bounds__(NR_BLOCK) convert_dense(const copy_args a) {
+    int64_t i = ((int64_t)blockIdx.x * NR_BLOCK + threadIdx.x) * 4;
+    if (i >= a.n) return;
+    bool wide = a.aligned && i + 4 <= a.n;
+    typename To::S out[4];
+    with_dtype(a.from_dtype, [&](auto from) {
+        using From = decltype(from);
+        typename From::S x[4];
+        load_words<4>(x, a.from, i, a.n, wide);
+        for (int k = 0; k < 4; k++) out[k] = convert<To, From>(x[k]);
+    });
+    store_words<4>(reinterpret_cast<typename To::S *>(a.to), out, i, a.n, wide);
+}
+
+template <class To> __global__ void __launch_bounds__(NR_BLOCK) convert_strided(const copy_args a) {
+    uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (i >= a.n) return;
+    int64_t at[2];
+    a.where.find(i, at);
+    with_dtype(a.from_dtype, [&](auto from) {
+        using From = decltype(from);
+        auto x = *reinterpret_cast<const typename From::S *>(a.from.data + at[1]);
+        *reinterpret_cast<typename To::S *>(a.to + at[0]) = convert<To, From>(x);
+    });
+}
+
+/* ---- moves: by size of the element ---------------------------------------------------------------------------- */
+
+template <class W> __global__ void __launch_bounds__(NR_BLOCK) fill_dense(const copy_args a) {
+    constexpr int n = 16 / sizeof(W) < 8 ? 16 / sizeof(W) : 8;
+    int64_t i = ((int64_t)blockIdx.x * NR_BLOCK + threadIdx.x) * n;
+    if (i >= a.n) return;
+    W x[n];
+    load_words<n>(x, a.from, i, a.n, false);
+    store_words<n>(reinterpret_cast<W *>(a.to), x, i, a.n, a.aligned && i + n <= a.n);
+}
+
+template <class W> __global__ void __launch_bounds__(NR_BLOCK) move_strided(const copy_args a) {
+    uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (i >= a.n) return;
+    int64_t at[2];
+    a.where.find(i, at);
+    W x = a.from.data ? *reinterpret_cast<const W *>(a.from.data + at[1]) : immediate<W>(a.from.value);
+    *reinterpret_cast<W *>(a.to + at[0]) = x;
+}
+
+/* Tiles of 32 x 32: read along the source's dense dimension, written along that of the target. */
+struct turn_args {
+    char *to;
+    const char *from;
+    uint32_t size0, size1; /* dimension 0 is dense in the target, 1 in the source */
+    uint32_t tiles0, tiles1;
+    int64_t to1, from0; /* the other strides, in bytes */
+    nest<2> rest;
+};
+
+template <class W> __global__ void __launch_bounds__(NR_BLOCK) turn(const turn_args a) {
+    __shared__ W tile[32][33];
+    uint32_t t0 = blockIdx.x % a.tiles0 * 32, t1 = blockIdx.x / a.tiles0 % a.tiles1 * 32;
+    int64_t at[2];
+    a.rest.find(blockIdx.x / a.tiles0 / a.tiles1, at);
+    uint32_t lane = threadIdx.x % 32, row = threadIdx.x / 32;
+    for (uint32_t r = row; r < 32; r += NR_BLOCK / 32)
+        if (t0 + r < a.size0 && t1 + lane < a.size1)
+            tile[r][lane] = *reinterpret_cast<const W *>(a.from + at[1] + (int64_t)(t0 + r) * a.from0 +
+                                                         (int64_t)(t1 + lane) * (int64_t)sizeof(W));
+    __syncthreads();
+    for (uint32_t r = row; r < 32; r += NR_BLOCK / 32)
+        if (t1 + r < a.size1 && t0 + lane < a.size0)
+            *reinterpret_cast<W *>(a.to + at[0] + (int64_t)(t1 + r) * a.to1 +
+                                   (int64_t)(t0 + lane) * (int64_t)sizeof(W)) = tile[lane][r];
+}
+
+/* ---- which one ---------------------------------------------------------------------------------------------------- */
+
+#define BY_SIZE(kernel, size)    \
+    ((size) == 1   ? kernel<uint8_t> \
+     : (size) == 2 ? kernel<uint16_t> \
+     : (size) == 4 ? kernel<uint32_t> \
+                   : kernel<uint64_t>)
+
+typedef void (*copy_kernel)(copy_args);
+
+static copy_kernel conversion_to(int32_t number, bool dense) {
+    switch (number) {
+#define ROW(number, name, Stored, Computed, Sum, class) \
+    case number: return dense ? convert_dense<dtype<number>> : convert_strided<dtype<number>>;
+        NR_DTYPES(ROW)
+#undef ROW
+    }
+    return nullptr;
+}
+
+/* The dimension along which the source is dense, when that is not dimension 0, as it is the target's. */
+static int32_t turned(const nr_plan &plan, int64_t size) {
+    if (plan.stride[0][0] != size || plan.size[0] < 16) return 0;
+    for (int32_t d = 1; d < plan.ndim; d++)
+        if (plan.stride[1][d] == size && plan.stride[1][0] != size && plan.size[d] >= 16) return d;
+    return 0;
+}
+
+static int32_t run_turn(const nr_call *call, const nr_plan &plan, int32_t across, int64_t size) {
+    turn_args a = {};
+    a.to = plan.data[0];
+    a.from = plan.data[1];
+    a.size0 = (uint32_t)plan.size[0];
+    a.size1 = (uint32_t)plan.size[across];
+    a.tiles0 = (a.size0 + 31) / 32;
+    a.tiles1 = (a.size1 + 31) / 32;
+    a.to1 = plan.stride[0][across];
+    a.from0 = plan.stride[1][0];
+    nr_plan rest = plan;
+    rest.ndim = 0;
+    int64_t batches = 1;
+    for (int32_t d = 1; d < plan.ndim; d++) {
+        if (d == across) continue;
+        rest.size[rest.ndim] = plan.size[d];
+        for (int o = 0; o < 2; o++) rest.stride[o][rest.ndim] = plan.stride[o][d];
+        batches *= plan.size[d];
+        rest.ndim++;
+    }
+    a.rest = nest_of<2>(rest.ndim, rest.size, rest.stride);
+    LAUNCH(BY_SIZE(turn, size), (unsigned)(batches * a.tiles0 * a.tiles1), NR_BLOCK, 0, gpu_of(call)->stream, a);
+    LAUNCHED(call);
+    return NORCH_OK;
+}
+
+static int32_t run_strided(const nr_call *call, const nr_plan &plan) {
+    int64_t size = nr_library->dtypes[call->dtype].size;
+    bool moves = call->dtype == call->from_dtype;
+    int32_t across = moves && !is_immediate(plan, 1) ? turned(plan, size) : 0;
+    if (across) return run_turn(call, plan, across, size);
+    copy_args a = {};
+    a.to = plan.data[0];
+    a.from = operand_of(plan, 1);
+    a.n = plan.numel;
+    a.from_dtype = call->from_dtype;
+    a.where = nest_of<2>(plan.ndim, plan.size, plan.stride);
+    copy_kernel kernel = moves ? BY_SIZE(move_strided, size) : conversion_to(call->dtype, false);
+    LAUNCH(kernel, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
+    LAUNCHED(call);
+    return NORCH_OK;
+}
+
+int32_t nr_cuda_copy(const nr_call *call) {
+    const nr_plan &plan = *static_cast<const nr_plan *>(call->plan);
+    if (plan.numel == 0) return NORCH_OK;
+    int64_t size = nr_library->dtypes[call->dtype].size, from_size = nr_library->dtypes[call->from_dtype].size;
+    bool moves = call->dtype == call->from_dtype, row = plan.ndim == 1 && plan.stride[0][0] == size;
+    if (!row || (plan.stride[1][0] != from_size && plan.stride[1][0] != 0))
+        return in_parts(plan, [&](const nr_plan &part) { return run_strided(call, part); });
+    cudaStream_t stream = gpu_of(call)->stream;
+    if (moves && plan.stride[1][0] != 0) {
+        TRY("copy", cudaMemcpyAsync(plan.data[0], plan.data[1], (size_t)(plan.numel * size), cudaMemcpyDeviceToDevice,
+                                    stream));
+        return NORCH_OK;
+    }
+    copy_args a = {};
+    a.to = plan.data[0];
+    a.from = operand_of(plan, 1);
+    a.from.step = plan.stride[1][0] != 0;
+    a.n = plan.numel;
+    a.from_dtype = call->from_dtype;
+    int width = moves ? (size >= 2 ? 16 / (int)size : 8) : 4;
+    a.aligned = is_aligned(a.to, size * width) &&
+                (!a.from.step || is_aligned(a.from.data, from_size * width));
+    copy_kernel kernel = moves ? BY_SIZE(fill_dense, size) : conversion_to(call->dtype, true);
+    LAUNCH(kernel, blocks_for(a.n, NR_BLOCK * width), NR_BLOCK, 0, stream, a);
+    LAUNCHED(call);
+    return NORCH_OK;
+}

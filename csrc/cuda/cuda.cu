@@ -1,0 +1,450 @@
+/* cuda: the CUDA backend as the library sees it: finding devices and saying why there are none, memory, copies,
+ * events, and the one runner that stands before every family.
+ *
+ * Each device has one stream: calls, copies and frees happen in its order, so freed memory can be used again at
+ * once. Small blocks wait in size classes of ours, all others in the pool of cudaMallocAsync. */
+#include "cuda.cuh"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <atomic>
+#include <mutex>
+#include <new>
+
+const nr_host *nr_library;
+
+#define MOST_DEVICES 64
+
+static nr_gpu *gpus;
+static int gpu_count;
+static bool forked;     /* CUDA does not work in a child of the process that began with it */
+static bool sync_calls; /* NORCH_SYNC: each call waits for its kernels, so that what fails is named rightly */
+static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
+
+/* ---- errors ---------------------------------------------------------------------------------------------- */
+
+int32_t nr_cuda_fail(const char *what, cudaError_t error) {
+    cudaGetLastError(); /* takes back what is no lasting damage */
+    if (error == cudaErrorMemoryAllocation)
+        return nr_library->fail(NORCH_ERROR_MEMORY, "%s: out of memory on the CUDA device", what);
+    if (error == cudaErrorIllegalAddress || error == cudaErrorLaunchFailure)
+        return nr_library->fail(NORCH_ERROR_DEVICE,
+                                "%s: an earlier operation, or this one, failed on the CUDA device: %s. What the device "
+                                "held is lost; NORCH_SYNC=1 names the operation",
+                                what, cudaGetErrorString(error));
+    return nr_library->fail(NORCH_ERROR_DEVICE, "%s: failed on the CUDA device: %s", what, cudaGetErrorString(error));
+}
+
+static int32_t fork_error() {
+    return nr_library->fail(NORCH_ERROR_DEVICE,
+                            "cuda: this process was forked after CUDA was used, and CUDA does not work in such a child; "
+                            "start it with multiprocessing's \"spawn\", or use CUDA in the child only");
+}
+
+/* Makes the device of self the one that CUDA's calls mean. */
+static int32_t enter(const nr_backend *self) {
+    if (forked) return fork_error();
+    static thread_local int entered = -1;
+    int index = reinterpret_cast<const nr_gpu *>(self)->index;
+    if (entered == index) return NORCH_OK;
+    TRY(self->name, cudaSetDevice(index));
+    entered = index;
+    return NORCH_OK;
+}
+
+static const char *const family_names[] = {
+    "pointwise", "reduction", "matmul", "copy", "index", "random", "optimizer step"};
+
+const char *nr_call_name(const nr_call *call) {
+    if (call->family == NR_POINTWISE || call->family == NR_REDUCTION) return nr_library->ops[call->op].name;
+    return family_names[call->family];
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------- */
+
+/* Blocks up to LARGEST_KEPT wait in classes, four a power of two. */
+#define SMALLEST 512
+#define LARGEST_KEPT ((size_t)1 << 20)
+#define CLASSES 48
+
+struct block {
+    block *next;
+    void *memory;
+};
+
+/* What a device holds. The list nodes are of the host: device memory cannot hold them. */
+struct pool {
+    std::mutex lock;
+    block *waiting[CLASSES], *spare;
+    int64_t waiting_bytes, in_use, peak;
+};
+static pool *pools;
+static bool caching = true;
+
+static pool &pool_of(const nr_backend *self) { return pools[self->device_index]; }
+
+/* Rounds n up to its class; -1 where it has none. */
+static int size_class(size_t *n) {
+    size_t wanted = *n < SMALLEST ? SMALLEST : *n;
+    if (wanted > LARGEST_KEPT) {
+        *n = (wanted + 511) / 512 * 512;
+        return -1;
+    }
+    int power = 63 - __builtin_clzll((unsigned long long)wanted);
+    size_t quarter = (size_t)1 << (power - 2), steps = (wanted - ((size_t)1 << power) + quarter - 1) / quarter;
+    *n = ((size_t)1 << power) + steps * quarter;
+    return (power - 9) * 4 + (int)steps;
+}
+
+/* Gives all that waits back to CUDA's pool. */
+static void release_waiting(const nr_gpu *gpu, pool &p) {
+    for (int c = 0; c < CLASSES; c++)
+        while (block *b = p.waiting[c]) {
+            p.waiting[c] = b->next;
+            cudaFreeAsync(b->memory, gpu->stream);
+            b->next = p.spare;
+            p.spare = b;
+        }
+    p.waiting_bytes = 0;
+}
+
+static void *take(const nr_gpu *gpu, pool &p, size_t n, int c) {
+    if (c >= 0 && p.waiting[c]) {
+        block *b = p.waiting[c];
+        p.waiting[c] = b->next;
+        p.waiting_bytes -= (int64_t)n;
+        b->next = p.spare;
+        p.spare = b;
+        return b->memory;
+    }
+    void *memory = NULL;
+    cudaError_t error = cudaMallocAsync(&memory, n, gpu->stream);
+    if (error == cudaErrorMemoryAllocation) { /* what waits may be just what is missing */
+        cudaGetLastError();
+        release_waiting(gpu, p);
+        cudaStreamSynchronize(gpu->stream);
+        error = cudaMallocAsync(&memory, n, gpu->stream);
+    }
+    if (error == cudaSuccess) return memory;
+    cudaGetLastError();
+    if (error != cudaErrorMemoryAllocation) return nr_cuda_fail(gpu->backend.name, error), nullptr;
+    size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    nr_library->fail(NORCH_ERROR_MEMORY,
+                     "out of memory for %zu bytes on %s: tensors hold %lld, %zu of %zu are free on the device", n,
+                     gpu->backend.name, (long long)p.in_use, free, total);
+    return nullptr;
+}
+
+static void *gpu_alloc(const nr_backend *self, size_t n) {
+    if (enter(self) != NORCH_OK) return nullptr;
+    const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
+    pool &p = pool_of(self);
+    int c = size_class(&n);
+    std::lock_guard<std::mutex> guard(p.lock);
+    void *memory = take(gpu, p, n, c);
+    if (!memory) return nullptr;
+    p.in_use += (int64_t)n;
+    if (p.in_use > p.peak) p.peak = p.in_use;
+    return memory;
+}
+
+static void gpu_free(const nr_backend *self, void *memory, size_t n) {
+    if (!memory || forked) return;
+    const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
+    pool &p = pool_of(self);
+    int c = size_class(&n);
+    std::lock_guard<std::mutex> guard(p.lock);
+    p.in_use -= (int64_t)n;
+    block *b = c < 0 || !caching ? nullptr : p.spare;
+    if (b)
+        p.spare = b->next;
+    else if (c >= 0 && caching)
+        b = static_cast<block *>(malloc(sizeof *b));
+    if (b) {
+        b->memory = memory;
+        b->next = p.waiting[c];
+        p.waiting[c] = b;
+        p.waiting_bytes += (int64_t)n;
+        return;
+    }
+    int before = 0; /* not enter(): what fails here has nobody to tell, and later calls will hear of it */
+    bool away = cudaGetDevice(&before) == cudaSuccess && before != gpu->index;
+    if (away) cudaSetDevice(gpu->index);
+    cudaFreeAsync(memory, gpu->stream);
+    if (away) cudaSetDevice(before);
+}
+
+void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes) {
+    if (nr_library->allocation_fails()) {
+        nr_library->fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes of scratch on %s", bytes, gpu->backend.name);
+        return nullptr;
+    }
+    return gpu_alloc(&gpu->backend, bytes);
+}
+
+void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes) { gpu_free(&gpu->backend, memory, bytes); }
+
+/* ---- copies, waiting ------------------------------------------------------------------------------------------ */
+
+/* Waits for the stream; then what kernels have reported is raised. */
+static int32_t gpu_synchronize(const nr_backend *self) {
+    NR_TRY(enter(self));
+    const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
+    TRY(self->name, cudaStreamSynchronize(gpu->stream));
+    volatile nr_report *report = gpu->report;
+    if (!report->found) return NORCH_OK;
+    report->found = 0;
+    return nr_library->fail(NORCH_ERROR_INDEX,
+                            "%s: index %lld is out of range for size %lld (an earlier operation on %s; it was skipped)",
+                            family_names[report->op], (long long)report->index, (long long)report->size, self->name);
+}
+
+static int32_t gpu_to_host(const nr_backend *self, void *host, const void *device, size_t n) {
+    NR_TRY(enter(self));
+    const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
+    if (n) TRY("copy to the host", cudaMemcpyAsync(host, device, n, cudaMemcpyDeviceToHost, gpu->stream));
+    return gpu_synchronize(self);
+}
+
+static int32_t gpu_from_host(const nr_backend *self, void *device, const void *host, size_t n, bool later) {
+    NR_TRY(enter(self));
+    const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
+    if (n) TRY("copy to the device", cudaMemcpyAsync(device, host, n, cudaMemcpyHostToDevice, gpu->stream));
+    if (!later) TRY("copy to the device", cudaStreamSynchronize(gpu->stream));
+    return NORCH_OK;
+}
+
+/* ---- what a program may ask ----------------------------------------------------------------------------------- */
+
+static int32_t gpu_properties(const nr_backend *self, char *name, size_t room, int64_t *values) {
+    NR_TRY(enter(self));
+    cudaDeviceProp found;
+    TRY(self->name, cudaGetDeviceProperties(&found, self->device_index));
+    snprintf(name, room, "%s", found.name);
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+#ifdef CUDASIM
+    const int simulated = 1;
+#else
+    const int simulated = 0;
+#endif
+    int64_t all[] = {(int64_t)found.totalGlobalMem, found.major, found.minor, found.multiProcessorCount,
+                     simulated,                     driver,      runtime};
+    memcpy(values, all, sizeof all);
+    return NORCH_OK;
+}
+
+static int32_t gpu_memory(const nr_backend *self, int64_t *values) {
+    NR_TRY(enter(self));
+    pool &p = pool_of(self);
+    cudaMemPool_t reserve;
+    uint64_t reserved = 0, most = 0;
+    size_t free = 0, total = 0;
+    TRY(self->name, cudaDeviceGetDefaultMemPool(&reserve, self->device_index));
+    TRY(self->name, cudaMemPoolGetAttribute(reserve, cudaMemPoolAttrReservedMemCurrent, &reserved));
+    TRY(self->name, cudaMemPoolGetAttribute(reserve, cudaMemPoolAttrReservedMemHigh, &most));
+    TRY(self->name, cudaMemGetInfo(&free, &total));
+    std::lock_guard<std::mutex> guard(p.lock);
+    int64_t all[] = {p.in_use, p.peak, (int64_t)reserved, (int64_t)most, (int64_t)free, (int64_t)total};
+    memcpy(values, all, sizeof all);
+    return NORCH_OK;
+}
+
+static int32_t gpu_reset_peak(const nr_backend *self) {
+    pool &p = pool_of(self);
+    std::lock_guard<std::mutex> guard(p.lock);
+    p.peak = p.in_use;
+    return NORCH_OK;
+}
+
+static int32_t gpu_empty_cache(const nr_backend *self) {
+    NR_TRY(enter(self));
+    const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
+    {
+        pool &p = pool_of(self);
+        std::lock_guard<std::mutex> guard(p.lock);
+        release_waiting(gpu, p);
+    }
+    cudaMemPool_t reserve;
+    TRY(self->name, cudaStreamSynchronize(gpu->stream));
+    TRY(self->name, cudaDeviceGetDefaultMemPool(&reserve, self->device_index));
+    TRY(self->name, cudaMemPoolTrimTo(reserve, 0));
+    return NORCH_OK;
+}
+
+static int32_t gpu_event(const nr_backend *self, int32_t action, void **event, void *other, double *value) {
+    if (action == NR_EVENT_FREE) {
+        if (!forked && *event) cudaEventDestroy(static_cast<cudaEvent_t>(*event));
+        *event = nullptr;
+        return NORCH_OK;
+    }
+    NR_TRY(enter(self));
+    cudaEvent_t own = static_cast<cudaEvent_t>(*event);
+    if (action == NR_EVENT_MAKE) {
+        TRY("event", cudaEventCreateWithFlags(&own, cudaEventDefault));
+        *event = own;
+    } else if (action == NR_EVENT_RECORD) {
+        TRY("event", cudaEventRecord(own, reinterpret_cast<const nr_gpu *>(self)->stream));
+    } else if (action == NR_EVENT_WAIT) {
+        TRY("event", cudaEventSynchronize(own));
+    } else if (action == NR_EVENT_ASK) {
+        cudaError_t answer = cudaEventQuery(own);
+        cudaGetLastError();
+        if (answer != cudaSuccess && answer != cudaErrorNotReady) return nr_cuda_fail("event", answer);
+        *value = answer == cudaSuccess;
+    } else {
+        float milliseconds = 0;
+        cudaError_t answer = cudaEventElapsedTime(&milliseconds, own, static_cast<cudaEvent_t>(other));
+        if (answer == cudaErrorNotReady) {
+            cudaGetLastError();
+            return nr_library->fail(NORCH_ERROR_DEVICE, "elapsed_time: the device has not passed both events; "
+                                                        "synchronize() first");
+        }
+        TRY("event", answer);
+        *value = (double)milliseconds;
+    }
+    return NORCH_OK;
+}
+
+static void *gpu_pinned(const nr_backend *self, size_t n) {
+    if (enter(self) != NORCH_OK) return nullptr;
+    void *memory = nullptr;
+    cudaError_t error = cudaHostAlloc(&memory, n ? n : 1, cudaHostAllocDefault);
+    if (error == cudaSuccess) return memory;
+    nr_cuda_fail("pin_memory", error);
+    return nullptr;
+}
+
+static void gpu_unpin(void *memory) {
+    if (forked) return;
+    for (int i = 0; i < gpu_count; i++) cudaStreamSynchronize(gpus[i].stream); /* a copy may still read it */
+    cudaFreeHost(memory);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------------------------- */
+
+typedef int32_t (*runner)(const nr_call *call);
+static const runner families[] = {nr_cuda_pointwise, nr_cuda_reduce, nr_cuda_matmul, nr_cuda_copy,
+                                  nr_cuda_index,     nr_cuda_random, nr_cuda_optim};
+static_assert(sizeof families / sizeof *families == NR_FAMILY_COUNT, "a family of backend.h has no runner here");
+
+static int32_t run(const nr_call *call) {
+    NR_TRY(enter(call->backend));
+    NR_TRY(families[call->family](call));
+    if (!sync_calls) return NORCH_OK;
+    TRY(nr_call_name(call), cudaStreamSynchronize(gpu_of(call)->stream));
+    return gpu_synchronize(call->backend);
+}
+
+/* ---- finding devices ------------------------------------------------------------------------------------------- */
+
+/* CUDA's runtime gives one number for "no driver" and "an old one"; the driver itself tells them apart. */
+static int32_t ask_driver() {
+#ifndef CUDASIM
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver)
+        return nr_library->fail(NORCH_ERROR_DEVICE, "cuda: there is no NVIDIA driver here (libcuda.so.1 is missing)");
+    int (*version)(int *), (*init)(unsigned), (*count)(int *), found = 0;
+    *(void **)&version = dlsym(driver, "cuDriverGetVersion");
+    *(void **)&init = dlsym(driver, "cuInit");
+    *(void **)&count = dlsym(driver, "cuDeviceGetCount");
+    if (!version || !init || !count || version(&found) != 0)
+        return nr_library->fail(NORCH_ERROR_DEVICE, "cuda: libcuda.so.1 is not the library of an NVIDIA driver");
+    if (found / 1000 < CUDART_VERSION / 1000)
+        return nr_library->fail(NORCH_ERROR_DEVICE,
+                                "cuda: the NVIDIA driver is too old: it supports CUDA %d.%d, and this build of norch needs "
+                                "CUDA %d; install a newer driver, or build norch with an older nvcc",
+                                found / 1000, found % 1000 / 10, CUDART_VERSION / 1000);
+    int devices = 0, status = init(0);
+    if (status == 100 || (status == 0 && (count(&devices) != 0 || devices == 0)))
+        return nr_library->fail(NORCH_ERROR_DEVICE, "cuda: the NVIDIA driver sees no CUDA device");
+    if (status != 0)
+        return nr_library->fail(NORCH_ERROR_DEVICE, "cuda: the NVIDIA driver does not start (cuInit gives %d)", status);
+#endif
+    return NORCH_OK;
+}
+
+static const nr_device device_functions = {gpu_properties, gpu_memory, gpu_reset_peak, gpu_empty_cache,
+                                           gpu_event,      gpu_pinned, gpu_unpin};
+
+static int32_t prepare(nr_gpu *gpu, int index) {
+    static char names[MOST_DEVICES][16];
+    snprintf(names[index], sizeof names[index], "cuda:%d", index);
+    gpu->index = index;
+    nr_backend *b = &gpu->backend;
+    b->name = names[index];
+    b->device_type = NORCH_CUDA;
+    b->device_index = index;
+    b->alloc = gpu_alloc;
+    b->free = gpu_free;
+    b->to_host = gpu_to_host;
+    b->from_host = gpu_from_host;
+    b->synchronize = gpu_synchronize;
+    b->kernels = kernels;
+    b->device = &device_functions;
+    for (int f = 0; f < NR_FAMILY_COUNT; f++) b->run[f] = families[f] ? run : nullptr;
+
+    TRY(b->name, cudaSetDevice(index));
+    cudaDeviceProp found;
+    TRY(b->name, cudaGetDeviceProperties(&found, index));
+    gpu->multiprocessors = found.multiProcessorCount;
+    TRY(b->name, cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking));
+    cudaMemPool_t reserve;
+    uint64_t all = UINT64_MAX; /* the pool keeps what is freed */
+    TRY(b->name, cudaDeviceGetDefaultMemPool(&reserve, index));
+    TRY(b->name, cudaMemPoolSetAttribute(reserve, cudaMemPoolAttrReleaseThreshold, &all));
+    void *shared = nullptr, *on_device = nullptr;
+    TRY(b->name, cudaHostAlloc(&shared, sizeof(nr_report), cudaHostAllocMapped));
+    memset(shared, 0, sizeof(nr_report));
+    TRY(b->name, cudaHostGetDevicePointer(&on_device, shared, 0));
+    gpu->report = static_cast<nr_report *>(shared);
+    gpu->report_on_device = static_cast<nr_report *>(on_device);
+    return NORCH_OK;
+}
+
+static void after_fork() { forked = true; }
+
+extern "C" __attribute__((visibility("default"))) uint64_t nr_plugin_abi(void) { return NORCH_ABI; }
+
+extern "C" __attribute__((visibility("default"))) const nr_backend *const *nr_plugin_open(const nr_host *host,
+                                                                                          int32_t *count) {
+    nr_library = host;
+    const char *wanted = getenv("NORCH_SYNC");
+    sync_calls = wanted && *wanted && *wanted != '0';
+    const char *keep = getenv("NORCH_CUDA_CACHE"); /* "0": what is freed goes back at once, for memory checkers */
+    caching = !(keep && *keep == '0');
+    if (ask_driver() != NORCH_OK) return nullptr;
+    int found = 0;
+    cudaError_t error = cudaGetDeviceCount(&found);
+    if (error == cudaErrorNoDevice || (error == cudaSuccess && found == 0)) {
+        host->fail(NORCH_ERROR_DEVICE, "cuda: the NVIDIA driver sees no CUDA device");
+        return nullptr;
+    }
+    if (error != cudaSuccess) return nr_cuda_fail("cuda", error), nullptr;
+    if (found > MOST_DEVICES) found = MOST_DEVICES;
+    gpus = static_cast<nr_gpu *>(calloc((size_t)found, sizeof *gpus));
+    pools = new (std::nothrow) pool[found]();
+    static const nr_backend *list[MOST_DEVICES];
+    if (!gpus || !pools) {
+        host->fail(NORCH_ERROR_MEMORY, "cuda: out of memory");
+        return nullptr;
+    }
+#define ROW(name)                      \
+    nr_fill_pointwise_##name(kernels); \
+    nr_fill_reduce_##name(kernels);
+    NR_WIDE_DTYPES(ROW)
+#undef ROW
+    for (int op = 0; op < NR_OP_COUNT; op++)
+        for (int d = 0; d < NR_DTYPE_COUNT; d++) kernels[op][d] = kernels[op][host->dtypes[d].wide];
+    for (int i = 0; i < found; i++) {
+        if (prepare(&gpus[i], i) != NORCH_OK) return nullptr;
+        list[i] = &gpus[i].backend;
+    }
+    gpu_count = *count = found;
+    pthread_atfork(nullptr, nullptr, after_fork);
+    return list;
+}

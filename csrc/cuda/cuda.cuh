@@ -1,0 +1,315 @@
+/* cuda: what the families of the CUDA backend share: element types, loop nests as kernels read them, launches
+ * and how they fail. The same sources are compiled by nvcc, and by g++ against tests/cudasim, which brings its
+ * own LAUNCH and DYNAMIC_SHARED; all else here is plain CUDA C++17.
+ *
+ * Division by invariant integers: Granlund, Montgomery (PLDI 1994). */
+#ifndef NR_CUDA_H
+#define NR_CUDA_H
+
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define NR_SHARED static __device__ __forceinline__ /* what core/ shares with kernels */
+extern "C" {
+#include "../core/backend.h"
+#include "../core/convert.h"
+#include "../core/error.h"
+}
+
+#ifndef LAUNCH
+#define LAUNCH(kernel, grid, block, shared, stream, ...) kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
+#define DYNAMIC_SHARED(type, name)                               \
+    extern __shared__ __align__(16) unsigned char nr_shared[]; \
+    type *name = reinterpret_cast<type *>(nr_shared)
+#endif
+
+#define DEVICE __device__ __forceinline__
+
+/* ---- the library, and the device of a call ----------------------------------------------------------- */
+
+extern const nr_host *nr_library; /* what the library lent us */
+
+/* What a kernel found wrong: written to memory that the host sees, read when it next waits. */
+struct nr_report {
+    int32_t found;
+    int32_t op;
+    int64_t index, size;
+};
+
+struct nr_gpu {
+    nr_backend backend; /* first: a backend is its GPU */
+    int index;
+    cudaStream_t stream;
+    int multiprocessors;
+    volatile nr_report *report, *report_on_device;
+};
+
+static inline const nr_gpu *gpu_of(const nr_call *call) { return reinterpret_cast<const nr_gpu *>(call->backend); }
+
+/* Notes a failure of the CUDA runtime while doing `what`; gives the status. */
+int32_t nr_cuda_fail(const char *what, cudaError_t error);
+/* "add", "matmul": what a call is to be named in messages. */
+const char *nr_call_name(const nr_call *call);
+
+/* Leaves the function when a call of the CUDA runtime failed. */
+#define TRY(what, call)                                                   \
+    do {                                                                  \
+        cudaError_t nr_error = (call);                                    \
+        if (nr_error != cudaSuccess) return nr_cuda_fail(what, nr_error); \
+    } while (0)
+
+/* After a launch: what the launch itself says; what goes wrong in the kernel is heard of when somebody waits. */
+#define LAUNCHED(call) TRY(nr_call_name(call), cudaGetLastError())
+
+/* Memory of the device for the length of a call: it is given back in the order of the stream. */
+void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes);
+void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes);
+
+/* ---- element types ------------------------------------------------------------------------------------ */
+
+/* S is stored, T computed with, A summed in; by the number of the dtype. Kernels are compiled for the wide dtypes
+ * (core/dtype.h), and read and write the narrow ones too: which, they are told by its number. */
+#define NR_WIDE_DTYPES(ROW) ROW(bool) ROW(uint8) ROW(int32) ROW(int64) ROW(float32) ROW(float64)
+template <int number> struct dtype;
+#define NR_KIND_B 4
+#define NR_KIND_U 2
+#define NR_KIND_I 2
+#define NR_KIND_F 1
+#define ROW(number, name, Stored, Computed, Sum, class) \
+    template <> struct dtype<number> {                  \
+        using S = Stored;                               \
+        using T = Computed;                             \
+        using A = Sum;                                  \
+        static constexpr int kind = NR_KIND_##class;    \
+        static constexpr int code = number;             \
+    };
+NR_DTYPES(ROW)
+#undef ROW
+#define ROW(number, name, Stored, Computed, Sum, class) using dtype_##name = dtype<number>;
+NR_DTYPES(ROW)
+#undef ROW
+
+template <bool first, class A, class B> struct choose {
+    using type = A;
+};
+template <class A, class B> struct choose<false, A, B> {
+    using type = B;
+};
+
+template <class A, class B> constexpr bool is_same = false;
+template <class A> constexpr bool is_same<A, A> = true;
+
+/* What memory of a dtype holds as a number to compute with, and back. */
+template <class D> DEVICE typename D::T widen(typename D::S x) {
+    if constexpr (D::code == NORCH_FLOAT16)
+        return nr_float_of_float16(x);
+    else if constexpr (D::code == NORCH_BFLOAT16)
+        return nr_float_of_bfloat16(x);
+    else
+        return (typename D::T)x;
+}
+template <class D> DEVICE typename D::S narrow(typename D::T x) {
+    if constexpr (D::code == NORCH_FLOAT16)
+        return nr_float16_of_float(x);
+    else if constexpr (D::code == NORCH_BFLOAT16)
+        return nr_bfloat16_of_float(x);
+    else
+        return (typename D::S)x;
+}
+
+/* Calls what(dtype) with D itself, or with the narrow dtype of that number which D computes for. */
+template <class D, class Call> DEVICE void with_stored(int32_t number, const Call &what) {
+    if constexpr (D::code == NORCH_INT32) {
+        if (number == NORCH_INT8) return what(dtype_int8());
+        if (number == NORCH_INT16) return what(dtype_int16());
+    }
+    if constexpr (D::code == NORCH_FLOAT32) {
+        if (number == NORCH_FLOAT16) return what(dtype_float16());
+        if (number == NORCH_BFLOAT16) return what(dtype_bfloat16());
+    }
+    what(D());
+}
+
+/* ---- nests --------------------------------------------------------------------------------------------- */
+
+/* n / size for n < 2^31, by a product. */
+struct divisor {
+    uint32_t size, factor, shift;
+};
+
+static inline divisor divisor_of(int64_t size) {
+    divisor d = {(uint32_t)size, 0, 0};
+    while (((uint64_t)1 << d.shift) < d.size) d.shift++;
+    d.factor = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - d.size)) / d.size + 1);
+    return d;
+}
+
+DEVICE uint32_t quotient(uint32_t n, const divisor &d) { return (__umulhi(n, d.factor) + n) >> d.shift; }
+
+/* Where element i of a loop nest lies, in bytes from the start of each operand. */
+template <int operands> struct nest {
+    int32_t ndim;
+    divisor size[NORCH_MAX_DIMS];
+    int64_t stride[operands][NORCH_MAX_DIMS];
+
+    DEVICE void find(uint32_t i, int64_t *at) const {
+        for (int o = 0; o < operands; o++) at[o] = 0;
+        for (int32_t d = 0; d < ndim; d++) {
+            uint32_t rest = d + 1 < ndim ? quotient(i, size[d]) : 0;
+            uint32_t own = i - rest * size[d].size;
+            for (int o = 0; o < operands; o++) at[o] += (int64_t)own * stride[o][d];
+            i = rest;
+        }
+    }
+};
+
+template <int operands>
+static inline nest<operands> nest_of(int32_t ndim, const int64_t *size, const int64_t (*stride)[NORCH_MAX_DIMS]) {
+    nest<operands> n = {};
+    n.ndim = ndim;
+    for (int32_t d = 0; d < ndim; d++) {
+        n.size[d] = divisor_of(size[d]);
+        for (int o = 0; o < operands; o++) n.stride[o][d] = stride[o][d];
+    }
+    return n;
+}
+
+#define NR_MOST_ELEMENTS ((int64_t)1 << 30) /* of a nest that one launch walks */
+
+/* Calls run(part) for parts of the nest that are small enough for a launch, and stops at a failure. */
+template <class Run> static int32_t in_parts(const nr_plan &plan, const Run &run) {
+    if (plan.numel <= NR_MOST_ELEMENTS) return run(plan);
+    int32_t cut = 0;
+    for (int32_t d = 1; d < plan.ndim; d++)
+        if (plan.size[d] >= plan.size[cut]) cut = d;
+    for (int half = 0; half < 2; half++) {
+        nr_plan part = plan;
+        int64_t middle = plan.size[cut] / 2;
+        part.size[cut] = half ? plan.size[cut] - middle : middle;
+        part.numel = plan.numel / plan.size[cut] * part.size[cut];
+        for (int o = 0; half && o < plan.operands; o++)
+            if (plan.data[o] != (const char *)&plan.value[o]) part.data[o] += middle * plan.stride[o][cut];
+        for (int o = 0; o < plan.operands; o++)
+            if (plan.data[o] == (const char *)&plan.value[o]) part.data[o] = (char *)&part.value[o];
+        NR_TRY(in_parts(part, run));
+    }
+    return NORCH_OK;
+}
+
+/* True where operand o is a number in the plan itself, which lies on the host. */
+static inline bool is_immediate(const nr_plan &plan, int o) { return plan.data[o] == (const char *)&plan.value[o]; }
+
+/* A number, or numbers on the device `stride` elements apart (0 or 1). */
+struct operand {
+    const char *data; /* NULL: value */
+    uint64_t value;
+    int32_t step;
+};
+
+static inline operand operand_of(const nr_plan &plan, int o) {
+    operand x = {};
+    if (is_immediate(plan, o))
+        x.value = (uint64_t)plan.value[o];
+    else
+        x.data = plan.data[o];
+    return x;
+}
+
+/* The low bytes of a number that the host has put into a word. */
+template <class S> DEVICE S immediate(uint64_t value) {
+    S x;
+    memcpy(&x, &value, sizeof x);
+    return x;
+}
+
+/* ---- runs of elements ----------------------------------------------------------------------------------- */
+
+/* As many elements as one access of at most 16 bytes moves. */
+template <class S, int n> struct alignas(sizeof(S) * n) pack {
+    S v[n];
+};
+
+/* n elements of the narrow or wide dtype `number` from place i, as D computes with them; `wide`: there are so many,
+ * at an address that one access may take. A number that the host has sent is of D itself. */
+template <class D, int n> DEVICE void load(typename D::T *to, int32_t number, const operand &x, int64_t i, int64_t count, bool wide) {
+    using T = typename D::T;
+    if (!x.data) {
+        T one = widen<D>(immediate<typename D::S>(x.value));
+        for (int k = 0; k < n; k++) to[k] = one;
+        return;
+    }
+    with_stored<D>(number, [&](auto stored) {
+        using Stored = decltype(stored);
+        using S = typename Stored::S;
+        const S *from = reinterpret_cast<const S *>(x.data);
+        if (x.step == 0) {
+            T one = widen<Stored>(*from);
+            for (int k = 0; k < n; k++) to[k] = one;
+        } else if (wide) {
+            pack<S, n> all = *reinterpret_cast<const pack<S, n> *>(from + i);
+            for (int k = 0; k < n; k++) to[k] = widen<Stored>(all.v[k]);
+        } else {
+            for (int k = 0; k < n; k++) to[k] = i + k < count ? widen<Stored>(from[i + k]) : T();
+        }
+    });
+}
+
+template <class D, int n> DEVICE void store(void *to, int32_t number, const typename D::T *from, int64_t i, int64_t count, bool wide) {
+    with_stored<D>(number, [&](auto stored) {
+        using Stored = decltype(stored);
+        using S = typename Stored::S;
+        if (wide) {
+            pack<S, n> all;
+            for (int k = 0; k < n; k++) all.v[k] = narrow<Stored>(from[k]);
+            *reinterpret_cast<pack<S, n> *>(static_cast<S *>(to) + i) = all;
+        } else {
+            for (int k = 0; k < n; k++)
+                if (i + k < count) static_cast<S *>(to)[i + k] = narrow<Stored>(from[k]);
+        }
+    });
+}
+
+/* One element at an address. */
+template <class D> DEVICE typename D::T load_one(int32_t number, const void *from) {
+    typename D::T x;
+    with_stored<D>(number, [&](auto stored) {
+        using Stored = decltype(stored);
+        x = widen<Stored>(*static_cast<const typename Stored::S *>(from));
+    });
+    return x;
+}
+template <class D> DEVICE void store_one(int32_t number, void *to, typename D::T x) {
+    with_stored<D>(number, [&](auto stored) {
+        using Stored = decltype(stored);
+        *static_cast<typename Stored::S *>(to) = narrow<Stored>(x);
+    });
+}
+
+static inline bool is_aligned(const void *p, int64_t bytes) { return reinterpret_cast<uintptr_t>(p) % (uintptr_t)bytes == 0; }
+
+#define NR_BLOCK 256
+static inline unsigned blocks_for(int64_t n, int64_t a_block) { return (unsigned)((n + a_block - 1) / a_block); }
+
+/* ---- families -------------------------------------------------------------------------------------------- */
+
+int32_t nr_cuda_pointwise(const nr_call *call);
+int32_t nr_cuda_reduce(const nr_call *call);
+int32_t nr_cuda_matmul(const nr_call *call);
+int32_t nr_cuda_copy(const nr_call *call);
+int32_t nr_cuda_index(const nr_call *call);
+int32_t nr_cuda_random(const nr_call *call);
+int32_t nr_cuda_optim(const nr_call *call);
+
+/* Files named *_dtype.cu are compiled once a wide dtype, NR_DTYPE_NAME; each fills its part of the table. */
+#define NR_JOIN(a, b) a##_##b
+#define NR_JOIN2(a, b) NR_JOIN(a, b)
+typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
+#define ROW(name)                                         \
+    void nr_fill_pointwise_##name(nr_kernel_rows kernels); \
+    void nr_fill_reduce_##name(nr_kernel_rows kernels);
+NR_WIDE_DTYPES(ROW)
+#undef ROW
+
+#endif

@@ -1,0 +1,97 @@
+/* math: the functions that the formulas of ops.def call on a GPU, under one name for every type; exp, log, sin ...
+ * are CUDA's own, overloaded for float and double (errors of 1 to 4 ulp: CUDA C++ Programming Guide, appendix on
+ * mathematical functions). The CPU's twin is cpu/math.h, whose integer part is used as it stands. */
+#ifndef NR_CUDA_MATH_H
+#define NR_CUDA_MATH_H
+
+#include "cuda.cuh"
+
+#define NR_INLINE static DEVICE
+#include "../cpu/math_int.h"
+#undef NR_INLINE
+#undef NR_NAME
+
+template <class T> constexpr bool is_floating = false;
+template <> constexpr bool is_floating<float> = true;
+template <> constexpr bool is_floating<double> = true;
+
+/* ---- integers: under one name ---------------------------------------------------------------------------- */
+
+#define OVERLOAD(T, suffix)                                                                          \
+    DEVICE T absolute(T x) { return nr_absolute_##suffix(x); }                                       \
+    DEVICE T complement(T x) { return (T)~x; }                                                       \
+    DEVICE T power(T a, T b) { return nr_power_##suffix(a, b); }                                     \
+    DEVICE T floor_quotient(T a, T b) { return nr_floor_quotient_##suffix(a, b); }                   \
+    DEVICE T floor_remainder(T a, T b) { return nr_floor_remainder_##suffix(a, b); }
+OVERLOAD(uint8_t, u8)
+OVERLOAD(int32_t, i32)
+OVERLOAD(int64_t, i64)
+#undef OVERLOAD
+DEVICE bool complement(bool x) { return !x; }
+
+/* ---- floats ---------------------------------------------------------------------------------------------- */
+
+DEVICE float absolute(float x) { return fabsf(x); }
+DEVICE double absolute(double x) { return fabs(x); }
+DEVICE float power(float a, float b) { return powf(a, b); }
+DEVICE double power(double a, double b) { return pow(a, b); }
+DEVICE float round_even(float x) { return rintf(x); }
+DEVICE double round_even(double x) { return rint(x); }
+DEVICE float signed_like(float x, float y) { return copysignf(x, y); }
+DEVICE double signed_like(double x, double y) { return copysign(x, y); }
+
+/* The rest of a / b with the sign of b. */
+template <class T> DEVICE T remainder_of_floats(T a, T b) {
+    T rest = fmod(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+DEVICE float floor_remainder(float a, float b) { return remainder_of_floats(a, b); }
+DEVICE double floor_remainder(double a, double b) { return remainder_of_floats(a, b); }
+
+/* floor(a / b), from the exact rest so that the quotient's rounding cannot carry it over an integer. */
+template <class T> DEVICE T quotient_of_floats(T a, T b) {
+    T rest = fmod(a, b);
+    T near = (a - rest) / b - (rest != 0 && (rest < 0) != (b < 0) ? T(1) : T(0));
+    T whole = floor(near);
+    whole += near - whole > T(0.5) ? T(1) : T(0);
+    T result = near == 0 ? signed_like(T(0), a / b) : whole;
+    return b == 0 ? a / b : result;
+}
+DEVICE float floor_quotient(float a, float b) { return quotient_of_floats(a, b); }
+DEVICE double floor_quotient(double a, double b) { return quotient_of_floats(a, b); }
+
+template <class T> DEVICE T silu_slope(T x) {
+    T s = T(1) / (T(1) + exp(-x));
+    return s * (T(1) + x * (T(1) - s));
+}
+
+/* ---- every type ------------------------------------------------------------------------------------------ */
+
+template <class T> DEVICE bool infinite(T x) { return is_floating<T> && x == x && x - x != 0; }
+template <class T> DEVICE bool finite(T x) { return !is_floating<T> || x - x == 0; }
+template <class A, class B> DEVICE auto larger(A a, B b) { return (a > b) | (a != a) ? a : b; }
+template <class A, class B> DEVICE auto smaller(A a, B b) { return (a < b) | (a != a) ? a : b; }
+template <class T> DEVICE T bounded(T x, T low, T high) { return smaller(larger(x, low), high); }
+
+/* Rounding leaves integers as they are. */
+#define FOR_INTEGERS(name)                            \
+    DEVICE uint8_t name(uint8_t x) { return x; }      \
+    DEVICE int32_t name(int32_t x) { return x; }      \
+    DEVICE int64_t name(int64_t x) { return x; }
+FOR_INTEGERS(whole_floor)
+FOR_INTEGERS(whole_ceil)
+FOR_INTEGERS(whole_trunc)
+FOR_INTEGERS(round_even)
+#undef FOR_INTEGERS
+DEVICE float whole_floor(float x) { return floorf(x); }
+DEVICE double whole_floor(double x) { return ::floor(x); }
+DEVICE float whole_ceil(float x) { return ceilf(x); }
+DEVICE double whole_ceil(double x) { return ::ceil(x); }
+DEVICE float whole_trunc(float x) { return truncf(x); }
+DEVICE double whole_trunc(double x) { return ::trunc(x); }
+/* From here on, in formulas: CUDA's would make doubles of integers. */
+#define floor(x) whole_floor(x)
+#define ceil(x) whole_ceil(x)
+#define trunc(x) whole_trunc(x)
+
+#endif

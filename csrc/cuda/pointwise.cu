@@ -1,0 +1,53 @@
+/* pointwise: launches the elementwise kernels: the dense one where every operand is a row of elements or one number,
+ * else the strided one. The kernels: pointwise_dtype.cu. */
+#include "pointwise.cuh"
+
+/* Bytes of an element of operand o. */
+static int64_t size_of(const nr_call *call, const pointwise_kernel *kernel, int o) {
+    bool is_bool = (o == 0 && kernel->truth) || (o == 1 && kernel->choice);
+    return is_bool ? 1 : nr_library->dtypes[call->dtype].size;
+}
+
+static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
+    const nr_plan &plan = *static_cast<const nr_plan *>(call->plan);
+    dense_args a = {};
+    a.out = plan.data[0];
+    a.n = plan.numel;
+    a.number = call->dtype;
+    a.aligned = is_aligned(a.out, size_of(call, kernel, 0) * kernel->width);
+    for (int o = 1; o < plan.operands; o++) {
+        a.in[o - 1] = operand_of(plan, o);
+        a.in[o - 1].step = plan.stride[o][0] != 0;
+        if (plan.stride[o][0]) a.aligned = a.aligned && is_aligned(plan.data[o], size_of(call, kernel, o) * kernel->width);
+    }
+    LAUNCH(kernel->dense, blocks_for(a.n, NR_BLOCK * kernel->width), NR_BLOCK, 0, gpu_of(call)->stream, a);
+    LAUNCHED(call);
+    return NORCH_OK;
+}
+
+static int32_t run_strided(const nr_call *call, const pointwise_kernel *kernel, const nr_plan &plan) {
+    strided_args a = {};
+    a.out = plan.data[0];
+    a.n = (uint32_t)plan.numel;
+    a.number = call->dtype;
+    a.where = nest_of<NR_INPUTS + 1>(plan.ndim, plan.size, plan.stride);
+    for (int o = 0; o < NR_INPUTS + 1; o++) {
+        if (o >= 1 && o < plan.operands) a.in[o - 1] = operand_of(plan, o);
+        for (int32_t d = 0; o >= plan.operands && d < plan.ndim; d++) a.where.stride[o][d] = 0;
+    }
+    LAUNCH(kernel->strided, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
+    LAUNCHED(call);
+    return NORCH_OK;
+}
+
+int32_t nr_cuda_pointwise(const nr_call *call) {
+    const nr_plan &plan = *static_cast<const nr_plan *>(call->plan);
+    const pointwise_kernel *kernel =
+        reinterpret_cast<const pointwise_kernel *>(reinterpret_cast<uintptr_t>(call->kernel));
+    if (plan.numel == 0) return NORCH_OK;
+    bool rows = plan.ndim == 1 && plan.stride[0][0] == size_of(call, kernel, 0);
+    for (int o = 1; o < plan.operands; o++)
+        rows = rows && (plan.stride[o][0] == 0 || plan.stride[o][0] == size_of(call, kernel, o));
+    if (rows) return run_dense(call, kernel);
+    return in_parts(plan, [&](const nr_plan &part) { return run_strided(call, kernel, part); });
+}

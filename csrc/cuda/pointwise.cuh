@@ -1,0 +1,34 @@
+/* pointwise: the shape of the elementwise kernels: what the launcher (pointwise.cu) hands to those that
+ * pointwise_dtype.cu makes of the rows of ops.def. */
+#ifndef NR_CUDA_POINTWISE_H
+#define NR_CUDA_POINTWISE_H
+
+#include "cuda.cuh"
+
+#define NR_INPUTS 3
+
+/* n elements in a row; inputs are such rows too, or one number. */
+struct dense_args {
+    void *out;
+    operand in[NR_INPUTS];
+    int64_t n;
+    int32_t number; /* the dtype that memory holds */
+    bool aligned; /* every address is one that wide accesses may take */
+};
+
+struct strided_args {
+    char *out;
+    operand in[NR_INPUTS];
+    uint32_t n;
+    int32_t number;
+    nest<NR_INPUTS + 1> where;
+};
+
+struct pointwise_kernel {
+    void (*dense)(dense_args);
+    void (*strided)(strided_args);
+    int32_t width; /* elements a thread of the dense one takes */
+    bool choice, truth; /* the first input is a bool, the result is one */
+};
+
+#endif

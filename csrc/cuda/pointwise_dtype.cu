@@ -1,0 +1,100 @@
+/* pointwise_dtype: the elementwise kernels of one dtype, out of the formulas of ops.def: a dense one, that moves 16
+ * bytes an access, and one for any strides. Compiled once a dtype. */
+#include "math.cuh"
+#include "pointwise.cuh"
+
+/* ---- formulas: a class a row, whose f computes one element -------------------------------------------------- */
+
+#define C(number) ((T)(number))
+#define RESULT_SAME T
+#define RESULT_FLOAT T
+#define RESULT_TRUTH bool
+
+#define UNARY(name, domain, result, formula)                             \
+    template <class T> struct row_##name {                               \
+        using R = RESULT_##result;                                       \
+        static DEVICE R f(T x, T, T) { return (R)(formula); }            \
+    };
+#define BINARY(name, domain, result, formula)                            \
+    template <class T> struct row_##name {                               \
+        using R = RESULT_##result;                                       \
+        static DEVICE R f(T a, T b, T) { return (R)(formula); }          \
+    };
+#define TERNARY(name, domain, result, formula)                           \
+    template <class T> struct row_##name {                               \
+        using R = RESULT_##result;                                       \
+        static DEVICE R f(T a, T b, T c) { return (R)(formula); }        \
+    };
+#define CHOICE(name, domain, result, formula)                            \
+    template <class T> struct row_##name {                               \
+        using R = RESULT_##result;                                       \
+        static DEVICE R f(bool a, T b, T c) { return (R)(formula); }     \
+    };
+#define REDUCE(name, domain, result, state, identity, step, merge, finish)
+#include "../ops.def"
+#undef C
+
+/* ---- kernels -------------------------------------------------------------------------------------------------- */
+
+/* D: the dtype; choice: the first input is a bool. */
+template <template <class> class Row, class D, bool choice> struct kernels_of {
+    using T = typename D::T;
+    using In = D;
+    using First = typename choose<choice, dtype_bool, D>::type;
+    using Out = typename choose<is_same<typename Row<T>::R, bool>, dtype_bool, D>::type;
+    static constexpr int width = sizeof(typename D::S) >= 8 ? 2 : sizeof(typename D::S) == 4 ? 4 : 8;
+    static DEVICE typename Out::T compute(typename First::T x, T y, T z) { return Row<T>::f(x, y, z); }
+};
+
+template <class K, int inputs> __global__ void __launch_bounds__(NR_BLOCK) dense(const dense_args a) {
+    constexpr int n = K::width;
+    int64_t i = ((int64_t)blockIdx.x * NR_BLOCK + threadIdx.x) * n;
+    if (i >= a.n) return;
+    bool wide = a.aligned && i + n <= a.n;
+    typename K::First::T x[n];
+    typename K::T y[n] = {}, z[n] = {};
+    typename K::Out::T out[n];
+    load<typename K::First, n>(x, a.number, a.in[0], i, a.n, wide);
+    if (inputs > 1) load<typename K::In, n>(y, a.number, a.in[1], i, a.n, wide);
+    if (inputs > 2) load<typename K::In, n>(z, a.number, a.in[2], i, a.n, wide);
+    for (int k = 0; k < n; k++) out[k] = K::compute(x[k], y[k], z[k]);
+    store<typename K::Out, n>(a.out, a.number, out, i, a.n, wide);
+}
+
+template <class D> DEVICE typename D::T element(int32_t number, const operand &x, int64_t at) {
+    return x.data ? load_one<D>(number, x.data + at) : widen<D>(immediate<typename D::S>(x.value));
+}
+
+template <class K, int inputs> __global__ void __launch_bounds__(NR_BLOCK) strided(const strided_args a) {
+    uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (i >= a.n) return;
+    int64_t at[NR_INPUTS + 1];
+    a.where.find(i, at);
+    typename K::First::T x = element<typename K::First>(a.number, a.in[0], at[1]);
+    typename K::T y = {}, z = {};
+    if (inputs > 1) y = element<typename K::In>(a.number, a.in[1], at[2]);
+    if (inputs > 2) z = element<typename K::In>(a.number, a.in[2], at[3]);
+    store_one<typename K::Out>(a.number, a.out + at[0], K::compute(x, y, z));
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------- */
+
+template <template <class> class Row, class D, int domain, int inputs, bool choice = false>
+static void enter(nr_kernel_rows kernels, int op) {
+    if constexpr ((domain & D::kind) != 0) {
+        using K = kernels_of<Row, D, choice>;
+        static const pointwise_kernel entry = {dense<K, inputs>, strided<K, inputs>, K::width, choice,
+                                               is_same<typename K::Out, dtype_bool>};
+        kernels[op][D::code] = reinterpret_cast<nr_kernel>(reinterpret_cast<uintptr_t>(&entry));
+    }
+}
+
+void NR_JOIN2(nr_fill_pointwise, NR_DTYPE_NAME)(nr_kernel_rows kernels) {
+    using D = NR_JOIN2(dtype, NR_DTYPE_NAME);
+#define UNARY(name, domain, result, formula) enter<row_##name, D, NR_DOMAIN_##domain, 1>(kernels, NR_OP_##name);
+#define BINARY(name, domain, result, formula) enter<row_##name, D, NR_DOMAIN_##domain, 2>(kernels, NR_OP_##name);
+#define TERNARY(name, domain, result, formula) enter<row_##name, D, NR_DOMAIN_##domain, 3>(kernels, NR_OP_##name);
+#define CHOICE(name, domain, result, formula) enter<row_##name, D, NR_DOMAIN_##domain, 3, true>(kernels, NR_OP_##name);
+#define REDUCE(name, domain, result, state, identity, step, merge, finish)
+#include "../ops.def"
+}

@@ -1,0 +1,97 @@
+/* random: a thread takes one block of words of the stream and makes the two or four elements of it (core/random.h). */
+#include "cuda.cuh"
+#include "../core/random.h"
+
+struct random_args {
+    void *out;
+    const void *probability;
+    int64_t n;
+    uint64_t seed, counter, low, span;
+    uint32_t kept; /* of the bits of a word */
+};
+
+DEVICE void words_of(const random_args &a, int64_t block, uint32_t *words) {
+    uint64_t place = a.counter + (uint64_t)block;
+    philox_of(a.seed, (uint32_t)place, (uint32_t)(place >> 32), words);
+}
+
+template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw32(const random_args a) {
+    int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * 4;
+    if (first >= a.n) return;
+    uint32_t words[4];
+    float made[4];
+    words_of(a, block, words);
+    if (kind == NR_NORMAL) {
+        normals_of(words, made);
+        normals_of(words + 2, made + 2);
+    } else {
+        for (int k = 0; k < 4; k++) made[k] = uniform32(words[k] & a.kept);
+    }
+    for (int k = 0; k < 4 && first + k < a.n; k++) {
+        if (kind == NR_BERNOULLI) made[k] = made[k] < static_cast<const float *>(a.probability)[first + k] ? 1.0f : 0.0f;
+        static_cast<float *>(a.out)[first + k] = made[k];
+    }
+}
+
+template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw64(const random_args a) {
+    int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * 2;
+    if (first >= a.n) return;
+    uint32_t words[4];
+    double made[2];
+    words_of(a, block, words);
+    if (kind == NR_NORMAL)
+        wide_normals_of(words, made);
+    else
+        for (int k = 0; k < 2; k++) made[k] = uniform64(words + 2 * k);
+    for (int k = 0; k < 2 && first + k < a.n; k++) {
+        if (kind == NR_BERNOULLI) made[k] = made[k] < static_cast<const double *>(a.probability)[first + k] ? 1.0 : 0.0;
+        static_cast<double *>(a.out)[first + k] = made[k];
+    }
+}
+
+template <class D> __global__ void __launch_bounds__(NR_BLOCK) draw_integers(const random_args a) {
+    int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * 2;
+    if (first >= a.n) return;
+    uint32_t words[4];
+    words_of(a, block, words);
+    for (int k = 0; k < 2 && first + k < a.n; k++) {
+        int64_t value = (int64_t)(a.low + scaled(pair(words + 2 * k), a.span));
+        static_cast<typename D::S *>(a.out)[first + k] = narrow<D>((typename D::T)value);
+    }
+}
+
+typedef void (*random_kernel)(random_args);
+
+static random_kernel kernel_of(const nr_call *call) {
+    bool narrow = call->dtype == NORCH_FLOAT32;
+    switch (call->op) {
+    case NR_UNIFORM: return narrow ? draw32<NR_UNIFORM> : draw64<NR_UNIFORM>;
+    case NR_NORMAL: return narrow ? draw32<NR_NORMAL> : draw64<NR_NORMAL>;
+    case NR_BERNOULLI: return narrow ? draw32<NR_BERNOULLI> : draw64<NR_BERNOULLI>;
+    }
+    switch (call->dtype) {
+#define ROW(name) \
+    case dtype_##name::code: return draw_integers<dtype_##name>;
+        NR_WIDE_DTYPES(ROW)
+#undef ROW
+    }
+    return nullptr;
+}
+
+int32_t nr_cuda_random(const nr_call *call) {
+    const nr_random_plan &plan = *static_cast<const nr_random_plan *>(call->plan);
+    if (plan.n == 0) return NORCH_OK;
+    random_args a = {};
+    a.out = plan.out;
+    a.probability = plan.probability;
+    a.n = plan.n;
+    a.seed = plan.seed;
+    a.counter = plan.counter;
+    a.low = (uint64_t)plan.low;
+    a.span = (uint64_t)plan.span;
+    a.kept = call->op == NR_UNIFORM && plan.span ? (uint32_t)-(((int64_t)1 << 32) / plan.span) : ~0u;
+    int64_t in_block = call->dtype == NORCH_FLOAT32 && call->op != NR_INTEGERS ? 4 : 2;
+    LAUNCH(kernel_of(call), blocks_for(a.n, NR_BLOCK * in_block), NR_BLOCK, 0, gpu_of(call)->stream, a);
+    LAUNCHED(call);
+    return NORCH_OK;
+}

@@ -1,0 +1,29 @@
+/* reduce: the shape of the reduction kernels: what the launcher (reduce.cu) hands to those that reduce_dtype.cu
+ * makes of the REDUCE rows of ops.def. */
+#ifndef NR_CUDA_REDUCE_H
+#define NR_CUDA_REDUCE_H
+
+#include "cuda.cuh"
+
+/* A block of NR_BLOCK threads reduces NR_BLOCK / team outputs, `team` threads (a power of 2) each. Outputs are
+ * neighbours in the block when `across` (their elements lie side by side), else the threads of a team are. The
+ * elements of an output are cut into parts, part blockIdx.y of each into a partial state. */
+struct reduce_args {
+    char *out;
+    const char *in;
+    char *partials; /* [part][output], NULL where there is one part */
+    int64_t outputs, count, part_size;
+    int32_t team, parts, number, out_number; /* the dtypes that memory holds */
+    bool across, row, dense; /* row: the elements of an output are one row, at stride[0]; dense: without gaps */
+    double param;
+    nest<2> kept; /* out, in */
+    nest<1> reduced;
+};
+
+struct reduce_kernel {
+    void (*reduce)(reduce_args);
+    void (*merge)(reduce_args);
+    int32_t state_size;
+};
+
+#endif

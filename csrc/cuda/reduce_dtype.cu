@@ -1,0 +1,189 @@
+/* reduce_dtype: every REDUCE row of ops.def over one dtype; compiled once a dtype. The order in which elements are
+ * combined follows from the shape alone, so results do not depend on chance.
+ *
+ * The states and their steps are those of the CPU (cpu/reduce_states.h). */
+#include "math.cuh"
+#include "reduce.cuh"
+#include "../cpu/reduce_states.h"
+
+/* ---- a class a row: the state, how it begins, takes an element, merges with another, and what it gives -------- */
+
+template <class T> struct limits {
+    static DEVICE T least() { return -(T)INFINITY; }
+    static DEVICE T most() { return (T)INFINITY; }
+};
+template <> struct limits<bool> {
+    static DEVICE bool least() { return false; }
+    static DEVICE bool most() { return true; }
+};
+#define INTEGER_LIMITS(T, LOW, HIGH)             \
+    template <> struct limits<T> {               \
+        static DEVICE T least() { return LOW; }  \
+        static DEVICE T most() { return HIGH; }  \
+    };
+INTEGER_LIMITS(uint8_t, 0, UINT8_MAX)
+INTEGER_LIMITS(int32_t, INT32_MIN, INT32_MAX)
+INTEGER_LIMITS(int64_t, INT64_MIN, INT64_MAX)
+#undef INTEGER_LIMITS
+
+#define VALUE(type, name) type name;
+#define PLACE(name) int64_t name;
+#define STATE(kind)                                                    \
+    template <class D> struct state_##kind {                           \
+        using T = typename D::T;                                       \
+        using ACC = typename D::A;                                     \
+        using MASK = int32_t;                                          \
+        NR_FIELDS_##kind(VALUE, PLACE)                                 \
+    };
+STATE(ONE)
+STATE(TRUTH_STATE)
+STATE(VALUE_INDEX)
+STATE(MOMENTS)
+STATE(SCALED)
+#undef VALUE
+#undef PLACE
+
+#define LEAST (limits<T>::least())
+#define MOST (limits<T>::most())
+/* The dtype of what a row writes; one that is computed with D may be stored as narrow as the input is. */
+#define OUT_SAME D
+#define OUT_FLOAT D
+#define OUT_SUM typename choose<D::kind == NR_KIND_F, D, dtype_int64>::type
+#define OUT_TRUTH dtype_bool
+#define OUT_INDEX dtype_int64
+
+#define UNARY(name, domain, result, formula)
+#define BINARY(name, domain, result, formula)
+#define CHOICE(name, domain, result, formula)
+#define TERNARY(name, domain, result, formula)
+#define REDUCE(name, domain, result, kind, identity, step_of, merge_of, finish)                                   \
+    template <class D> struct row_##name {                                                                        \
+        using T = typename D::T;                                                                                  \
+        using ACC = typename D::A;                                                                                \
+        using State = state_##kind<D>;                                                                            \
+        using Out = OUT_##result;                                                                                 \
+        static DEVICE State begin() {                                                                             \
+            State s = {};                                                                                         \
+            identity;                                                                                             \
+            return s;                                                                                             \
+        }                                                                                                         \
+        static DEVICE void step(State &s, T x, int64_t i) {                                                       \
+            (void)i;                                                                                              \
+            step_of;                                                                                              \
+        }                                                                                                         \
+        static DEVICE void merge(State &s, const State &t) { merge_of; }                                          \
+        static DEVICE typename Out::T value(const State &s, int64_t n, double p) {                                \
+            (void)n, (void)p;                                                                                     \
+            return (typename Out::T)(finish);                                                                     \
+        }                                                                                                         \
+    };
+#include "../ops.def"
+
+/* Elements that one access takes. */
+template <class D> constexpr int width_of = sizeof(typename D::S) >= 8 ? 2 : sizeof(typename D::S) == 4 ? 4 : 8;
+
+/* ---- kernels -------------------------------------------------------------------------------------------------------- */
+
+/* The elements of one output from `first` to `last`, each `team`-th of them. */
+template <class Row, class D>
+DEVICE void take(typename Row::State &s, const reduce_args &a, const char *in, int64_t first, int64_t last, int64_t team) {
+    int64_t i = first;
+    if (a.row) {
+        const int64_t stride = a.reduced.stride[0][0], jump = stride * team;
+        const char *x = in + first * stride;
+        for (; i + 3 * team < last; i += 4 * team, x += 4 * jump) { /* four loads under way at once */
+            typename D::T e[4];
+            for (int k = 0; k < 4; k++) e[k] = load_one<D>(a.number, x + k * jump);
+            for (int k = 0; k < 4; k++) Row::step(s, e[k], i + k * team);
+        }
+        for (; i < last; i += team, x += jump) Row::step(s, load_one<D>(a.number, x), i);
+        return;
+    }
+    for (; i < last; i += team) {
+        int64_t at;
+        a.reduced.find((uint32_t)i, &at);
+        Row::step(s, load_one<D>(a.number, in + at), i);
+    }
+}
+
+/* Dense elements, up to 16 bytes an access. */
+template <class Row, class D>
+DEVICE void take_wide(typename Row::State &s, const reduce_args &a, const char *in, int64_t first, int64_t last,
+                      int64_t member, int64_t team) {
+    constexpr int n = width_of<D>;
+    operand x = {in, 0, 1};
+    typename D::T e[n];
+    int64_t i = first + member * n;
+    for (; i + n <= last; i += team * n) {
+        load<D, n>(e, a.number, x, i, last, true);
+        for (int k = 0; k < n; k++) Row::step(s, e[k], i + k);
+    }
+    for (; i < last; i++) Row::step(s, load_one<D>(a.number, in + i * a.reduced.stride[0][0]), i);
+}
+
+template <template <class> class RowOf, class D> __global__ void __launch_bounds__(NR_BLOCK) reduce(const reduce_args a) {
+    using Row = RowOf<D>;
+    using State = typename Row::State;
+    DYNAMIC_SHARED(State, states);
+    const int team = a.team, outputs = NR_BLOCK / team, t = threadIdx.x;
+    const int member = a.across ? t / outputs : t % team, own = a.across ? t % outputs : t / team;
+    const int64_t output = (int64_t)blockIdx.x * outputs + own;
+    State s = Row::begin();
+    int64_t at[2] = {0, 0};
+    if (output < a.outputs) {
+        a.kept.find((uint32_t)output, at);
+        int64_t first = (int64_t)blockIdx.y * a.part_size, last = first + a.part_size;
+        if (last > a.count) last = a.count;
+        const char *in = a.in + at[1];
+        if (a.dense && reinterpret_cast<uintptr_t>(in) % (uintptr_t)(a.reduced.stride[0][0] * width_of<D>) == 0)
+            take_wide<Row, D>(s, a, in, first, last, member, team);
+        else
+            take<Row, D>(s, a, in, first + member, last, team);
+    }
+    if (team > 1) { /* pairs at the same distances whatever the data: the order is fixed */
+        State *mine = states + own * team + member;
+        for (int half = team / 2; half > 0; half /= 2) {
+            *mine = s;
+            __syncthreads();
+            if (member < half) Row::merge(s, mine[half]);
+            __syncthreads();
+        }
+    }
+    if (member != 0 || output >= a.outputs) return;
+    if (a.partials)
+        reinterpret_cast<State *>(a.partials)[(int64_t)blockIdx.y * a.outputs + output] = s;
+    else
+        store_one<typename Row::Out>(a.out_number, a.out + at[0], Row::value(s, a.count, a.param));
+}
+
+/* The parts of each output, in order. */
+template <template <class> class RowOf, class D> __global__ void __launch_bounds__(NR_BLOCK) merge(const reduce_args a) {
+    using Row = RowOf<D>;
+    using State = typename Row::State;
+    int64_t output = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (output >= a.outputs) return;
+    const State *all = reinterpret_cast<const State *>(a.partials) + output;
+    State s = all[0];
+    for (int part = 1; part < a.parts; part++) Row::merge(s, all[(int64_t)part * a.outputs]);
+    int64_t at[2];
+    a.kept.find((uint32_t)output, at);
+    store_one<typename Row::Out>(a.out_number, a.out + at[0], Row::value(s, a.count, a.param));
+}
+
+template <template <class> class Row, class D, int domain> static void enter(nr_kernel_rows kernels, int op) {
+    if constexpr ((domain & D::kind) != 0) {
+        static const reduce_kernel entry = {reduce<Row, D>, merge<Row, D>, (int)sizeof(typename Row<D>::State)};
+        kernels[op][D::code] = reinterpret_cast<nr_kernel>(reinterpret_cast<uintptr_t>(&entry));
+    }
+}
+
+void NR_JOIN2(nr_fill_reduce, NR_DTYPE_NAME)(nr_kernel_rows kernels) {
+    using D = NR_JOIN2(dtype, NR_DTYPE_NAME);
+#define UNARY(name, domain, result, formula)
+#define BINARY(name, domain, result, formula)
+#define CHOICE(name, domain, result, formula)
+#define TERNARY(name, domain, result, formula)
+#define REDUCE(name, domain, result, kind, identity, step, merge, finish) \
+    enter<row_##name, D, NR_DOMAIN_##domain>(kernels, NR_OP_##name);
+#include "../ops.def"
+}

@@ -1,0 +1,66 @@
+/* device: what a program may ask of a device beside computing: how many there are, what they are, how much memory
+ * is in use, when work is done. All of it is the backend's; the CPU has none of it. */
+#include <string.h>
+
+#include "ops.h"
+
+static const nr_backend *find(const char *op, int64_t type, int64_t index) {
+    const nr_backend *backend = nr_backend_find(type, index);
+    if (!backend || backend->device) return backend;
+    nr_fail(NORCH_ERROR_DEVICE, "%s: the CPU has no such thing", op);
+    return NULL;
+}
+
+int32_t norch_device_properties(int64_t type, int64_t index, char *name, int64_t room, int64_t *values) {
+    const nr_backend *backend = find("properties", type, index);
+    return backend ? backend->device->properties(backend, name, (size_t)room, values) : NORCH_ERROR_DEVICE;
+}
+
+int32_t norch_device_memory(int64_t type, int64_t index, int64_t *values) {
+    const nr_backend *backend = find("memory", type, index);
+    return backend ? backend->device->memory(backend, values) : NORCH_ERROR_DEVICE;
+}
+
+int32_t norch_device_reset_peak(int64_t type, int64_t index) {
+    const nr_backend *backend = find("reset_peak", type, index);
+    return backend ? backend->device->reset_peak(backend) : NORCH_ERROR_DEVICE;
+}
+
+int32_t norch_device_empty_cache(int64_t type, int64_t index) {
+    const nr_backend *backend = find("empty_cache", type, index);
+    return backend ? backend->device->empty_cache(backend) : NORCH_ERROR_DEVICE;
+}
+
+int32_t norch_device_synchronize(int64_t type, int64_t index) {
+    const nr_backend *backend = nr_backend_find(type, index);
+    return backend ? nr_gate_synchronize(backend) : NORCH_ERROR_DEVICE;
+}
+
+int32_t norch_device_event(int64_t type, int64_t index, int64_t action, void *event, void *other, double *value) {
+    const nr_backend *backend = find("event", type, index);
+    if (!backend) return NORCH_ERROR_DEVICE;
+    return backend->device->event(backend, (int32_t)action, event, other, value);
+}
+
+norch_tensor *norch_pin(const norch_tensor *x, int64_t type, int64_t index) {
+    const nr_backend *backend = nr_check_tensor("pin_memory", x) ? NULL : find("pin_memory", type, index);
+    if (!backend) return NULL;
+    if (x->device_type != NORCH_CPU) {
+        nr_fail(NORCH_ERROR_DEVICE, "pin_memory: only tensors on the CPU can be pinned, not those on %s",
+                nr_device_name(x));
+        return NULL;
+    }
+    int64_t strides[NORCH_MAX_DIMS];
+    nr_fill_strides(x->ndim, x->shape, strides);
+    void *memory = backend->device->pinned(backend, (size_t)(x->numel * nr_size_of(x->dtype)));
+    if (!memory) return NULL;
+    void (*unpin)(void *) = backend->device->unpin;
+    norch_tensor *y = norch_from_memory(memory, x->ndim, x->shape, strides, x->dtype, *(void **)(void *)&unpin, memory);
+    if (!y) {
+        unpin(memory);
+        return NULL;
+    }
+    if (nr_copy_into(y, x) == NORCH_OK) return y;
+    nr_release(y);
+    return NULL;
+}
