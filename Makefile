@@ -89,7 +89,9 @@ ABI = 0x$(shell cat $(ABI_FILES) | sha256sum | cut -c 1-16)ull
 
 CUDA_LIB ?= $(dir $(LIB))libnorch_cuda.so
 
-all: $(LIB) $(if $(NVCC_FOUND),$(CUDA_LIB))  ## norch/libnorch.so, and libnorch_cuda.so where there is nvcc (the default)
+# make CUDA=yes: `make` builds the CUDA backend as well, which takes nvcc minutes.
+CUDA ?=
+all: $(LIB) $(if $(and $(CUDA),$(NVCC_FOUND)),$(CUDA_LIB))  ## norch/libnorch.so (the default)
 
 $(LIB): $(OBJECTS) $(BUILD)/objects
 	$(if $(V),,@echo "  LINK  $@")
@@ -147,7 +149,7 @@ CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a
 CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -Xfatbin -compress-all -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv -DNORCH_ABI=$(ABI)
 CUDA_OBJECTS := $(CUDA_UNITS:%=$(BUILD)/cuda/%.o)
 
-cuda: $(CUDA_LIB)
+cuda: $(CUDA_LIB)  ## the CUDA backend norch/libnorch_cuda.so, with nvcc 12 or 13
 
 $(CUDA_LIB): $(CUDA_OBJECTS)
 	$(if $(V),,@echo "  LINK  $@")
@@ -240,7 +242,7 @@ test-isa: $(VENV)/ready-test  ## the kernel tests, once for each ISA build that 
 	    *) echo "NORCH_ISA=$$isa: built, but not run, for this machine has no $$isa" ;; esac; done
 
 CLANG_FORMAT = $(VENV)/bin/python -c 'import clang_format; clang_format.clang_format()'
-C_FILES = $(shell find csrc tests benchmarks -name '*.[ch]')
+C_FILES = $(shell find csrc tests benchmarks -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp')
 
 check: $(VENV)/ready-dev  ## ruff, clang-format and mypy, and a count of lines
 	@bad=0; try() { echo "  CHECK $$1"; shift; "$$@" || bad=1; }; \
@@ -258,10 +260,10 @@ format: $(VENV)/ready-dev  ## formats Python and C
 
 # The heart is what a reader reads in an afternoon; it should stay near 5,000 lines.
 HEART = csrc/norch.h csrc/ops.def csrc/core csrc/ops norch/_lib.py norch/autograd norch/ops norch/tensor.py
-REST = csrc/backends.c csrc/cpu norch/nn norch/optim norch/utils \
+REST = csrc/backends.c csrc/cpu csrc/cuda norch/nn norch/optim norch/utils \
     $(filter-out $(HEART),$(sort $(wildcard norch/*.py))) tests benchmarks examples
 define count
-@lines() { find "$$@" -name '*.[ch]' -o -name '*.def' -o -name '*.py' | xargs cat | wc -l; }; \
+@lines() { find "$$@" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.def' -o -name '*.py' | xargs cat | wc -l; }; \
 for part in $(HEART); do printf '%7d  %s\n' $$(lines $$part) $$part; done; \
 printf '%7d  the heart\n' $$(lines $(HEART)); \
 for part in $(REST); do printf '%7d  %s\n' $$(lines $$part) $$part; done; \

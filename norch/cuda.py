@@ -241,9 +241,9 @@ def stream(stream: Stream | None) -> Iterator[None]:
 class Event:
     """A moment in the work of a device; with enable_timing two of them tell the time between.
 
-        start, end = norch.cuda.Event(enable_timing=True), norch.cuda.Event(enable_timing=True)
-        start.record(); y = x @ x; end.record(); end.synchronize()
-        milliseconds = start.elapsed_time(end)
+    start, end = norch.cuda.Event(enable_timing=True), norch.cuda.Event(enable_timing=True)
+    start.record(); y = x @ x; end.record(); end.synchronize()
+    milliseconds = start.elapsed_time(end)
     """
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):

@@ -20,8 +20,8 @@ class device:  # noqa: N801  (PyTorch's name)
     __slots__ = ("code", "index", "type")
 
     def __init__(self, type: str | int | device, index: int | None = None):  # noqa: A002
-        if isinstance(type, int) and not isinstance(type, bool) and index is None:
-            type, index = "cuda", type  # noqa: A001  (a bare number is a CUDA device)
+        if isinstance(type, int) and not isinstance(type, bool):  # a bare number is a CUDA device
+            type = f"cuda:{type}"  # noqa: A001
         if isinstance(type, device):
             index = type.index if index is None else index
             type = type.type  # noqa: A001

@@ -197,7 +197,7 @@ def test_requires_grad_and_device():
         assert made.requires_grad and made.is_leaf and made.device.type == "cpu"
         assert not make().requires_grad
         with pytest.raises(norch.DeviceError):
-            make(device="cuda")
+            make(device="cuda:99")
 
 
 def test_strides_as_asked():

@@ -95,13 +95,12 @@ def test_backward_on_what_is_no_scalar():
 def test_devices():
     x = norch.zeros(2)
     with pytest.raises(norch.DeviceError, match="CUDA|cuda"):
-        x.to("cuda")
+        x.to("cuda:99")
     with pytest.raises(norch.DeviceError):
-        norch.zeros(2, device="cuda")
+        norch.zeros(2, device="cuda:99")
     for bad in ("banana", "cpu:1", "cpu:x", "cuda:-1", "", "mps"):
         with pytest.raises((norch.DeviceError, ValueError)):
             x.to(bad)
-    assert norch.cuda.is_available() is False
     assert x.to("cpu") is x and x.to("cpu:0") is x
 
 

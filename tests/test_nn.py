@@ -198,7 +198,7 @@ def test_to_converts_in_place_and_leaves_integers():
     with pytest.raises(TypeError, match="floating"):
         net.to(norch.int64)
     with pytest.raises(norch.DeviceError):
-        net.to("cuda")
+        net.to("cuda:99")
     with pytest.raises(Exception, match="banana"):
         nn.ReLU().to("banana")
     assert weight.dtype == norch.float64

@@ -139,7 +139,14 @@ typedef struct nr_device {
 
 /* Actions of nr_device.event: make; record; wait until it has passed; has it passed (value); milliseconds from
  * *event to other (value); free. */
-typedef enum nr_event { NR_EVENT_MAKE, NR_EVENT_RECORD, NR_EVENT_WAIT, NR_EVENT_ASK, NR_EVENT_TIME, NR_EVENT_FREE } nr_event;
+typedef enum nr_event {
+    NR_EVENT_MAKE,
+    NR_EVENT_RECORD,
+    NR_EVENT_WAIT,
+    NR_EVENT_ASK,
+    NR_EVENT_TIME,
+    NR_EVENT_FREE
+} nr_event;
 
 struct nr_backend {
     const char *name; /* "cpu", "cuda:0" */

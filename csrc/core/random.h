@@ -79,8 +79,7 @@ NR_SHARED void normals_of(const uint32_t words[2], float out[2]) {
     float radius = sqrtf(-2.0f * log_unit(u > 1.0f ? 1.0f : u));
     float x = (float)(int32_t)(angle << 2) * (0.78539816f * 0x1p-31f), t = x * x;
     float s = x + x * t * (-1.6666667e-1f + t * (8.3333333e-3f + t * (-1.9841270e-4f + t * 2.7557319e-6f)));
-    float c =
-        1.0f + t * (-0.5f + t * (4.1666667e-2f + t * (-1.3888889e-3f + t * (2.4801587e-5f - t * 2.7557319e-7f))));
+    float c = 1.0f + t * (-0.5f + t * (4.1666667e-2f + t * (-1.3888889e-3f + t * (2.4801587e-5f - t * 2.7557319e-7f))));
     uint32_t swap = 0u - (quadrant & 1); /* every other quadrant exchanges sine and cosine */
     uint32_t cosine = (bits_of_float(c) & ~swap) | (bits_of_float(s) & swap);
     uint32_t sine = (bits_of_float(s) & ~swap) | (bits_of_float(c) & swap);

@@ -123,11 +123,8 @@ template <class W> __global__ void __launch_bounds__(NR_BLOCK) turn(const turn_a
 
 /* ---- which one ---------------------------------------------------------------------------------------------------- */
 
-#define BY_SIZE(kernel, size)    \
-    ((size) == 1   ? kernel<uint8_t> \
-     : (size) == 2 ? kernel<uint16_t> \
-     : (size) == 4 ? kernel<uint32_t> \
-                   : kernel<uint64_t>)
+#define BY_SIZE(kernel, size) \
+    ((size) == 1 ? kernel<uint8_t> : (size) == 2 ? kernel<uint16_t> : (size) == 4 ? kernel<uint32_t> : kernel<uint64_t>)
 
 typedef void (*copy_kernel)(copy_args);
 
@@ -201,8 +198,8 @@ int32_t nr_cuda_copy(const nr_call *call) {
         return in_parts(plan, [&](const nr_plan &part) { return run_strided(call, part); });
     cudaStream_t stream = gpu_of(call)->stream;
     if (moves && plan.stride[1][0] != 0) {
-        TRY("copy", cudaMemcpyAsync(plan.data[0], plan.data[1], (size_t)(plan.numel * size), cudaMemcpyDeviceToDevice,
-                                    stream));
+        TRY("copy",
+            cudaMemcpyAsync(plan.data[0], plan.data[1], (size_t)(plan.numel * size), cudaMemcpyDeviceToDevice, stream));
         return NORCH_OK;
     }
     copy_args a = {};
@@ -212,8 +209,7 @@ int32_t nr_cuda_copy(const nr_call *call) {
     a.n = plan.numel;
     a.from_dtype = call->from_dtype;
     int width = moves ? (size >= 2 ? 16 / (int)size : 8) : 4;
-    a.aligned = is_aligned(a.to, size * width) &&
-                (!a.from.step || is_aligned(a.from.data, from_size * width));
+    a.aligned = is_aligned(a.to, size * width) && (!a.from.step || is_aligned(a.from.data, from_size * width));
     copy_kernel kernel = moves ? BY_SIZE(fill_dense, size) : conversion_to(call->dtype, true);
     LAUNCH(kernel, blocks_for(a.n, NR_BLOCK * width), NR_BLOCK, 0, stream, a);
     LAUNCHED(call);

@@ -38,9 +38,10 @@ int32_t nr_cuda_fail(const char *what, cudaError_t error) {
 }
 
 static int32_t fork_error() {
-    return nr_library->fail(NORCH_ERROR_DEVICE,
-                            "cuda: this process was forked after CUDA was used, and CUDA does not work in such a child; "
-                            "start it with multiprocessing's \"spawn\", or use CUDA in the child only");
+    return nr_library->fail(
+        NORCH_ERROR_DEVICE,
+        "cuda: this process was forked after CUDA was used, and CUDA does not work in such a child; "
+        "start it with multiprocessing's \"spawn\", or use CUDA in the child only");
 }
 
 /* Makes the device of self the one that CUDA's calls mean. */
@@ -54,8 +55,8 @@ static int32_t enter(const nr_backend *self) {
     return NORCH_OK;
 }
 
-static const char *const family_names[] = {
-    "pointwise", "reduction", "matmul", "copy", "index", "random", "optimizer step"};
+static const char *const family_names[] = {"pointwise", "reduction", "matmul",        "copy",
+                                           "index",     "random",    "optimizer step"};
 
 const char *nr_call_name(const nr_call *call) {
     if (call->family == NR_POINTWISE || call->family == NR_REDUCTION) return nr_library->ops[call->op].name;
@@ -232,8 +233,8 @@ static int32_t gpu_properties(const nr_backend *self, char *name, size_t room, i
 #else
     const int simulated = 0;
 #endif
-    int64_t all[] = {(int64_t)found.totalGlobalMem, found.major, found.minor, found.multiProcessorCount,
-                     simulated,                     driver,      runtime};
+    int64_t all[] = {
+        (int64_t)found.totalGlobalMem, found.major, found.minor, found.multiProcessorCount, simulated, driver, runtime};
     memcpy(values, all, sizeof all);
     return NORCH_OK;
 }
@@ -355,10 +356,11 @@ static int32_t ask_driver() {
     if (!version || !init || !count || version(&found) != 0)
         return nr_library->fail(NORCH_ERROR_DEVICE, "cuda: libcuda.so.1 is not the library of an NVIDIA driver");
     if (found / 1000 < CUDART_VERSION / 1000)
-        return nr_library->fail(NORCH_ERROR_DEVICE,
-                                "cuda: the NVIDIA driver is too old: it supports CUDA %d.%d, and this build of norch needs "
-                                "CUDA %d; install a newer driver, or build norch with an older nvcc",
-                                found / 1000, found % 1000 / 10, CUDART_VERSION / 1000);
+        return nr_library->fail(
+            NORCH_ERROR_DEVICE,
+            "cuda: the NVIDIA driver is too old: it supports CUDA %d.%d, and this build of norch needs "
+            "CUDA %d; install a newer driver, or build norch with an older nvcc",
+            found / 1000, found % 1000 / 10, CUDART_VERSION / 1000);
     int devices = 0, status = init(0);
     if (status == 100 || (status == 0 && (count(&devices) != 0 || devices == 0)))
         return nr_library->fail(NORCH_ERROR_DEVICE, "cuda: the NVIDIA driver sees no CUDA device");

@@ -20,7 +20,7 @@ extern "C" {
 
 #ifndef LAUNCH
 #define LAUNCH(kernel, grid, block, shared, stream, ...) kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
-#define DYNAMIC_SHARED(type, name)                               \
+#define DYNAMIC_SHARED(type, name)                             \
     extern __shared__ __align__(16) unsigned char nr_shared[]; \
     type *name = reinterpret_cast<type *>(nr_shared)
 #endif
@@ -233,7 +233,8 @@ template <class S, int n> struct alignas(sizeof(S) * n) pack {
 
 /* n elements of the narrow or wide dtype `number` from place i, as D computes with them; `wide`: there are so many,
  * at an address that one access may take. A number that the host has sent is of D itself. */
-template <class D, int n> DEVICE void load(typename D::T *to, int32_t number, const operand &x, int64_t i, int64_t count, bool wide) {
+template <class D, int n>
+DEVICE void load(typename D::T *to, int32_t number, const operand &x, int64_t i, int64_t count, bool wide) {
     using T = typename D::T;
     if (!x.data) {
         T one = widen<D>(immediate<typename D::S>(x.value));
@@ -256,7 +257,8 @@ template <class D, int n> DEVICE void load(typename D::T *to, int32_t number, co
     });
 }
 
-template <class D, int n> DEVICE void store(void *to, int32_t number, const typename D::T *from, int64_t i, int64_t count, bool wide) {
+template <class D, int n>
+DEVICE void store(void *to, int32_t number, const typename D::T *from, int64_t i, int64_t count, bool wide) {
     with_stored<D>(number, [&](auto stored) {
         using Stored = decltype(stored);
         using S = typename Stored::S;
@@ -287,7 +289,9 @@ template <class D> DEVICE void store_one(int32_t number, void *to, typename D::T
     });
 }
 
-static inline bool is_aligned(const void *p, int64_t bytes) { return reinterpret_cast<uintptr_t>(p) % (uintptr_t)bytes == 0; }
+static inline bool is_aligned(const void *p, int64_t bytes) {
+    return reinterpret_cast<uintptr_t>(p) % (uintptr_t)bytes == 0;
+}
 
 #define NR_BLOCK 256
 static inline unsigned blocks_for(int64_t n, int64_t a_block) { return (unsigned)((n + a_block - 1) / a_block); }
@@ -306,7 +310,7 @@ int32_t nr_cuda_optim(const nr_call *call);
 #define NR_JOIN(a, b) a##_##b
 #define NR_JOIN2(a, b) NR_JOIN(a, b)
 typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
-#define ROW(name)                                         \
+#define ROW(name)                                          \
     void nr_fill_pointwise_##name(nr_kernel_rows kernels); \
     void nr_fill_reduce_##name(nr_kernel_rows kernels);
 NR_WIDE_DTYPES(ROW)

@@ -40,8 +40,7 @@ template <class W> __global__ void __launch_bounds__(NR_BLOCK) gather(const inde
     int64_t index = *reinterpret_cast<const int64_t *>(a.index + at[1]);
     bool good = index >= 0 && index < a.axis_size;
     int64_t place = good ? index * a.axis_stride : place_of(a, index);
-    *reinterpret_cast<W *>(a.dense + at[0]) =
-        good ? *reinterpret_cast<const W *>(a.target + at[2] + place) : (W)0;
+    *reinterpret_cast<W *>(a.dense + at[0]) = good ? *reinterpret_cast<const W *>(a.target + at[2] + place) : (W)0;
 }
 
 /* What two elements add up to. */
@@ -79,8 +78,7 @@ template <class F> __global__ void __launch_bounds__(NR_BLOCK) scatter_by_chance
     int64_t index = *reinterpret_cast<const int64_t *>(a.index + at[1]);
     bool good = index >= 0 && index < a.axis_size;
     int64_t place = good ? index * a.axis_stride : place_of(a, index);
-    if (good)
-        atomicAdd(reinterpret_cast<F *>(a.target + at[2] + place), *reinterpret_cast<const F *>(a.dense + at[0]));
+    if (good) atomicAdd(reinterpret_cast<F *>(a.target + at[2] + place), *reinterpret_cast<const F *>(a.dense + at[0]));
 }
 
 typedef void (*index_kernel)(index_args);

@@ -17,11 +17,11 @@ template <> constexpr bool is_floating<double> = true;
 
 /* ---- integers: under one name ---------------------------------------------------------------------------- */
 
-#define OVERLOAD(T, suffix)                                                                          \
-    DEVICE T absolute(T x) { return nr_absolute_##suffix(x); }                                       \
-    DEVICE T complement(T x) { return (T)~x; }                                                       \
-    DEVICE T power(T a, T b) { return nr_power_##suffix(a, b); }                                     \
-    DEVICE T floor_quotient(T a, T b) { return nr_floor_quotient_##suffix(a, b); }                   \
+#define OVERLOAD(T, suffix)                                                        \
+    DEVICE T absolute(T x) { return nr_absolute_##suffix(x); }                     \
+    DEVICE T complement(T x) { return (T)~x; }                                     \
+    DEVICE T power(T a, T b) { return nr_power_##suffix(a, b); }                   \
+    DEVICE T floor_quotient(T a, T b) { return nr_floor_quotient_##suffix(a, b); } \
     DEVICE T floor_remainder(T a, T b) { return nr_floor_remainder_##suffix(a, b); }
 OVERLOAD(uint8_t, u8)
 OVERLOAD(int32_t, i32)
@@ -74,9 +74,9 @@ template <class A, class B> DEVICE auto smaller(A a, B b) { return (a < b) | (a 
 template <class T> DEVICE T bounded(T x, T low, T high) { return smaller(larger(x, low), high); }
 
 /* Rounding leaves integers as they are. */
-#define FOR_INTEGERS(name)                            \
-    DEVICE uint8_t name(uint8_t x) { return x; }      \
-    DEVICE int32_t name(int32_t x) { return x; }      \
+#define FOR_INTEGERS(name)                       \
+    DEVICE uint8_t name(uint8_t x) { return x; } \
+    DEVICE int32_t name(int32_t x) { return x; } \
     DEVICE int64_t name(int64_t x) { return x; }
 FOR_INTEGERS(whole_floor)
 FOR_INTEGERS(whole_ceil)

@@ -164,7 +164,8 @@ __global__ void __launch_bounds__(NR_BLOCK) multiply(const matmul_args g) {
 }
 
 /* The parts of each element, in order, and the bias. */
-template <class T, class A> __global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const void *partials) {
+template <class T, class A>
+__global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const void *partials) {
     int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, area = (int64_t)g.m * g.n;
     if (i >= area) return;
     int64_t at[3], row = i / g.n, col = i % g.n;
@@ -242,7 +243,8 @@ static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p, const m
     /* Large tiles where they leave no multiprocessor of a middling device idle; by shape, not by device. */
     int64_t large = ((p.m + kernels->bm[0] - 1) / kernels->bm[0]) * ((p.n + kernels->bn[0] - 1) / kernels->bn[0]);
     int which = p.m > 48 && p.n > 48 && large * batches >= 64 ? 0 : 1;
-    int64_t tiles = ((p.m + kernels->bm[which] - 1) / kernels->bm[which]) * ((p.n + kernels->bn[which] - 1) / kernels->bn[which]);
+    int64_t tiles =
+        ((p.m + kernels->bm[which] - 1) / kernels->bm[which]) * ((p.n + kernels->bn[which] - 1) / kernels->bn[which]);
     g.parts = 1;
     g.k_part = g.k;
     if (tiles * batches < 128 && g.k >= 512) {
@@ -266,8 +268,8 @@ static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p, const m
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess) {
         g.c = p.c;
-        LAUNCH(kernels->add_parts, dim3(blocks_for(p.m * p.n, NR_BLOCK), (unsigned)batches), NR_BLOCK, 0, gpu->stream, g,
-               (const void *)partials);
+        LAUNCH(kernels->add_parts, dim3(blocks_for(p.m * p.n, NR_BLOCK), (unsigned)batches), NR_BLOCK, 0, gpu->stream,
+               g, (const void *)partials);
         error = cudaGetLastError();
     }
     nr_cuda_scratch_free(gpu, partials, bytes);
@@ -303,7 +305,8 @@ int32_t nr_cuda_matmul(const nr_call *call) {
     const char *name = nr_library->dtypes[call->dtype].name;
     if (!kernels) return nr_library->fail(NORCH_ERROR_DTYPE, "matmul: no cuda kernel for dtype %s", name);
     if (p.m > INT32_MAX - 1024 || p.n > INT32_MAX - 1024 || p.k > INT32_MAX - 1024)
-        return nr_library->fail(NORCH_ERROR_SHAPE, "matmul: a CUDA kernel takes sizes up to 2147483647, not (%lld, %lld, %lld)",
+        return nr_library->fail(NORCH_ERROR_SHAPE,
+                                "matmul: a CUDA kernel takes sizes up to 2147483647, not (%lld, %lld, %lld)",
                                 (long long)p.m, (long long)p.n, (long long)p.k);
     return run_some(call, p, kernels, nr_library->dtypes[call->dtype].size);
 }

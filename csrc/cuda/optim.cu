@@ -47,7 +47,8 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) sgd(const optim_a
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) adam(const optim_args a) {
     int64_t i;
     const nr_optim_item &item = item_of(a, &i);
-    T *param = static_cast<T *>(item.param), *mean = static_cast<T *>(item.first), *square = static_cast<T *>(item.second);
+    T *param = static_cast<T *>(item.param), *mean = static_cast<T *>(item.first),
+      *square = static_cast<T *>(item.second);
     const T *grad = static_cast<const T *>(item.grad);
     const bool decoupled = a.hyper[5] != 0;
     const T rate = (T)a.rate, root = (T)a.root;

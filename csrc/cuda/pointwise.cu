@@ -18,7 +18,8 @@ static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
     for (int o = 1; o < plan.operands; o++) {
         a.in[o - 1] = operand_of(plan, o);
         a.in[o - 1].step = plan.stride[o][0] != 0;
-        if (plan.stride[o][0]) a.aligned = a.aligned && is_aligned(plan.data[o], size_of(call, kernel, o) * kernel->width);
+        if (plan.stride[o][0])
+            a.aligned = a.aligned && is_aligned(plan.data[o], size_of(call, kernel, o) * kernel->width);
     }
     LAUNCH(kernel->dense, blocks_for(a.n, NR_BLOCK * kernel->width), NR_BLOCK, 0, gpu_of(call)->stream, a);
     LAUNCHED(call);

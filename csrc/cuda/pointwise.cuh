@@ -13,7 +13,7 @@ struct dense_args {
     operand in[NR_INPUTS];
     int64_t n;
     int32_t number; /* the dtype that memory holds */
-    bool aligned; /* every address is one that wide accesses may take */
+    bool aligned;   /* every address is one that wide accesses may take */
 };
 
 struct strided_args {
@@ -27,7 +27,7 @@ struct strided_args {
 struct pointwise_kernel {
     void (*dense)(dense_args);
     void (*strided)(strided_args);
-    int32_t width; /* elements a thread of the dense one takes */
+    int32_t width;      /* elements a thread of the dense one takes */
     bool choice, truth; /* the first input is a bool, the result is one */
 };
 

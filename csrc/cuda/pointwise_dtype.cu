@@ -10,25 +10,25 @@
 #define RESULT_FLOAT T
 #define RESULT_TRUTH bool
 
-#define UNARY(name, domain, result, formula)                             \
-    template <class T> struct row_##name {                               \
-        using R = RESULT_##result;                                       \
-        static DEVICE R f(T x, T, T) { return (R)(formula); }            \
+#define UNARY(name, domain, result, formula)                  \
+    template <class T> struct row_##name {                    \
+        using R = RESULT_##result;                            \
+        static DEVICE R f(T x, T, T) { return (R)(formula); } \
     };
-#define BINARY(name, domain, result, formula)                            \
-    template <class T> struct row_##name {                               \
-        using R = RESULT_##result;                                       \
-        static DEVICE R f(T a, T b, T) { return (R)(formula); }          \
+#define BINARY(name, domain, result, formula)                   \
+    template <class T> struct row_##name {                      \
+        using R = RESULT_##result;                              \
+        static DEVICE R f(T a, T b, T) { return (R)(formula); } \
     };
-#define TERNARY(name, domain, result, formula)                           \
-    template <class T> struct row_##name {                               \
-        using R = RESULT_##result;                                       \
-        static DEVICE R f(T a, T b, T c) { return (R)(formula); }        \
+#define TERNARY(name, domain, result, formula)                    \
+    template <class T> struct row_##name {                        \
+        using R = RESULT_##result;                                \
+        static DEVICE R f(T a, T b, T c) { return (R)(formula); } \
     };
-#define CHOICE(name, domain, result, formula)                            \
-    template <class T> struct row_##name {                               \
-        using R = RESULT_##result;                                       \
-        static DEVICE R f(bool a, T b, T c) { return (R)(formula); }     \
+#define CHOICE(name, domain, result, formula)                        \
+    template <class T> struct row_##name {                           \
+        using R = RESULT_##result;                                   \
+        static DEVICE R f(bool a, T b, T c) { return (R)(formula); } \
     };
 #define REDUCE(name, domain, result, state, identity, step, merge, finish)
 #include "../ops.def"

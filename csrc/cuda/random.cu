@@ -28,7 +28,8 @@ template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw32(const ran
         for (int k = 0; k < 4; k++) made[k] = uniform32(words[k] & a.kept);
     }
     for (int k = 0; k < 4 && first + k < a.n; k++) {
-        if (kind == NR_BERNOULLI) made[k] = made[k] < static_cast<const float *>(a.probability)[first + k] ? 1.0f : 0.0f;
+        if (kind == NR_BERNOULLI)
+            made[k] = made[k] < static_cast<const float *>(a.probability)[first + k] ? 1.0f : 0.0f;
         static_cast<float *>(a.out)[first + k] = made[k];
     }
 }

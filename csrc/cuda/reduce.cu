@@ -2,7 +2,7 @@
  * the device busy, and both by shape alone, so that a result is the same each time. */
 #include "reduce.cuh"
 
-#define BUSY 2048      /* blocks that keep any device busy */
+#define BUSY 2048       /* blocks that keep any device busy */
 #define PART_LEAST 4096 /* elements that a part is worth its launch for */
 
 static int32_t run_part(const nr_call *call, const nr_plan &kept) {

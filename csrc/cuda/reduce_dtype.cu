@@ -16,10 +16,10 @@ template <> struct limits<bool> {
     static DEVICE bool least() { return false; }
     static DEVICE bool most() { return true; }
 };
-#define INTEGER_LIMITS(T, LOW, HIGH)             \
-    template <> struct limits<T> {               \
-        static DEVICE T least() { return LOW; }  \
-        static DEVICE T most() { return HIGH; }  \
+#define INTEGER_LIMITS(T, LOW, HIGH)            \
+    template <> struct limits<T> {              \
+        static DEVICE T least() { return LOW; } \
+        static DEVICE T most() { return HIGH; } \
     };
 INTEGER_LIMITS(uint8_t, 0, UINT8_MAX)
 INTEGER_LIMITS(int32_t, INT32_MIN, INT32_MAX)
@@ -28,12 +28,12 @@ INTEGER_LIMITS(int64_t, INT64_MIN, INT64_MAX)
 
 #define VALUE(type, name) type name;
 #define PLACE(name) int64_t name;
-#define STATE(kind)                                                    \
-    template <class D> struct state_##kind {                           \
-        using T = typename D::T;                                       \
-        using ACC = typename D::A;                                     \
-        using MASK = int32_t;                                          \
-        NR_FIELDS_##kind(VALUE, PLACE)                                 \
+#define STATE(kind)                          \
+    template <class D> struct state_##kind { \
+        using T = typename D::T;             \
+        using ACC = typename D::A;           \
+        using MASK = int32_t;                \
+        NR_FIELDS_##kind(VALUE, PLACE)       \
     };
 STATE(ONE)
 STATE(TRUTH_STATE)
@@ -56,26 +56,26 @@ STATE(SCALED)
 #define BINARY(name, domain, result, formula)
 #define CHOICE(name, domain, result, formula)
 #define TERNARY(name, domain, result, formula)
-#define REDUCE(name, domain, result, kind, identity, step_of, merge_of, finish)                                   \
-    template <class D> struct row_##name {                                                                        \
-        using T = typename D::T;                                                                                  \
-        using ACC = typename D::A;                                                                                \
-        using State = state_##kind<D>;                                                                            \
-        using Out = OUT_##result;                                                                                 \
-        static DEVICE State begin() {                                                                             \
-            State s = {};                                                                                         \
-            identity;                                                                                             \
-            return s;                                                                                             \
-        }                                                                                                         \
-        static DEVICE void step(State &s, T x, int64_t i) {                                                       \
-            (void)i;                                                                                              \
-            step_of;                                                                                              \
-        }                                                                                                         \
-        static DEVICE void merge(State &s, const State &t) { merge_of; }                                          \
-        static DEVICE typename Out::T value(const State &s, int64_t n, double p) {                                \
-            (void)n, (void)p;                                                                                     \
-            return (typename Out::T)(finish);                                                                     \
-        }                                                                                                         \
+#define REDUCE(name, domain, result, kind, identity, step_of, merge_of, finish)    \
+    template <class D> struct row_##name {                                         \
+        using T = typename D::T;                                                   \
+        using ACC = typename D::A;                                                 \
+        using State = state_##kind<D>;                                             \
+        using Out = OUT_##result;                                                  \
+        static DEVICE State begin() {                                              \
+            State s = {};                                                          \
+            identity;                                                              \
+            return s;                                                              \
+        }                                                                          \
+        static DEVICE void step(State &s, T x, int64_t i) {                        \
+            (void)i;                                                               \
+            step_of;                                                               \
+        }                                                                          \
+        static DEVICE void merge(State &s, const State &t) { merge_of; }           \
+        static DEVICE typename Out::T value(const State &s, int64_t n, double p) { \
+            (void)n, (void)p;                                                      \
+            return (typename Out::T)(finish);                                      \
+        }                                                                          \
     };
 #include "../ops.def"
 
@@ -86,7 +86,8 @@ template <class D> constexpr int width_of = sizeof(typename D::S) >= 8 ? 2 : siz
 
 /* The elements of one output from `first` to `last`, each `team`-th of them. */
 template <class Row, class D>
-DEVICE void take(typename Row::State &s, const reduce_args &a, const char *in, int64_t first, int64_t last, int64_t team) {
+DEVICE void take(typename Row::State &s, const reduce_args &a, const char *in, int64_t first, int64_t last,
+                 int64_t team) {
     int64_t i = first;
     if (a.row) {
         const int64_t stride = a.reduced.stride[0][0], jump = stride * team;
@@ -121,7 +122,8 @@ DEVICE void take_wide(typename Row::State &s, const reduce_args &a, const char *
     for (; i < last; i++) Row::step(s, load_one<D>(a.number, in + i * a.reduced.stride[0][0]), i);
 }
 
-template <template <class> class RowOf, class D> __global__ void __launch_bounds__(NR_BLOCK) reduce(const reduce_args a) {
+template <template <class> class RowOf, class D>
+__global__ void __launch_bounds__(NR_BLOCK) reduce(const reduce_args a) {
     using Row = RowOf<D>;
     using State = typename Row::State;
     DYNAMIC_SHARED(State, states);
@@ -157,7 +159,8 @@ template <template <class> class RowOf, class D> __global__ void __launch_bounds
 }
 
 /* The parts of each output, in order. */
-template <template <class> class RowOf, class D> __global__ void __launch_bounds__(NR_BLOCK) merge(const reduce_args a) {
+template <template <class> class RowOf, class D>
+__global__ void __launch_bounds__(NR_BLOCK) merge(const reduce_args a) {
     using Row = RowOf<D>;
     using State = typename Row::State;
     int64_t output = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;

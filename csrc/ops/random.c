@@ -45,7 +45,7 @@ norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, in
 }
 
 norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
-                         int64_t device_index) {
+                          int64_t device_index) {
     return draw_floats("randn", state, ndim, shape, dtype, NR_NORMAL, device_type, device_index);
 }
 

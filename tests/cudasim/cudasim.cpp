@@ -85,7 +85,7 @@ bool fails(int kind) {
 
 /* ---- device memory: an arena that the host cannot touch while no work runs ----------------------------------- */
 
-constexpr size_t ZONE = 256; /* between blocks, and what sizes are rounded to */
+constexpr size_t ZONE = 256;      /* between blocks, and what sizes are rounded to */
 constexpr size_t GRAIN = 1 << 20; /* by which the part of the arena in use grows: whole pages */
 constexpr unsigned char CANARY = 0xA5;
 
@@ -97,7 +97,9 @@ struct arena {
 
 size_t rounded(size_t bytes) { return (bytes + ZONE - 1) / ZONE * ZONE + ZONE; }
 
-bool in_arena(const void *p) { return (unsigned char *)p >= memory.base && (unsigned char *)p < memory.base + memory.size; }
+bool in_arena(const void *p) {
+    return (unsigned char *)p >= memory.base && (unsigned char *)p < memory.base + memory.size;
+}
 
 int open_depth;
 void open_arena() {
@@ -155,7 +157,8 @@ void give(size_t at) {
         ASAN_UNPOISON_MEMORY_REGION(memory.base + at, whole);
         for (size_t i = bytes; i < whole; i++)
             if (memory.base[at + i] != CANARY)
-                end_device(cudaErrorIllegalAddress, "cudasim: a kernel wrote %zu bytes past a block of %zu bytes", i - bytes, bytes);
+                end_device(cudaErrorIllegalAddress, "cudasim: a kernel wrote %zu bytes past a block of %zu bytes",
+                           i - bytes, bytes);
         memset(memory.base + at, 0xDD, whole < 1 << 20 ? whole : 1 << 20);
         ASAN_POISON_MEMORY_REGION(memory.base + at, whole);
     }
@@ -302,7 +305,8 @@ int make_fiber() {
         return f;
     }
     fiber &f = fibers[fiber_count];
-    if (!f.stack) f.stack = (unsigned char *)mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!f.stack)
+        f.stack = (unsigned char *)mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 #ifdef __x86_64__
     void **sp = (void **)(f.stack + STACK) - 2;
     *sp = (void *)fiber_main; /* where the first switch returns to */
@@ -349,7 +353,8 @@ uint64_t exchanged(int base, int lane, unsigned present) {
     }
     if (from < 0 || from > 31) return own.value;
     if (!(present >> from & 1)) {
-        end_device(cudaErrorLaunchFailure, "cudasim: lane %d reads lane %d, which is not in its shuffle, at %s:%d", lane, from, own.file, own.line);
+        end_device(cudaErrorLaunchFailure, "cudasim: lane %d reads lane %d, which is not in its shuffle, at %s:%d",
+                   lane, from, own.file, own.line);
         return 0;
     }
     return threads[base + from].value;
@@ -367,7 +372,8 @@ bool resolve_warps() {
             for (int l = 0; l < 32 && base + l < thread_count && all; l++) {
                 if (!(own.mask >> l & 1)) continue;
                 const thread &other = threads[base + l];
-                all = other.now == AT_WARP && other.mask == own.mask && other.action == own.action && other.line == own.line;
+                all = other.now == AT_WARP && other.mask == own.mask && other.action == own.action &&
+                      other.line == own.line;
                 present |= 1u << l;
             }
             if (!all) continue;
@@ -446,7 +452,8 @@ void run_kernel(dim3 grid, dim3 block, size_t shared, const std::function<void()
     cudasim::here.block_size = block;
     for (int64_t i = 0; i < blocks && !broken; i++) {
         int64_t b = (first + i) % blocks;
-        cudasim::here.block = {(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
+        cudasim::here.block = {(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
+                               (unsigned)(b / grid.x / grid.y)};
         run_block();
     }
 }
@@ -495,7 +502,8 @@ void launch(const void *, dim3 grid, dim3 block, size_t shared, int stream, cons
         uint64_t word;
         memcpy(&word, (const char *)arguments + at, 8);
         if (is_host_pointer(word)) {
-            end_device(cudaErrorIllegalAddress, "cudasim: a kernel is given %#llx, an address of the host, at byte %zu of its arguments",
+            end_device(cudaErrorIllegalAddress,
+                       "cudasim: a kernel is given %#llx, an address of the host, at byte %zu of its arguments",
                        (unsigned long long)word, at);
             return (void)note(broken);
         }
