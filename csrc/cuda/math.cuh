@@ -67,8 +67,8 @@ template <class T> DEVICE T silu_slope(T x) {
 
 /* ---- every type ------------------------------------------------------------------------------------------ */
 
-template <class T> DEVICE bool infinite(T x) { return is_floating<T> && x == x && x - x != 0; }
-template <class T> DEVICE bool finite(T x) { return !is_floating<T> || x - x == 0; }
+template <class T> DEVICE bool is_infinite(T x) { return is_floating<T> && x == x && x - x != 0; }
+template <class T> DEVICE bool is_finite(T x) { return !is_floating<T> || x - x == 0; }
 template <class A, class B> DEVICE auto larger(A a, B b) { return (a > b) | (a != a) ? a : b; }
 template <class A, class B> DEVICE auto smaller(A a, B b) { return (a < b) | (a != a) ? a : b; }
 template <class T> DEVICE T bounded(T x, T low, T high) { return smaller(larger(x, low), high); }
@@ -93,5 +93,7 @@ DEVICE double whole_trunc(double x) { return ::trunc(x); }
 #define floor(x) whole_floor(x)
 #define ceil(x) whole_ceil(x)
 #define trunc(x) whole_trunc(x)
+#define finite(x) is_finite(x) /* the C library has a function of this name */
+#define infinite(x) is_infinite(x)
 
 #endif
