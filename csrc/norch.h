@@ -287,12 +287,38 @@ norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
 
 /* ---- indexing: every index is checked before anything is read or written -------------------- */
 
-/* gather: out[i][j] = x[index[i][j]][j] along dim. scatter_add: out = x, then out[index[i][j]][j] += src[i][j]. */
+/* What is done to the elements, and what messages call it: reads, writes (the last one stays), sums and so on.
+ * Negative indices count from the end for GET, TAKE, PUT, PUT_ADD and FILL; else they are out of range. */
+#define NORCH_INDEX_GET 0
+#define NORCH_INDEX_TAKE 1
+#define NORCH_INDEX_SELECT 2
+#define NORCH_INDEX_EMBEDDING 3
+#define NORCH_INDEX_GATHER 4
+#define NORCH_INDEX_PUT 5
+#define NORCH_INDEX_PUT_ADD 6
+#define NORCH_INDEX_FILL 7
+#define NORCH_INDEX_COPY 8
+#define NORCH_INDEX_ADD 9
+#define NORCH_INDEX_SCATTER 10
+#define NORCH_INDEX_SCATTER_ADD 11
+#define NORCH_INDEX_SCATTER_PROD 12
+#define NORCH_INDEX_SCATTER_AMAX 13
+#define NORCH_INDEX_SCATTER_AMIN 14
+
+/* out[i][j] = x[index[i][j]][j] along dim. scatter: x, or where not in_place a copy, with out[index[i][j]][j] set to src[i][j], or
+ * combined with it. A 0-d src is written everywhere. */
 norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tensor *index);
-norch_tensor *norch_scatter_add(const norch_tensor *x, int64_t dim, const norch_tensor *index, const norch_tensor *src);
-/* index_select: rows of x along dim, index 1-d. index_add: out = x, then out[index[i]] += src[i] along dim. */
-norch_tensor *norch_index_select(const norch_tensor *x, int64_t dim, const norch_tensor *index);
-norch_tensor *norch_index_add(const norch_tensor *x, int64_t dim, const norch_tensor *index, const norch_tensor *src);
+norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const norch_tensor *index,
+                            const norch_tensor *src, int64_t in_place);
+/* n index tensors for as many axes of x (each plus 256 times the dimension that messages name), broadcast together;
+ * their dimensions stand after the first `lead` of those of x that no index takes. put writes values, broadcast to
+ * what get would read. */
+norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
+                              const int64_t *axes, int64_t lead);
+norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
+                              const int64_t *axes, int64_t lead, const norch_tensor *values, int64_t in_place);
+/* The coordinates of what is not 0: (found, ndim), or by dimension (ndim, found). */
+norch_tensor *norch_nonzero(const norch_tensor *x, int64_t by_dimension);
 
 /* ---- random: one counter-based stream (Philox 4x32-10) -------------------------------------- */
 

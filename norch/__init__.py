@@ -68,8 +68,27 @@ from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.einsum import einsum
 from .ops.further import *  # noqa: F403
+from .ops.getitem import index_put
 from .ops.grid import *  # noqa: F403
-from .ops.index import gather, index_add, index_select, scatter_add
+from .ops.index import (
+    argwhere,
+    gather,
+    index_add,
+    index_copy,
+    index_fill,
+    index_reduce,
+    index_select,
+    masked_fill,
+    masked_scatter,
+    masked_select,
+    nonzero,
+    put,
+    scatter,
+    scatter_add,
+    scatter_reduce,
+    take,
+    take_along_dim,
+)
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.norm import norm
 from .ops.pad import constant_pad_nd

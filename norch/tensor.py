@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from . import _handle, _left_out, _repr
-from ._handle import Handle, alias
+from ._handle import alias
 from ._lib import buffer, lib, read_bytes
 from .autograd import engine
-from .autograd.inplace import edge, same_history
+from .autograd.inplace import edge
 from .autograd.node import Leaf
 from .device import CPU, cuda_device, place
 from .device import device as Device  # noqa: N812
@@ -17,8 +17,9 @@ from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
 from .ops._operand import tensor_of
-from .ops.copy import CopyMethods, copy_, fill_
+from .ops.copy import CopyMethods, copy_
 from .ops.further import FurtherMethods
+from .ops.getitem import ItemMethods
 from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
 from .ops.norm import NormMethods
@@ -29,7 +30,7 @@ from .ops.scan import ScanMethods
 from .ops.shape import ShapeMethods
 from .ops.softmax import SoftmaxMethods
 from .ops.sort import SortMethods
-from .ops.view import ViewMethods, axis, take_index
+from .ops.view import ViewMethods, axis
 from .random import RandomMethods
 
 
@@ -57,6 +58,7 @@ class Tensor(
     ShapeMethods,
     CopyMethods,
     IndexMethods,
+    ItemMethods,
     ProductMethods,
     RandomMethods,
     NormMethods,
@@ -381,7 +383,7 @@ class Tensor(
 
     def __index__(self) -> int:
         if self.dtype.is_floating_point or self.dtype.kind == "b" or self.numel() != 1:
-            raise TypeError("only a single integer can be an index; for many in a tensor there is index_select()")
+            raise TypeError("only a single integer can stand where an integer is wanted")
         return int(self.item())
 
     def __pos__(self: T) -> T:
@@ -399,22 +401,6 @@ class Tensor(
 
     def __repr__(self) -> str:
         return _repr.text(self)
-
-    def __getitem__(self, index: Any) -> Tensor:
-        return take_index(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        part = take_index(self, index)
-        if isinstance(value, Handle) and lib.norch_is_same(part, value) and same_history(part, value):
-            return  # x[i] += 1 has written through the view already
-        if isinstance(value, Tensor) and value.ndim > part.ndim:  # leading sizes of 1 may go
-            extra = value.ndim - part.ndim
-            if value.shape[:extra] == (1,) * extra:
-                value = value.reshape(value.shape[extra:])
-        if isinstance(value, (int, float)):
-            fill_(part, value)
-        else:
-            copy_(part, value)
 
     # ---- more of the kind ---------------------------------------------------------------------------------------
 

@@ -48,7 +48,8 @@ int32_t nr_nest_collapse(int32_t ndim, int64_t *size, int operands, int64_t (*st
     return kept;
 }
 
-void nr_plan_make(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs) {
+static void lay_out(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs,
+                    int keep_order) {
     plan->operands = operands;
     plan->numel = 1;
     for (int o = 0; o < operands; o++) plan->data[o] = xs[o]->data;
@@ -74,10 +75,18 @@ void nr_plan_make(nr_plan *plan, int32_t ndim, const int64_t *shape, int operand
             plan->stride[o][d] = moves ? xs[o]->strides[own] * nr_size_of(xs[o]->dtype) : 0;
         }
     }
-    plan->ndim = nr_nest_collapse(ndim, plan->size, operands, plan->stride, 0);
+    plan->ndim = nr_nest_collapse(ndim, plan->size, operands, plan->stride, keep_order);
     if (plan->ndim == 0) { /* one element */
         plan->ndim = 1;
         plan->size[0] = 1;
         for (int o = 0; o < operands; o++) plan->stride[o][0] = 0;
     }
+}
+
+void nr_plan_make(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs) {
+    lay_out(plan, ndim, shape, operands, xs, 0);
+}
+
+void nr_plan_in_order(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs) {
+    lay_out(plan, ndim, shape, operands, xs, 1);
 }

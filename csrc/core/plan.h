@@ -22,6 +22,8 @@ typedef struct nr_plan {
 /* Lays the loops over `shape`; every tensor must broadcast to it. The order of the loops follows the
  * strides of operand 0, then of the others. */
 void nr_plan_make(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs);
+/* The same with the loops in C order, for operations whose result depends on it. */
+void nr_plan_in_order(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs);
 
 /* A nest without its operands: collapses (size, stride[..]) of ndim loops, innermost first, where
  * neighbours are one run for every operand; gives the new ndim. keep_order: merge, do not reorder. */

@@ -1,7 +1,7 @@
-/* index: reads from and sums into indexed places, row by row of the innermost loop; indices are checked.
+/* index: reads from and writes to indexed places, row by row of the innermost loop; indices are checked.
  *
  * A gather is cut anywhere. A scatter is cut only along a loop that moves the target, where no two chunks
- * can meet in one element; each chunk adds in the order of the nest, so threads change no bit. */
+ * can meet in one element; each chunk goes in the order of the nest, so threads change no bit. */
 #include <string.h>
 
 #include "../core/dtype.h"
@@ -12,45 +12,68 @@
 
 #define WORD uint8_t
 #define SIZE 1
-#include "index_takes.h"
+#include "index_moves.h"
 #define WORD uint16_t
 #define SIZE 2
-#include "index_takes.h"
+#include "index_moves.h"
 #define WORD uint32_t
 #define SIZE 4
-#include "index_takes.h"
+#include "index_moves.h"
 #define WORD uint64_t
 #define SIZE 8
-#include "index_takes.h"
+#include "index_moves.h"
+
+#define PLUS(a, b) ((a) || (b))
+#define TIMES(a, b) ((a) && (b))
+#define TYPE truth
+#define S uint8_t
+#include "index_kinds.h"
+#undef PLUS
+#undef TIMES
 
 #define PLUS(a, b) ((a) + (b))
-#define NAME truth
+#define TIMES(a, b) ((a) * (b))
+#define TYPE uint8
 #define S uint8_t
-#define SUM(a, b) (((a) | (b)) != 0)
-#include "index_loops.h"
-#define NAME uint8
-#define S uint8_t
-#define SUM(a, b) (uint8_t)((a) + (b))
-#include "index_loops.h"
-#define NAME int32
+#include "index_kinds.h"
+#define TYPE int32
 #define S int32_t
-#define SUM PLUS
-#include "index_loops.h"
-#define NAME int64
+#include "index_kinds.h"
+#define TYPE int64
 #define S int64_t
-#define SUM PLUS
-#include "index_loops.h"
-#define NAME float32
+#include "index_kinds.h"
+#define TYPE float32
 #define S float
-#define SUM PLUS
-#include "index_loops.h"
-#define NAME float64
+#include "index_kinds.h"
+#define TYPE float64
 #define S double
-#define SUM PLUS
-#include "index_loops.h"
+#include "index_kinds.h"
 
 /* n elements of the innermost loop from these three places on. */
 typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n);
+
+static void offsets(const nr_index_plan *plan, char *dense, const char *index, char *before, int64_t n) {
+    const int64_t dense_step = plan->nest.stride[0][0], index_step = plan->nest.stride[1][0];
+    const int64_t before_step = plan->nest.stride[2][0], axis_step = plan->axis_stride, size = plan->axis_size;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = *(const int64_t *)(index + i * index_step);
+        const int64_t sum = plan->nest.data[2] ? *(const int64_t *)(before + i * before_step) : 0;
+        *(int64_t *)(dense + i * dense_step) = sum + (at < 0 ? at + size : at) * axis_step;
+    }
+}
+
+static row_kernel kernel_of(int32_t kind, int32_t dtype) {
+    static const row_kernel moves[2][4] = {{take_1, take_2, take_4, take_8}, {put_1, put_2, put_4, put_8}};
+#define ROW(way)                                                                                \
+    {                                                                                           \
+        NR_JOIN2(way, truth), NR_JOIN2(way, uint8), NR_JOIN2(way, int32), NR_JOIN2(way, int64), \
+            NR_JOIN2(way, float32), NR_JOIN2(way, float64)                                      \
+    }
+    static const row_kernel sums[4][NR_DTYPE_COUNT] = {ROW(add), ROW(mul), ROW(max), ROW(min)};
+    if (kind == NR_OFFSETS) return offsets;
+    if (kind > NR_SCATTER) return sums[kind - NR_SCATTER_ADD][dtype];
+    return moves[kind == NR_SCATTER][__builtin_ctz((unsigned)nr_size_of(dtype))];
+}
 
 typedef struct job {
     const nr_index_plan *plan;
@@ -85,31 +108,24 @@ static void run_chunk(void *context, int64_t chunk) {
 }
 
 int32_t nr_run_index(const nr_call *call) {
-    static const row_kernel adds[NR_DTYPE_COUNT] = {add_truth, add_uint8,   add_int32,
-                                                    add_int64, add_float32, add_float64};
+    if (call->op >= NR_COUNT) return nr_run_nonzero(call);
     const nr_index_plan *plan = call->plan;
     const nr_plan *nest = &plan->nest;
     if (nest->numel == 0) return NORCH_OK;
-    const int64_t element = nr_size_of(call->dtype);
-    const bool adding = call->op == NR_SCATTER_ADD;
-    job j = {.plan = plan};
-    j.kernel = adding         ? adds[call->dtype]
-               : element == 1 ? take_1
-               : element == 2 ? take_2
-               : element == 4 ? take_4
-                              : take_8;
+    const bool writing = call->op != NR_GATHER && call->op != NR_OFFSETS;
+    job j = {.plan = plan, .kernel = kernel_of(call->op, call->dtype)};
     /* The longest loop that may be cut: for a scatter, short rows cost more than threads give. */
     int64_t parts = 1;
     for (int32_t d = 0; d < nest->ndim; d++) {
         int64_t most = nest->size[d];
-        if (adding && nest->stride[2][d] == 0) continue;
-        if (adding && d == 0) most /= 64;
+        if (writing && nest->stride[2][d] == 0) continue;
+        if (writing && d == 0) most /= 64;
         if (most <= parts) continue;
         parts = most;
         j.cut = d;
     }
     int64_t wanted = (nest->numel + CHUNK - 1) / CHUNK;
-    if (adding && wanted > CUTS) wanted = CUTS;
+    if (writing && wanted > CUTS) wanted = CUTS;
     if (parts > wanted) parts = wanted;
     j.part = (nest->size[j.cut] + parts - 1) / parts;
     int64_t chunks = (nest->size[j.cut] + j.part - 1) / j.part;

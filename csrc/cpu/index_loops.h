@@ -1,6 +1,6 @@
-/* index_loops: sums into indexed places, included once per dtype (NAME, S; SUM adds two elements). The
- * order of the nest is the order of the additions. */
-static void NR_JOIN2(add, NAME)(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n) {
+/* index_loops: dense elements combined into indexed places, included once per dtype and way (NAME, the name of both;
+ * S; COMBINE joins two elements). The order of the nest is the order of the additions. */
+static void NAME(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n) {
     const int64_t dense_step = plan->nest.stride[0][0], index_step = plan->nest.stride[1][0];
     const int64_t target_step = plan->nest.stride[2][0], axis_step = plan->axis_stride;
     if (index_step == 0) {
@@ -8,20 +8,19 @@ static void NR_JOIN2(add, NAME)(const nr_index_plan *plan, char *dense, const ch
         if (dense_step == sizeof(S) && target_step == sizeof(S)) {
             S *restrict y = (S *)target;
             const S *restrict x = (const S *)dense;
-            for (int64_t i = 0; i < n; i++) y[i] = SUM(y[i], x[i]);
+            for (int64_t i = 0; i < n; i++) y[i] = (S)COMBINE(y[i], x[i]);
             return;
         }
         for (int64_t i = 0; i < n; i++) {
             S *y = (S *)(target + i * target_step);
-            *y = SUM(*y, *(const S *)(dense + i * dense_step));
+            *y = (S)COMBINE(*y, *(const S *)(dense + i * dense_step));
         }
         return;
     }
     for (int64_t i = 0; i < n; i++) {
         S *y = (S *)(target + i * target_step + *(const int64_t *)(index + i * index_step) * axis_step);
-        *y = SUM(*y, *(const S *)(dense + i * dense_step));
+        *y = (S)COMBINE(*y, *(const S *)(dense + i * dense_step));
     }
 }
 #undef NAME
-#undef S
-#undef SUM
+#undef COMBINE

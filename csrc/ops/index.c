@@ -1,15 +1,48 @@
-/* index: gather, scatter_add, index_select, index_add. All four become one nest over a dense operand, the
- * indices and the tensor that they point into (NR_GATHER, NR_SCATTER_ADD). Indices on the CPU are checked
- * here, before anything is made; a device checks its own. */
+/* index: elements named by tensors of indices. Reads are one kind of call, writes another, each in two shapes: an
+ * index for each element along one dimension (gather, scatter), or index tensors for some dimensions that are
+ * broadcast together (index_get, index_put: NumPy's advanced indexing, whose basic part is views taken before).
+ *
+ * All become one nest over a dense operand, one index an element, and the tensor that is indexed. Several index
+ * tensors, or negative indices, are first made offsets in bytes (NR_OFFSETS). Indices on the CPU are checked here,
+ * before anything is written; a device checks its own. */
 #include <string.h>
 
 #include "ops.h"
 
-/* int64 indices as a header that may be restrided at will; `owned` is what a cast has made. */
-typedef struct indices {
-    norch_tensor view;
-    norch_tensor *owned;
-} indices;
+typedef struct way {
+    const char *name;
+    nr_index_kind kind;
+    bool wraps; /* negative indices count from the end */
+} way;
+
+static const way ways[] = {
+    [NORCH_INDEX_GET] = {"index", NR_GATHER, true},
+    [NORCH_INDEX_TAKE] = {"take", NR_GATHER, true},
+    [NORCH_INDEX_SELECT] = {"index_select", NR_GATHER, false},
+    [NORCH_INDEX_EMBEDDING] = {"embedding", NR_GATHER, false},
+    [NORCH_INDEX_GATHER] = {"gather", NR_GATHER, false},
+    [NORCH_INDEX_PUT] = {"index_put", NR_SCATTER, true},
+    [NORCH_INDEX_PUT_ADD] = {"index_put", NR_SCATTER_ADD, true},
+    [NORCH_INDEX_FILL] = {"index_fill", NR_SCATTER, true},
+    [NORCH_INDEX_COPY] = {"index_copy", NR_SCATTER, false},
+    [NORCH_INDEX_ADD] = {"index_add", NR_SCATTER_ADD, false},
+    [NORCH_INDEX_SCATTER] = {"scatter", NR_SCATTER, false},
+    [NORCH_INDEX_SCATTER_ADD] = {"scatter_add", NR_SCATTER_ADD, false},
+    [NORCH_INDEX_SCATTER_PROD] = {"scatter_reduce", NR_SCATTER_PROD, false},
+    [NORCH_INDEX_SCATTER_AMAX] = {"scatter_reduce", NR_SCATTER_AMAX, false},
+    [NORCH_INDEX_SCATTER_AMIN] = {"scatter_reduce", NR_SCATTER_AMIN, false},
+};
+
+/* Which elements of a tensor are meant: headers that run over the shape of the result. */
+typedef struct places {
+    norch_tensor index;  /* int64, */
+    int64_t step;        /* bytes of one step of it; */
+    norch_tensor along;  /* the indexed tensor, standing still where the index moves it; */
+    int64_t size;        /* what indices must be below, where a device has to look */
+    norch_tensor *owned; /* memory of ours behind index, or NULL */
+} places;
+
+/* ---- indices ------------------------------------------------------------------------------------- */
 
 /* Elements seen again and again (stride 0) are looked at once. */
 static norch_tensor without_repeats(const norch_tensor *x) {
@@ -23,22 +56,29 @@ static norch_tensor without_repeats(const norch_tensor *x) {
     return once;
 }
 
-static int32_t check_range(const char *op, const norch_tensor *index, int64_t size, int32_t axis) {
+/* Every index below size and, where it wraps, not below -size; *negative says whether one is below 0. */
+static int32_t check_range(const way *w, const norch_tensor *index, int64_t size, int64_t axis, bool *negative) {
+    *negative = w->wraps;
     if (index->device_type != NORCH_CPU) return NORCH_OK;
     nr_plan plan;
     nr_plan_make(&plan, index->ndim, index->shape, 1, (const norch_tensor *[]){index});
     int64_t at[NORCH_MAX_DIMS] = {0};
     const char *row = plan.data[0];
+    const uint64_t below = w->wraps ? (uint64_t)size : 0, span = below + (uint64_t)size;
+    uint64_t signs = 0;
     for (int64_t left = plan.numel; left > 0; left -= plan.size[0]) {
         const int64_t step = plan.stride[0][0], n = plan.size[0];
         uint64_t wrong = 0; /* one verdict for the row: no branch an element */
-        for (int64_t i = 0; i < n; i++)
-            wrong |= (uint64_t)((uint64_t)*(const int64_t *)(row + i * step) >= (uint64_t)size);
+        for (int64_t i = 0; i < n; i++) {
+            const uint64_t value = (uint64_t)*(const int64_t *)(row + i * step);
+            wrong |= (uint64_t)(value + below >= span);
+            signs |= value;
+        }
         for (int64_t i = 0; wrong && i < n; i++) {
-            int64_t value = *(const int64_t *)(row + i * step);
-            if (value < 0 || value >= size)
-                return nr_fail(NORCH_ERROR_INDEX, "%s: index %lld is out of range for size %lld at dimension %d", op,
-                               (long long)value, (long long)size, axis);
+            const int64_t value = *(const int64_t *)(row + i * step);
+            if ((uint64_t)value + below >= span)
+                return nr_fail(NORCH_ERROR_INDEX, "%s: index %lld is out of range for size %lld at dimension %lld",
+                               w->name, (long long)value, (long long)size, (long long)axis);
         }
         for (int32_t d = 1; d < plan.ndim; d++) {
             row += plan.stride[0][d];
@@ -47,77 +87,68 @@ static int32_t check_range(const char *op, const norch_tensor *index, int64_t si
             at[d] = 0;
         }
     }
+    *negative = signs >> 63;
     return NORCH_OK;
 }
 
-/* Checks the dtype of index and its values against size; the result is to be released by done(). */
-static int32_t prepare(const char *op, const norch_tensor *index, int64_t size, int32_t axis, indices *result) {
-    result->view = *index;
-    result->owned = NULL;
+/* index as int64 that no write to `apart` changes, checked; its header in *view, and in *owned what it needed. */
+static int32_t prepare(const way *w, const norch_tensor *index, const norch_tensor *apart, int64_t size, int64_t axis,
+                       norch_tensor *view, norch_tensor **owned, bool *negative) {
+    *view = *index;
+    *owned = NULL;
     norch_tensor once = without_repeats(index);
-    if (index->dtype != NORCH_INT64) {
-        result->owned = norch_cast(&once, NORCH_INT64);
-        if (!result->owned) return norch_last_error_kind();
-        result->view = *result->owned;
+    if (index->dtype != NORCH_INT64 || (apart && norch_overlaps(apart, index))) {
+        *owned = norch_cast(&once, NORCH_INT64);
+        if (!*owned) return norch_last_error_kind();
+        *view = **owned;
         for (int32_t d = 0; d < index->ndim; d++) {
-            if (index->shape[d] != once.shape[d]) result->view.strides[d] = 0;
-            result->view.shape[d] = index->shape[d];
+            if (index->shape[d] != once.shape[d]) view->strides[d] = 0;
+            view->shape[d] = index->shape[d];
         }
-        result->view.numel = index->numel;
-        result->view.contiguous = nr_is_contiguous(index->ndim, index->shape, result->view.strides);
-        once = *result->owned;
+        view->numel = index->numel;
+        view->contiguous = nr_is_contiguous(index->ndim, index->shape, view->strides);
+        once = **owned;
     }
-    int32_t status = check_range(op, &once, size, axis);
-    if (status != NORCH_OK) nr_release(result->owned);
+    int32_t status = check_range(w, &once, size, axis, negative);
+    if (status != NORCH_OK) nr_release(*owned);
     return status;
 }
 
-static void done(indices *index) { nr_release(index->owned); }
+static int32_t check_place(const way *w, const norch_tensor *x, const norch_tensor *other) {
+    /* stricter than nr_check_devices: even what is 0-d must lie where it is read */
+    if (nr_same_device(other, x)) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s and %s; move one with .to()", w->name, nr_device_name(x),
+                   nr_device_name(other));
+}
 
-static int32_t check_operands(const char *op, const norch_tensor *x, const norch_tensor *index,
-                              const norch_tensor *src) {
-    NR_TRY(nr_check_tensor(op, x));
-    NR_TRY(nr_check_tensor(op, index));
-    if (src) {
-        NR_TRY(nr_check_tensor(op, src));
-        if (src->dtype != x->dtype)
-            return nr_fail(NORCH_ERROR_DTYPE, "%s: src is %s, but the tensor is %s", op, nr_dtypes[src->dtype].name,
-                           nr_dtypes[x->dtype].name);
-    }
+static int32_t check_index(const way *w, const norch_tensor *x, const norch_tensor *index) {
+    NR_TRY(nr_check_tensor(w->name, index));
     const char kind = nr_dtypes[index->dtype].kind;
     if (kind != 'i' && kind != 'u')
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: indices must be integers, not %s", op, nr_dtypes[index->dtype].name);
-    const norch_tensor *all[] = {x, index, src ? src : x};
-    for (int i = 1; i < 3; i++) /* stricter than nr_check_devices: even a 0-d index must lie where it is read */
-        if (!nr_same_device(all[i], x))
-            return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s and %s; move one with .to()", op, nr_device_name(x),
-                           nr_device_name(all[i]));
-    return NORCH_OK;
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: indices must be integers, not %s", w->name,
+                       nr_dtypes[index->dtype].name);
+    return check_place(w, x, index);
 }
 
-/* A 0-d tensor counts as one of a single dimension. */
-static norch_tensor at_least_1d(const norch_tensor *x) {
-    norch_tensor y = *x;
-    if (y.ndim == 0) {
-        y.ndim = 1;
-        y.shape[0] = y.strides[0] = 1;
-    }
-    return y;
+static int32_t check_source(const way *w, const norch_tensor *x, const norch_tensor *src) {
+    NR_TRY(nr_check_tensor(w->name, src));
+    if (src->dtype != x->dtype)
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: src is %s, but the tensor is %s", w->name, nr_dtypes[src->dtype].name,
+                       nr_dtypes[x->dtype].name);
+    return check_place(w, x, src);
 }
 
-/* Runs over `shape`: dense and index broadcast to it, target seen with its sizes but for axis. */
-static int32_t run(nr_index_kind kind, const norch_tensor *dense, const norch_tensor *index, const norch_tensor *target,
-                   int32_t axis, const norch_tensor *where) {
+/* ---- running ------------------------------------------------------------------------------------- */
+
+static int32_t run(nr_index_kind kind, const norch_tensor *dense, const places *p, const norch_tensor *where) {
     if (dense->numel == 0) return NORCH_OK;
-    norch_tensor along = *target;
-    for (int32_t d = 0; d < along.ndim; d++) along.shape[d] = dense->shape[d];
-    along.strides[axis] = 0;
-    along.contiguous = 0;
-    nr_index_plan plan = {.axis_size = target->shape[axis]};
-    plan.axis_stride = target->strides[axis] * nr_size_of(target->dtype);
-    nr_plan_make(&plan.nest, dense->ndim, dense->shape, 3, (const norch_tensor *[]){dense, index, &along});
+    nr_index_plan plan = {.axis_size = p->size, .axis_stride = p->step};
+    const norch_tensor *operands[] = {dense, &p->index, &p->along};
+    /* where the last of two writes to one element must win, the loops stay in C order */
+    (kind == NR_SCATTER && dense->ndim > 1 ? nr_plan_in_order : nr_plan_make)(&plan.nest, dense->ndim, dense->shape, 3,
+                                                                              operands);
     nr_call call = {
-        .family = NR_INDEXING, .op = (int32_t)kind, .dtype = target->dtype, .from_dtype = NORCH_INT64, .plan = &plan};
+        .family = NR_INDEXING, .op = (int32_t)kind, .dtype = where->dtype, .from_dtype = NORCH_INT64, .plan = &plan};
     call.work = 2.0 * (double)dense->numel;
     return nr_gate(&call, where);
 }
@@ -129,142 +160,317 @@ static norch_tensor *finish(norch_tensor *y, int32_t status) {
     return NULL;
 }
 
-/* A copy of x with dense added to it; summed wide where the dtype is narrow. */
-static norch_tensor *added(const norch_tensor *dense, const norch_tensor *index, const norch_tensor *x, int32_t axis) {
-    const bool narrow = nr_is_narrow(x->dtype);
-    norch_tensor *y = narrow ? nr_widened(x) : norch_clone(x), *terms = y && narrow ? nr_widened(dense) : NULL;
-    int32_t status = narrow && !terms ? norch_last_error_kind() : NORCH_OK;
-    if (y && status == NORCH_OK) {
-        const norch_tensor target = at_least_1d(y);
-        status = run(NR_SCATTER_ADD, terms ? terms : dense, index, &target, axis, y);
-    }
-    nr_release(terms);
-    return nr_narrowed(finish(y, status), x->dtype);
+static norch_tensor *read_from(const norch_tensor *x, int32_t ndim, const places *p) {
+    norch_tensor *y = nr_make(ndim, p->along.shape, x->dtype, x);
+    if (!y) return NULL;
+    norch_tensor dense = *y; /* of at least one dimension, as the places are */
+    if (ndim == 0) dense = p->along, dense.data = y->data;
+    return finish(y, run(NR_GATHER, &dense, p, x));
 }
 
-/* ---- gather and scatter_add: an index for each element ------------------------------------------- */
+/* What is written to: x itself, or a copy; a wide one where a narrow dtype is to be combined. */
+static norch_tensor *target(const way *w, norch_tensor *x, int64_t in_place) {
+    if (in_place && nr_check_writable(w->name, x)) return NULL;
+    if (w->kind > NR_SCATTER && nr_is_narrow(x->dtype)) return nr_widened(x);
+    return in_place ? norch_retain(x) : norch_clone(x);
+}
 
-static int32_t check_gather(const char *op, const norch_tensor *x, const norch_tensor *index, const norch_tensor *src,
-                            int32_t axis) {
+/* dense, which has the shape of the places, into them; a copy of it where it shares memory with y. */
+static int32_t write_dense(const way *w, norch_tensor *y, const norch_tensor *dense, const places *p) {
+    if (!norch_overlaps(y, dense)) return run(w->kind, dense, p, y);
+    norch_tensor *copy = norch_clone(dense);
+    int32_t status = copy ? run(w->kind, copy, p, y) : norch_last_error_kind();
+    nr_release(copy);
+    return status;
+}
+
+/* The end of a write to y, which came from target(x): what the caller gets. */
+static norch_tensor *settled(norch_tensor *x, norch_tensor *y, int32_t status, int64_t in_place) {
+    y = finish(y, status);
+    if (!y || y->dtype == x->dtype) return y;
+    if (!in_place) return nr_narrowed(y, x->dtype);
+    status = nr_copy_into(x, y);
+    nr_release(y);
+    return status == NORCH_OK ? norch_retain(x) : NULL;
+}
+
+/* ---- an index for each element ------------------------------------------------------------------- */
+
+/* A 0-d tensor counts as one of a single dimension. */
+static norch_tensor at_least_1d(const norch_tensor *x) {
+    norch_tensor y = *x;
+    if (y.ndim == 0) {
+        y.ndim = 1;
+        y.shape[0] = y.strides[0] = 1;
+    }
+    return y;
+}
+
+static norch_tensor cut_to(const norch_tensor *x, const norch_tensor *shape) {
+    norch_tensor part = *x;
+    for (int32_t d = 0; d < part.ndim; d++) part.shape[d] = shape->shape[d];
+    part.numel = shape->numel;
+    part.contiguous = nr_is_contiguous(part.ndim, part.shape, part.strides);
+    return part;
+}
+
+static int32_t check_sizes(const way *w, const norch_tensor *x, const norch_tensor *index, const norch_tensor *src,
+                           int32_t axis) {
     char text[NR_SHAPE_TEXT], limit[NR_SHAPE_TEXT];
     if (index->ndim != x->ndim)
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: the index has %d dimensions, the tensor %d", op, index->ndim, x->ndim);
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: the index has %d dimensions, the tensor %d", w->name, index->ndim,
+                       x->ndim);
     if (src && src->ndim != x->ndim)
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: src has %d dimensions, the tensor %d", op, src->ndim, x->ndim);
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: src has %d dimensions, the tensor %d", w->name, src->ndim, x->ndim);
     for (int32_t d = 0; d < x->ndim; d++) {
         if (d != axis && index->shape[d] > x->shape[d])
             return nr_fail(NORCH_ERROR_SHAPE,
-                           "%s: the index of shape %s is larger than the tensor of shape %s at dimension %d", op,
+                           "%s: the index of shape %s is larger than the tensor of shape %s at dimension %d", w->name,
                            nr_shape_of(text, index), nr_shape_of(limit, x), d);
         if (src && index->shape[d] > src->shape[d])
             return nr_fail(NORCH_ERROR_SHAPE,
-                           "%s: the index of shape %s is larger than src of shape %s at dimension %d", op,
+                           "%s: the index of shape %s is larger than src of shape %s at dimension %d", w->name,
                            nr_shape_of(text, index), nr_shape_of(limit, src), d);
     }
     return NORCH_OK;
 }
 
-norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tensor *index) {
-    int32_t axis;
-    if (check_operands("gather", x, index, NULL) || nr_check_axis("gather", dim, x->ndim, &axis)) return NULL;
-    if (index->numel == 0) return nr_make(index->ndim, index->shape, x->dtype, x);
+/* The places that index, an index for each element, has in x. The result is to be released by done(). */
+static int32_t place_each(const way *w, const norch_tensor *x, int32_t axis, const norch_tensor *index,
+                          const norch_tensor *src, const norch_tensor *apart, places *p) {
     const norch_tensor from = at_least_1d(x), at = at_least_1d(index);
-    indices checked;
-    if (check_gather("gather", &from, &at, NULL, axis) || prepare("gather", &at, from.shape[axis], axis, &checked))
-        return NULL;
-    norch_tensor *y = nr_make(index->ndim, index->shape, x->dtype, x);
-    int32_t status = NORCH_OK;
-    if (y) {
-        const norch_tensor dense = at_least_1d(y);
-        status = run(NR_GATHER, &dense, &checked.view, &from, axis, y);
-    }
-    done(&checked);
-    return finish(y, status);
+    bool negative;
+    NR_TRY(check_sizes(w, &from, &at, src, axis));
+    NR_TRY(prepare(w, &at, apart, from.shape[axis], axis, &p->index, &p->owned, &negative));
+    p->along = cut_to(&from, &at);
+    p->along.strides[axis] = 0;
+    p->along.contiguous = 0;
+    p->size = from.shape[axis];
+    p->step = from.strides[axis] * nr_size_of(x->dtype);
+    return NORCH_OK;
 }
 
-norch_tensor *norch_scatter_add(const norch_tensor *x, int64_t dim, const norch_tensor *index,
-                                const norch_tensor *src) {
+static void done(places *p) { nr_release(p->owned); }
+
+norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tensor *index) {
+    const way *w = &ways[NORCH_INDEX_GATHER];
     int32_t axis;
-    if (check_operands("scatter_add", x, index, src) || nr_check_axis("scatter_add", dim, x->ndim, &axis)) return NULL;
-    if (index->numel == 0) return norch_clone(x);
-    const norch_tensor to = at_least_1d(x), at = at_least_1d(index);
-    norch_tensor dense = at_least_1d(src);
-    indices checked;
-    if (check_gather("scatter_add", &to, &at, &dense, axis) ||
-        prepare("scatter_add", &at, to.shape[axis], axis, &checked))
+    places p;
+    if (nr_check_tensor(w->name, x) || check_index(w, x, index) || nr_check_axis(w->name, dim, x->ndim, &axis))
         return NULL;
-    for (int32_t d = 0; d < dense.ndim; d++)
-        dense.shape[d] = at.shape[d]; /* what the index does not reach is not read */
-    dense.numel = at.numel;
-    dense.contiguous = nr_is_contiguous(dense.ndim, dense.shape, dense.strides);
-    norch_tensor *y = added(&dense, &checked.view, x, axis);
-    done(&checked);
+    if (index->numel == 0) return nr_make(index->ndim, index->shape, x->dtype, x);
+    if (place_each(w, x, axis, index, NULL, NULL, &p)) return NULL;
+    norch_tensor *y = read_from(x, index->ndim, &p);
+    done(&p);
     return y;
 }
 
-/* ---- index_select and index_add: an index for each slice ----------------------------------------- */
+norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const norch_tensor *index,
+                            const norch_tensor *src, int64_t in_place) {
+    const way *w = &ways[kind];
+    int32_t axis;
+    places p;
+    if (nr_check_tensor(w->name, x) || check_index(w, x, index) || check_source(w, x, src) ||
+        nr_check_axis(w->name, dim, x->ndim, &axis))
+        return NULL;
+    norch_tensor *y = target(w, x, in_place);
+    if (!y || index->numel == 0) return settled(x, y, NORCH_OK, in_place);
+    norch_tensor *from = y->dtype == src->dtype ? NULL : nr_widened(src);
+    const norch_tensor at = at_least_1d(index);
+    norch_tensor dense = at_least_1d(from ? from : src);
+    if (src->ndim == 0 && x->ndim > 0) { /* one value for all */
+        dense.ndim = at.ndim;
+        for (int32_t d = 0; d < at.ndim; d++) dense.strides[d] = 0, dense.shape[d] = at.shape[d];
+    }
+    int32_t status = !from && y->dtype != src->dtype ? norch_last_error_kind() : NORCH_OK;
+    if (status == NORCH_OK) status = place_each(w, y, axis, index, &dense, in_place ? y : NULL, &p);
+    if (status == NORCH_OK) {
+        dense = cut_to(&dense, &at); /* what the index does not reach is not read */
+        status = write_dense(w, y, &dense, &p);
+        done(&p);
+    }
+    nr_release(from);
+    return settled(x, y, status, in_place);
+}
 
-/* The index laid along axis of `shape`, repeated over the rest. */
-static norch_tensor spread(const norch_tensor *index, int32_t ndim, const int64_t *shape, int32_t axis) {
-    norch_tensor view = *index;
-    int64_t step = index->ndim ? index->strides[0] : 0;
+/* ---- index tensors for some dimensions ------------------------------------------------------------- */
+
+/* A tensor that broadcasts to the shape (ndim, shape), seen in that shape with its dimensions moved up by `lead`, which is
+ * where its broadcast dimensions stand among all. */
+static norch_tensor spread(const norch_tensor *x, int32_t broadcast, int32_t lead, int32_t ndim, const int64_t *shape) {
+    norch_tensor view = *x;
     view.ndim = ndim;
     view.numel = 1;
     for (int32_t d = 0; d < ndim; d++) {
+        const int32_t own = d - lead - (broadcast - x->ndim);
+        const bool moves = d >= lead && d < lead + broadcast && own >= 0 && x->shape[own] != 1;
         view.shape[d] = shape[d];
-        view.strides[d] = d == axis ? step : 0;
+        view.strides[d] = moves ? x->strides[own] : 0;
         view.numel *= shape[d];
     }
     view.contiguous = nr_is_contiguous(ndim, view.shape, view.strides);
     return view;
 }
 
-static int32_t check_1d(const char *op, const norch_tensor *x, const norch_tensor *index) {
-    if (index->ndim > 1)
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: the index must have at most one dimension, not %d", op, index->ndim);
-    if (x->ndim == 0 && index->numel != 1)
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld indices into a 0-d tensor; only one is possible", op,
-                       (long long)index->numel);
+/* Adds index * step, in bytes, to the offsets; the first time (before is NULL) to nothing. */
+static int32_t add_offsets(norch_tensor *offsets, const norch_tensor *before, const norch_tensor *index, int64_t size,
+                           int64_t step) {
+    nr_index_plan plan = {.axis_size = size, .axis_stride = step};
+    norch_tensor nothing = *offsets;
+    for (int32_t d = 0; d < nothing.ndim; d++) nothing.strides[d] = 0;
+    nothing.contiguous = 0;
+    const norch_tensor *operands[] = {offsets, index, before ? before : &nothing};
+    if (offsets->numel == 0) return NORCH_OK;
+    nr_plan_make(&plan.nest, offsets->ndim, offsets->shape, 3, operands);
+    if (!before) plan.nest.data[2] = NULL;
+    nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .from_dtype = NORCH_INT64};
+    call.plan = &plan;
+    call.work = 2.0 * (double)offsets->numel;
+    return nr_gate(&call, offsets);
+}
+
+/* The places of n index tensors along axes of x, their broadcast dimensions after `lead` of those that are kept. */
+static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const norch_tensor *const *indices,
+                         int64_t count, const int64_t *axes, int64_t lead, const norch_tensor *apart, places *p) {
+    int32_t broadcast = 0, bad, at = 0;
+    int64_t common[NORCH_MAX_DIMS], shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    bool indexed[NORCH_MAX_DIMS] = {false};
+    char text[NR_SHAPE_TEXT];
+    if (n < 1 || n != count)
+        return nr_fail(NORCH_ERROR_VALUE, "%s: %lld indices for %lld axes", w->name, (long long)n, (long long)count);
+    for (int64_t i = 0; i < n; i++) {
+        NR_TRY(check_index(w, x, indices[i]));
+        indexed[axes[i] % 256] = true;
+        if (!nr_broadcast(&broadcast, common, indices[i]->ndim, indices[i]->shape, &bad))
+            return nr_fail(NORCH_ERROR_INDEX,
+                           "%s: index %lld, of shape %s, does not broadcast to those before it, of size %lld at "
+                           "dimension %d",
+                           w->name, (long long)i, nr_shape_of(text, indices[i]), (long long)common[bad], bad);
+    }
+    const int32_t ndim = x->ndim - (int32_t)n + broadcast;
+    if (ndim > NORCH_MAX_DIMS)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: %d dimensions; at most %d are supported", w->name, ndim, NORCH_MAX_DIMS);
+    for (int32_t d = 0, kept = 0; d <= x->ndim; d++) {
+        if (d < x->ndim && indexed[d]) continue;
+        if (kept++ == lead)
+            for (int32_t b = 0; b < broadcast; b++) shape[at] = common[b], strides[at++] = 0;
+        if (d < x->ndim) shape[at] = x->shape[d], strides[at++] = x->strides[d];
+    }
+    NR_TRY(nr_check_shape(w->name, ndim, shape));
+    p->along = *x;
+    p->along.ndim = ndim;
+    p->along.contiguous = 0;
+    nr_count(ndim, shape, &p->along.numel);
+    for (int32_t d = 0; d < ndim; d++) p->along.shape[d] = shape[d], p->along.strides[d] = strides[d];
+
+    norch_tensor view, *owned, *offsets = NULL;
+    bool negative;
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t axis = (int32_t)(axes[i] % 256);
+        const int64_t step = x->strides[axis] * nr_size_of(x->dtype);
+        int32_t status = prepare(w, indices[i], apart, x->shape[axis], axes[i] / 256, &view, &owned, &negative);
+        if (status == NORCH_OK && n == 1 && !negative) {
+            *p = (places){.index = view, .step = step, .along = p->along, .size = x->shape[axis], .owned = owned};
+            break;
+        }
+        if (status == NORCH_OK) {
+            const norch_tensor *before = offsets;
+            view = spread(&view, broadcast, 0, broadcast, common);
+            if (!offsets) offsets = nr_make(broadcast, common, NORCH_INT64, x);
+            status = offsets ? add_offsets(offsets, before, &view, x->shape[axis], step) : norch_last_error_kind();
+            nr_release(owned);
+        }
+        if (status != NORCH_OK) {
+            nr_release(offsets);
+            return status;
+        }
+    }
+    if (offsets) *p = (places){.index = *offsets, .step = 1, .along = p->along, .size = INT64_MAX, .owned = offsets};
+    p->index = spread(&p->index, broadcast, (int32_t)lead, ndim, shape);
     return NORCH_OK;
 }
 
-norch_tensor *norch_index_select(const norch_tensor *x, int64_t dim, const norch_tensor *index) {
-    int32_t axis;
-    indices checked;
-    if (check_operands("index_select", x, index, NULL) || nr_check_axis("index_select", dim, x->ndim, &axis))
-        return NULL;
-    norch_tensor from = at_least_1d(x);
-    if (check_1d("index_select", x, index) || prepare("index_select", index, from.shape[axis], axis, &checked))
-        return NULL;
-    int64_t shape[NORCH_MAX_DIMS];
-    for (int32_t d = 0; d < from.ndim; d++) shape[d] = d == axis ? index->numel : from.shape[d];
-    norch_tensor *y = nr_make(x->ndim, shape, x->dtype, x);
-    int32_t status = NORCH_OK;
-    if (y) {
-        const norch_tensor dense = at_least_1d(y), at = spread(&checked.view, from.ndim, shape, axis);
-        status = run(NR_GATHER, &dense, &at, &from, axis, y);
-    }
-    done(&checked);
-    return finish(y, status);
+norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
+                              const int64_t *axes, int64_t lead) {
+    const way *w = &ways[kind];
+    places p;
+    if (nr_check_tensor(w->name, x) || place_all(w, x, n, indices, count, axes, lead, NULL, &p)) return NULL;
+    norch_tensor *y = read_from(x, p.along.ndim, &p);
+    done(&p);
+    return y;
 }
 
-norch_tensor *norch_index_add(const norch_tensor *x, int64_t dim, const norch_tensor *index, const norch_tensor *src) {
-    int32_t axis;
-    indices checked;
-    if (check_operands("index_add", x, index, src) || nr_check_axis("index_add", dim, x->ndim, &axis)) return NULL;
-    if (check_1d("index_add", x, index)) return NULL;
-    const norch_tensor to = at_least_1d(x), dense = at_least_1d(src);
-    int64_t shape[NORCH_MAX_DIMS];
-    for (int32_t d = 0; d < to.ndim; d++) shape[d] = d == axis ? index->numel : to.shape[d];
-    if (!nr_same_shape(to.ndim, shape, dense.ndim, dense.shape)) {
-        char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "index_add: src has shape %s, but %lld indices at dimension %d want %s",
-                nr_shape_of(text, src), (long long)index->numel, axis, nr_shape_text(wanted, to.ndim, shape));
-        return NULL;
+norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
+                              const int64_t *axes, int64_t lead, const norch_tensor *values, int64_t in_place) {
+    const way *w = &ways[kind];
+    places p;
+    if (nr_check_tensor(w->name, x) || check_source(w, x, values)) return NULL;
+    norch_tensor *y = target(w, x, in_place);
+    if (!y) return NULL;
+    int32_t status = place_all(w, y, n, indices, count, axes, lead, in_place ? y : NULL, &p);
+    if (status != NORCH_OK) return finish(y, status);
+    bool fits = values->ndim <= p.along.ndim;
+    for (int32_t d = 0; fits && d < values->ndim; d++)
+        fits = values->shape[d] == 1 || values->shape[d] == p.along.shape[d + p.along.ndim - values->ndim];
+    if (fits) {
+        norch_tensor *from = y->dtype == values->dtype ? NULL : nr_widened(values);
+        if (from || y->dtype == values->dtype) {
+            const norch_tensor dense = spread(from ? from : values, p.along.ndim, 0, p.along.ndim, p.along.shape);
+            status = write_dense(w, y, &dense, &p);
+        } else {
+            status = norch_last_error_kind();
+        }
+        nr_release(from);
+    } else {
+        char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
+        status = nr_fail(NORCH_ERROR_SHAPE, "%s: values of shape %s do not broadcast to the indexed shape %s", w->name,
+                         nr_shape_of(text, values), nr_shape_of(own, &p.along));
     }
-    if (prepare("index_add", index, to.shape[axis], axis, &checked)) return NULL;
-    const norch_tensor at = spread(&checked.view, to.ndim, shape, axis);
-    norch_tensor *y = added(&dense, &at, x, axis);
-    done(&checked);
+    done(&p);
+    return settled(x, y, status, in_place);
+}
+
+/* ---- where it is not 0 ----------------------------------------------------------------------------- */
+
+norch_tensor *norch_nonzero(const norch_tensor *x, int64_t by_dimension) {
+    if (nr_check_tensor("nonzero", x)) return NULL;
+    norch_tensor *truth = NULL, *y = NULL;
+    if (x->device_type != NORCH_CPU) { /* its size must be known here anyway */
+        norch_tensor *host = norch_to_device((norch_tensor *)x, NORCH_CPU, 0, 0);
+        truth = host ? norch_nonzero(host, by_dimension) : NULL;
+        y = truth ? norch_to_device(truth, x->device_type, x->device_index, 0) : NULL;
+        nr_release(host);
+        nr_release(truth);
+        return y;
+    }
+    if (x->dtype != NORCH_BOOL || !x->contiguous) {
+        if (!(truth = norch_cast(x, NORCH_BOOL))) return NULL;
+        x = truth;
+    }
+    nr_nonzero_plan plan = {.truth = x->data, .ndim = x->ndim, .n = x->numel};
+    for (int32_t d = 0; d < x->ndim; d++) plan.size[d] = x->shape[d];
+    const int64_t chunks = (x->numel + NR_NONZERO_CHUNK - 1) / NR_NONZERO_CHUNK;
+    plan.counts = nr_malloc((size_t)(chunks + 1) * sizeof *plan.counts);
+    nr_call call = {.family = NR_INDEXING, .op = NR_COUNT, .dtype = NORCH_BOOL, .plan = &plan};
+    call.work = 0.1 * (double)x->numel;
+    int32_t status = NORCH_OK;
+    if (!plan.counts)
+        status = nr_fail(NORCH_ERROR_MEMORY, "nonzero: out of memory");
+    else
+        status = nr_gate(&call, x);
+    if (status == NORCH_OK) {
+        const int64_t found = plan.counts[chunks], shape[2][2] = {{found, x->ndim}, {x->ndim, found}};
+        y = nr_make(2, shape[by_dimension != 0], NORCH_INT64, x);
+        if (y && y->numel) {
+            plan.out = y->data;
+            plan.row = y->strides[by_dimension != 0];
+            plan.column = y->strides[by_dimension == 0];
+            call.op = NR_NONZERO;
+            call.work = (double)x->numel;
+            y = finish(y, nr_gate(&call, x));
+        }
+    }
+    nr_free(plan.counts);
+    nr_release(truth);
     return y;
 }

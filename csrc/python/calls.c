@@ -206,6 +206,7 @@ static inline void drop_columns(columns *taken) {
 #define NAME_address(a)
 #define NAME_sizes(a)
 #define NAME_axes(a)
+#define NAME_place(a)
 #define NAME_tensors(a)
 #define NAME_columns3(a)
 #define NAME_columns4(a)
@@ -267,6 +268,13 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
     TAKE(name, 1, k1)                                                       \
     TAKE(name, 2, k2) TAKE(name, 3, k3) TAKE(name, 4, k4) TAKE(name, 5, k5) \
         END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5))
+#define CALL7(result, name, k0, k1, k2, k3, k4, k5, k6)                                                             \
+    BEGIN(name, 7)                                                                                                  \
+    TAKE(name, 0, k0)                                                                                               \
+    TAKE(name, 1, k1)                                                                                               \
+    TAKE(name, 2, k2) TAKE(name, 3, k3) TAKE(name, 4, k4) TAKE(name, 5, k5) TAKE(name, 6, k6)                       \
+        END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5), \
+            PASS_##k6(a6))
 #include "calls.def"
 
 /* ---- those with results of their own ------------------------------------------------------------------- */
@@ -332,6 +340,7 @@ static nr_method methods[] = {
 #define CALL4(result, name, k0, k1, k2, k3) ROW(name)
 #define CALL5(result, name, k0, k1, k2, k3, k4) ROW(name)
 #define CALL6(result, name, k0, k1, k2, k3, k4, k5) ROW(name)
+#define CALL7(result, name, k0, k1, k2, k3, k4, k5, k6) ROW(name)
 #include "calls.def"
     ROW(item) ROW(shape) ROW(strides) ROW(adopt)
 #undef ROW

@@ -500,7 +500,7 @@ def _reach(size: Any, stride: Any, shift: int) -> tuple[int, int]:
     return shift + sum(end for end in ends if end < 0), shift + sum(end for end in ends if end > 0)
 
 
-# ---- copies and indexing ---------------------------------------------------------------------------------------
+# ---- copies (indexing: derivatives_index.py) ----------------------------------------------------------------------
 
 
 class Clone(Operation):
@@ -546,47 +546,6 @@ class Stack(Operation):
             None if edge is None else g.select(self.dim, i).to(dtype)
             for i, (edge, dtype) in enumerate(zip(self.edges, self.dtypes, strict=True))
         )
-
-
-class Gather(Operation):
-    __slots__ = ("dim", "index", "like")
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        return (zeros_of(self.like).scatter_add(self.dim, self.index, g),)
-
-
-class ScatterAdd(Operation):
-    """edges: x and src. The gradient of src is cut to the index, whose shape src may exceed."""
-    __slots__ = ("dim", "index", "like")
-    passes = True
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        if self.edges[1] is None:
-            return g, None
-        part = g.gather(self.dim, self.index)
-        if part.shape != self.like.shape:
-            whole = zeros_of(self.like)
-            corner = whole
-            for dim, size in enumerate(part.shape):
-                corner = corner._slice(dim, 0, size, 1)
-            corner.copy_(part)
-            part = whole
-        return g, part
-
-
-class IndexSelect(Operation):
-    __slots__ = ("dim", "index", "like")
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        return (zeros_of(self.like).index_add(self.dim, self.index, g),)
-
-
-class IndexAdd(Operation):
-    __slots__ = ("dim", "index")
-    passes = True
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        return g, None if self.edges[1] is None else g.index_select(self.dim, self.index)
 
 
 __all__ = [name for name, thing in list(globals().items()) if isinstance(thing, type) and issubclass(thing, Node)]

@@ -136,11 +136,13 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002
-    """input where condition (bool) holds, other elsewhere; all broadcast.
+    """input where condition (bool) holds, other elsewhere; all broadcast. Of condition alone: nonzero(as_tuple=True).
 
     >>> norch.where(norch.tensor([True, False]), 1.0, norch.zeros(2))
     tensor([1., 0.])
     """
+    if input is None and other is None:
+        return must(condition, "where").nonzero(as_tuple=True)
     return _where(condition, input, other)
 
 

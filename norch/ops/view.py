@@ -5,7 +5,6 @@ Each is a step that autograd can take again: from another base, or from a gradie
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +21,7 @@ from ..errors import Error, ShapeError
 from ._operand import tensor_of
 
 Shape = Sequence[int]
+_END = (1 << 63) - 1  # a bound of a slice that is as good as the end
 Axes = Any  # an int or a sequence of them
 _new = object.__new__
 
@@ -239,58 +239,6 @@ def _strided(x: Any, size: Shape, stride: Shape, shift: int, own: Shape) -> Any:
 def alias_of(x: Any) -> Any:
     """The same elements as another tensor."""
     return _made(lib.norch_alias(x), x, d.Alias, alias_of, ())
-
-
-_END = (1 << 63) - 1
-
-
-def _bound(value: Any, default: int) -> int:
-    """A bound of a slice; beyond 64 bits is as good as the end."""
-    if value is None:
-        return default
-    try:
-        return builtins.min(builtins.max(value.__index__(), -_END), _END)
-    except AttributeError:
-        raise TypeError(f"slice bounds are integers or None, not {type(value).__name__}") from None
-
-
-def _take(x: Any, dim: int, part: Any) -> Any:
-    """x[part] along dim, part a slice or an integer."""
-    if type(part) is slice:
-        step = 1 if part.step is None else int64(part.step, "slice step")
-        first, last = (0, _END) if step > 0 else (_END, -_END)
-        return slice_(x, dim, _bound(part.start, first), _bound(part.stop, last), step)
-    if not hasattr(part, "__index__") or isinstance(part, bool):
-        raise TypeError(f"an index is an integer, a slice, None or ..., not {type(part).__name__}")
-    return select(x, dim, part.__index__())
-
-
-def take_index(x: Any, index: Any) -> Any:
-    """x[index] for integers, slices, ... and None: a chain of views."""
-    kind = type(index)
-    if kind is slice:
-        return _take(x, 0, index)
-    if kind is int:
-        # unlike PyTorch: loss[0] of a 0-d loss is the loss
-        return alias_of(x) if index == 0 and x.ndim == 0 else select(x, 0, index)
-    parts = index if kind is tuple else (index,)
-    ndim = x.ndim
-    named = builtins.sum(1 for part in parts if part is not None and part is not Ellipsis)
-    if builtins.sum(1 for part in parts if part is Ellipsis) > 1:
-        raise IndexError("an index can hold only one ellipsis (...)")
-    if named > ndim:
-        raise IndexError(f"{named} indices for a tensor of {ndim} dimensions")
-    dim, out = 0, x
-    for part in parts:
-        if part is None:
-            out = unsqueeze(out, dim)
-            dim += 1
-        elif part is Ellipsis:
-            dim += ndim - named
-        else:
-            out = _take(out, dim, part)
-            dim += type(part) is slice
-    return alias_of(x) if out is x else out
 
 
 class ViewMethods(Handle):

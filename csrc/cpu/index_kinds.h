@@ -1,0 +1,16 @@
+/* index_kinds: the ways to combine elements in indexed places, included once per dtype (TYPE, S; PLUS and TIMES, which
+ * for bool are or and and). A NaN wins over all. */
+#define NAME NR_JOIN2(add, TYPE)
+#define COMBINE(a, b) PLUS(a, b)
+#include "index_loops.h"
+#define NAME NR_JOIN2(mul, TYPE)
+#define COMBINE(a, b) TIMES(a, b)
+#include "index_loops.h"
+#define NAME NR_JOIN2(max, TYPE)
+#define COMBINE(a, b) ((a) < (b) || (b) != (b) ? (b) : (a))
+#include "index_loops.h"
+#define NAME NR_JOIN2(min, TYPE)
+#define COMBINE(a, b) ((a) > (b) || (b) != (b) ? (b) : (a))
+#include "index_loops.h"
+#undef TYPE
+#undef S

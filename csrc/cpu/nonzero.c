@@ -1,0 +1,74 @@
+/* nonzero: the coordinates of what is true. Chunks are counted first, so that each knows where it writes. */
+#include <string.h>
+
+#include "cpu.h"
+
+#define BLOCK 256 /* elements looked at without a branch */
+
+static void count_chunk(void *context, int64_t chunk) {
+    const nr_nonzero_plan *plan = context;
+    const int64_t first = chunk * NR_NONZERO_CHUNK, rest = plan->n - first;
+    const int64_t n = rest < NR_NONZERO_CHUNK ? rest : NR_NONZERO_CHUNK;
+    const uint8_t *truth = plan->truth + first;
+    uint32_t count = 0;
+    for (int64_t i = 0; i < n; i++) count += truth[i] != 0;
+    plan->counts[chunk + 1] = count;
+}
+
+/* The numbers below n of the true ones among n <= BLOCK. */
+static int64_t find(const uint8_t *truth, int64_t n, int64_t *found) {
+    int64_t count = 0, i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, truth + i, sizeof eight);
+        if (!eight) continue;
+        for (int64_t k = i; k < i + 8; k++) {
+            found[count] = k;
+            count += truth[k] != 0;
+        }
+    }
+    for (; i < n; i++) {
+        found[count] = i;
+        count += truth[i] != 0;
+    }
+    return count;
+}
+
+static void write_chunk(void *context, int64_t chunk) {
+    const nr_nonzero_plan *plan = context;
+    int64_t at[NORCH_MAX_DIMS], found[BLOCK + 1];
+    int64_t place = chunk * NR_NONZERO_CHUNK, left = place;
+    const int64_t rest = plan->n - place, end = place + (rest < NR_NONZERO_CHUNK ? rest : NR_NONZERO_CHUNK);
+    const int32_t last = plan->ndim - 1;
+    int64_t *out = plan->out + plan->counts[chunk] * plan->row;
+    for (int32_t d = last; d >= 0; d--) {
+        at[d] = left % plan->size[d];
+        left /= plan->size[d];
+    }
+    while (place < end) {
+        int64_t n = plan->size[last] - at[last]; /* what is left of this row, of the chunk, of a block */
+        if (n > end - place) n = end - place;
+        if (n > BLOCK) n = BLOCK;
+        const int64_t count = find(plan->truth + place, n, found);
+        for (int32_t d = 0; d < last; d++)
+            for (int64_t i = 0; i < count; i++) out[i * plan->row + d * plan->column] = at[d];
+        for (int64_t i = 0; i < count; i++) out[i * plan->row + last * plan->column] = at[last] + found[i];
+        out += count * plan->row;
+        place += n;
+        at[last] += n;
+        for (int32_t d = last; d > 0 && at[d] == plan->size[d]; d--) {
+            at[d] = 0;
+            at[d - 1]++;
+        }
+    }
+}
+
+int32_t nr_run_nonzero(const nr_call *call) {
+    nr_nonzero_plan plan = *(const nr_nonzero_plan *)call->plan;
+    const int64_t chunks = (plan.n + NR_NONZERO_CHUNK - 1) / NR_NONZERO_CHUNK;
+    nr_parallel(chunks, call->op == NR_COUNT ? count_chunk : write_chunk, &plan);
+    if (call->op != NR_COUNT) return NORCH_OK;
+    plan.counts[0] = 0;
+    for (int64_t i = 0; i < chunks; i++) plan.counts[i + 1] += plan.counts[i];
+    return NORCH_OK;
+}

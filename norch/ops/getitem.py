@@ -1,0 +1,251 @@
+"""``x[index]`` and ``x[index] = value``.
+
+Integers, slices, ``...`` and None are views, one for the whole expression. Where there are tensors, lists, arrays or
+bools too, those become Places of that view (index.py), masks by way of nonzero(); the rules are NumPy's.
+"""
+
+from __future__ import annotations
+
+import builtins
+import warnings
+from typing import Any
+
+from .._handle import Handle
+from .._lib import int64, lib
+from ..autograd import derivatives as d
+from ..autograd.inplace import same_history
+from ..dtype import int64 as int64_
+from ._operand import must
+from .copy import copy_, fill_
+from .index import Places, as_values, get_at, masked_fill_, nonzero, put_at
+from .view import _END, alias_of, select
+from .view import _made as made
+
+_ALL = slice(None)
+_BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """x[index]: a view for integers, slices, ... and None, else a new tensor."""
+    kind = type(index)
+    if kind is int and x.ndim:
+        return select(x, 0, index)
+    if kind is tuple:
+        if _BASIC.issuperset(map(type, index)):
+            return region(x, index)
+    elif kind in _BASIC:
+        return region(x, (index,))
+    view, places, _ = _resolve(x, index)
+    return view if places is None else get_at(view, places)
+
+
+def setitem(x: Any, index: Any, value: Any) -> None:
+    """x[index] = value: value is broadcast and cast."""
+    parts = index if type(index) is tuple else (index,)
+    places = mask = None
+    if _BASIC.issuperset(map(type, parts)):
+        view = region(x, parts)
+    else:
+        view, places, mask = _resolve(x, index, masks=True)
+    if places is None and mask is None:
+        if isinstance(value, Handle) and lib.norch_is_same(view, value) and same_history(view, value):
+            return  # x[i] += 1 has written through the view already
+        if isinstance(value, Handle):
+            copy_(view, _without_ones(value, view.ndim))
+        elif isinstance(value, (int, float)):
+            fill_(view, value)
+        else:
+            copy_(view, _without_ones(must(value, "setitem"), view.ndim))
+        return
+    value = as_values(value, x, "setitem")
+    if mask is not None:
+        if value.ndim == 0:
+            masked_fill_(view, mask.view(*mask.shape, *(1 for _ in range(view.ndim - mask.ndim))), value)
+            return
+        places = Places(nonzero(mask, as_tuple=True), tuple(axis * 257 for axis in range(mask.ndim)), 0)
+    assert places is not None
+    put_at(view, places, _without_ones(value, places.ndim(view)))
+
+
+def _without_ones(value: Any, ndim: int) -> Any:
+    """value less leading sizes of 1 that are too many."""
+    extra = value.ndim - ndim
+    return value.reshape(value.shape[extra:]) if extra > 0 and value.shape[:extra] == (1,) * extra else value
+
+
+# ---- views ----------------------------------------------------------------------------------------------------------
+
+
+def _bound(value: Any, default: int) -> int:
+    """A bound of a slice; beyond 64 bits is as good as the end."""
+    if value is None:
+        return default
+    try:
+        return builtins.min(builtins.max(value.__index__(), -_END), _END)
+    except AttributeError:
+        raise TypeError(f"slice bounds are integers or None, not {type(value).__name__}") from None
+
+
+def region(x: Any, parts: tuple[Any, ...]) -> Any:
+    """x[parts] for integers, slices, ... and None: a view."""
+    h = x
+    ndim = h.ndim
+    axes = dots = 0
+    for part in parts:
+        if part is Ellipsis:
+            dots += 1
+        elif part is not None:
+            axes += 1
+    if axes > ndim or dots > 1:
+        if ndim == 0 and parts == (0,):
+            return alias_of(x)  # unlike PyTorch: loss[0] of a 0-d loss is the loss
+        raise IndexError(
+            "an index can hold only one ellipsis (...)"
+            if dots > 1
+            else f"too many indices: {axes} for a tensor of {ndim} dimensions"
+        )
+    axis = ndim if dots else axes
+    for part in reversed(parts):  # from the last on, so that the axes that are left keep their numbers
+        if part is None:
+            h = lib.norch_unsqueeze(h, axis)
+        elif part is Ellipsis:
+            axis -= ndim - axes
+        else:
+            axis -= 1
+            if type(part) is not slice:
+                h = lib.norch_select(h, axis, int64(part, "index"))
+            elif part != _ALL:
+                step = 1 if part.step is None else int64(part.step, "slice step")
+                first, last = (0, _END) if step > 0 else (_END, -_END)
+                h = lib.norch_slice(h, axis, _bound(part.start, first), _bound(part.stop, last), step)
+    return alias_of(x) if h is x else made(h, x, d.Region, region, (parts,))
+
+
+# ---- tensors of indices ---------------------------------------------------------------------------------------------
+
+
+def _part(part: Any) -> Any:
+    """One part of an index as an integer, a slice, None, ..., a bool, or a tensor of integers or bools."""
+    if type(part) in _BASIC or type(part) is bool:
+        return part
+    if not isinstance(part, Handle):
+        name = type(part).__name__
+        if name == "bool_" or name == "bool" and hasattr(part, "item"):
+            return bool(part)
+        if hasattr(part, "__index__") and not hasattr(part, "__array__"):
+            return part.__index__()
+        part = _listed(part)
+    x: Any = part
+    kind = x.dtype.kind
+    if kind == "f":
+        raise IndexError(f"tensors that are indices must be integers or bool, not {x.dtype.name}")
+    if x.dtype.name == "uint8":
+        warnings.warn("indexing with a uint8 tensor: it is taken for a mask; use bool", stacklevel=4)
+        x = x != 0
+        kind = "b"
+    if x.ndim == 0:
+        return bool(x.item()) if kind == "b" else int(x.item())
+    return x
+
+
+def _listed(part: Any) -> Any:
+    """A list, an array or another sequence as a tensor."""
+    from ..create import tensor  # late, as it stands above
+
+    if hasattr(part, "__array__"):
+        part = part.__array__()
+        if part.dtype.kind in "iu":
+            part = part.astype("int64")
+    elif not hasattr(part, "__len__") or isinstance(part, (str, bytes, dict, set)):
+        raise IndexError(
+            "an index is made of integers, slices, ..., None, and tensors, arrays or lists of integers or bools, "
+            f"not of {type(part).__name__}"
+        )
+    made = tensor(part)
+    return made.to(int64_) if made.numel() == 0 and made.dtype.is_floating_point else made
+
+
+def _axes_of(part: Any) -> int:
+    """How many axes a part takes."""
+    if part is None or part is Ellipsis or type(part) is bool:
+        return 0
+    return part.ndim if isinstance(part, Handle) and part.dtype.kind == "b" else 1  # type: ignore[attr-defined]
+
+
+def _resolve(x: Any, index: Any, masks: bool = False) -> tuple[Any, Places | None, Any]:
+    """x[index] as a view, the places of it that index tensors name, and (where masks are wanted) the mask, if a mask
+    that is the first thing in the index is all there is."""
+    parts = [_part(part) for part in (index if type(index) is tuple else (index,))]
+    ndim = x.ndim
+    wide = [_axes_of(part) for part in parts]
+    taken = sum(wide)
+    if taken > ndim:
+        raise IndexError(f"too many indices: {taken} for a tensor of {ndim} dimensions")
+    basic: list[Any] = []
+    indices: list[Any] = []
+    axes: list[int] = []
+    axis = own = kept = 0  # in the view; in x; those of the view that no index takes
+    lead, state = 0, "before"  # NumPy: the new dimensions stand where the indices do, or in front if those are apart
+    for n, part in zip(wide, parts):
+        if part is None or part is Ellipsis or type(part) is slice:
+            basic.append(part)
+            more = ndim - taken if part is Ellipsis else 1
+            axis, own, kept = axis + more, own + (0 if part is None else more), kept + more
+            state = "after" if state == "within" else state
+            continue
+        if state == "before":
+            lead, state = kept, "within"
+        elif state == "after":
+            lead, state = 0, "apart"
+        if type(part) is int:
+            basic.append(part)
+            own += 1
+        elif type(part) is bool:
+            basic.append(None)
+            indices.append(_listed([0] * part))
+            axes.append(axis + 256 * own)
+            axis += 1
+        elif part.dtype.kind == "b":
+            if tuple(part.shape) != tuple(x.shape[own : own + n]):
+                raise IndexError(
+                    f"a mask of shape {tuple(part.shape)} does not match shape {tuple(x.shape)} at dimension {own}"
+                )
+            basic += [_ALL] * n
+            if masks and len(parts) == 1:
+                return x, None, part
+            indices += nonzero(part, as_tuple=True)
+            axes += [axis + i + 256 * (own + i) for i in range(n)]
+            axis, own = axis + n, own + n
+        else:
+            basic.append(_ALL)
+            indices.append(part)
+            axes.append(axis + 256 * own)
+            axis, own = axis + 1, own + 1
+    whole = all(part == _ALL if type(part) is slice else part is Ellipsis for part in basic)
+    view = x if whole else region(x, tuple(basic))
+    return view, Places(tuple(indices), tuple(axes), lead) if indices else None, None
+
+
+def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """x[indices] = values, or += with accumulate (equal indices then add up); indices: a tuple of tensors or None."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put_: indices are a tuple of tensors, not {type(indices).__name__}")
+    view, places, _ = _resolve(x, tuple(_ALL if part is None else part for part in indices))
+    if places is None:
+        view, places, _ = _resolve(x, (True, *indices))
+    put_at(view, places, must(values, "index_put_"), add=accumulate)  # type: ignore[arg-type]
+    return x
+
+
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """index_put_() into a copy."""
+    return index_put_(must(input, "index_put").clone(), indices, values, accumulate)
+
+
+class ItemMethods(Handle):
+    """The [] of Tensor."""
+
+    __slots__ = ()
+
+    __getitem__, __setitem__ = getitem, setitem
+    index_put, index_put_ = index_put, index_put_
