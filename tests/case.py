@@ -35,14 +35,15 @@ class Case:
     """One way to call one operation.
 
     row          its row in ops.def, or the name of the public function, or "" for more of the same
-    domains      the interval that each input is drawn from, or "bool" / "index" for inputs of that fixed kind
+    domains      the interval that each input is drawn from, or "bool" / "index" for inputs of that fixed kind;
+                 "distinct": indices that differ along the first axis
     shapes       of the inputs: several tuples, one shape an input each
     result       dtype of each result: same, float (integers become the default one), bool, sum, index,
                  truth (bool, but uint8 of uint8), or a name
     dtypes       that norch takes
     grad         how many derivatives are checked: 0, 1, 2
     inputs       which inputs have derivatives; None: all that are floats
-    in_place     the name of the method that does the same in place
+    in_place     the name of the method that does the same in place; leading, trailing: its arguments around the inputs
     torch        PyTorch's way where it is called otherwise; False where it has none
     slack        multiplies the tolerances
     edges        whether edge values go through it
@@ -62,6 +63,8 @@ class Case:
     grad: int = 0
     inputs: tuple[int, ...] | None = None
     in_place: str | None = None
+    leading: tuple[Any, ...] = ()
+    trailing: tuple[Any, ...] = ()
     torch: Any = None
     slack: float = 1.0
     edges: bool = True
@@ -71,6 +74,11 @@ class Case:
 
     def __str__(self) -> str:
         return self.name
+
+    def write(self, x: Any, *others: Any) -> Any:
+        """The same in place."""
+        assert self.in_place is not None
+        return getattr(x, self.in_place)(*self.leading, *others, *self.trailing)
 
     def torch_call(self) -> Callable[..., Any]:
         """How PyTorch is asked."""
@@ -101,6 +109,9 @@ def draw(case: Case, shapes: Sequence[Shape], dtype: str, rng: np.random.Generat
         domain = case.domains[min(position, len(case.domains) - 1)]
         if isinstance(domain, str) and domain == "bool":
             arrays.append(rng.random(shape) < 0.5)
+        elif isinstance(domain, str) and domain == "distinct":
+            order = rng.random((case.index_below, *shape[1:])).argsort(0)
+            arrays.append(order[: shape[0]])
         elif isinstance(domain, str):
             arrays.append(rng.integers(0, case.index_below, shape))
         elif dtype == "bool":

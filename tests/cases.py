@@ -401,6 +401,7 @@ _more(
 
 import cases_beyond  # noqa: E402, F401  (adds its cases)
 import cases_further  # noqa: E402, F401
+import cases_index  # noqa: E402, F401
 import cases_products  # noqa: E402, F401
 import cases_reduce  # noqa: E402, F401
 import cases_scan  # noqa: E402, F401

@@ -365,6 +365,9 @@ static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const n
 
     norch_tensor view, *owned, *offsets = NULL;
     bool negative;
+    int64_t positions;
+    p->owned = NULL;
+    if (nr_count(broadcast, common, &positions) && positions == 0) return NORCH_OK; /* no index is ever looked at */
     for (int64_t i = 0; i < n; i++) {
         const int32_t axis = (int32_t)(axes[i] % 256);
         const int64_t step = x->strides[axis] * nr_size_of(x->dtype);

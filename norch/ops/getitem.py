@@ -22,6 +22,7 @@ from .view import _END, alias_of, select
 from .view import _made as made
 
 _ALL = slice(None)
+_DOTS = "an index can hold only one ellipsis (...)"
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
@@ -99,11 +100,7 @@ def region(x: Any, parts: tuple[Any, ...]) -> Any:
     if axes > ndim or dots > 1:
         if ndim == 0 and parts == (0,):
             return alias_of(x)  # unlike PyTorch: loss[0] of a 0-d loss is the loss
-        raise IndexError(
-            "an index can hold only one ellipsis (...)"
-            if dots > 1
-            else f"too many indices: {axes} for a tensor of {ndim} dimensions"
-        )
+        raise IndexError(_DOTS if dots > 1 else f"too many indices: {axes} for a tensor of {ndim} dimensions")
     axis = ndim if dots else axes
     for part in reversed(parts):  # from the last on, so that the axes that are left keep their numbers
         if part is None:
@@ -184,6 +181,8 @@ def _resolve(x: Any, index: Any, masks: bool = False) -> tuple[Any, Places | Non
     basic: list[Any] = []
     indices: list[Any] = []
     axes: list[int] = []
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise IndexError(_DOTS)
     axis = own = kept = 0  # in the view; in x; those of the view that no index takes
     lead, state = 0, "before"  # NumPy: the new dimensions stand where the indices do, or in front if those are apart
     for n, part in zip(wide, parts):
