@@ -1,8 +1,8 @@
 """Reverse-mode automatic differentiation.
 
-node.py (what a graph is made of), derivatives.py (what each operation does in backward), engine.py (the
-walk), inplace.py (views and writes), function.py (operations of your own), functional.py (Jacobians and the like),
-grad_mode.py (no_grad and its kin), anomaly.py (finds the operation behind a NaN).
+node.py (what a graph is made of), derivatives.py and derivatives_index.py (what each operation does in backward),
+engine.py (the walk), inplace.py (views and writes), function.py (operations of your own), functional.py (Jacobians
+and the like), grad_mode.py (no_grad and its kin), anomaly.py (finds the operation behind a NaN).
 """
 
 from typing import Any

@@ -25,6 +25,7 @@ from ..ops.pointwise import silu as silu
 from ..ops.pointwise import where
 from ..random import rand_like
 from ..tensor import Tensor
+from .embedding import embedding as embedding
 
 # ---- activations ------------------------------------------------------------------------------------------
 
