@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from case import ALL_NAMES, FLOAT_NAMES, NUMBER_NAMES, SPREAD_OUT, Array, Shape, add
+from case import ALL_NAMES, FLOAT_NAMES, NUMBER_NAMES, SPREAD_OUT, Shape, add
 
 # ---- products -------------------------------------------------------------------------------------------------------
 
