@@ -18,11 +18,14 @@ from ..dtype import dtype as DType
 from ..errors import DTypeError, ShapeError
 from ..ops import softmax as _softmax
 from ..ops._operand import tensor_of
+from ..ops.further import cosine_similarity as cosine_similarity
+from ..ops.further import pairwise_distance as pairwise_distance
 from ..ops.matmul import linear as linear
 from ..ops.pad import pad as pad
 from ..ops.pointwise import gelu as _gelu
 from ..ops.pointwise import silu as silu
 from ..ops.pointwise import where
+from ..ops.products import bilinear as bilinear
 from ..random import rand_like
 from ..tensor import Tensor
 from .embedding import embedding as embedding
