@@ -210,6 +210,7 @@ static inline void drop_columns(columns *taken) {
 #define NAME_tensors(a)
 #define NAME_columns3(a)
 #define NAME_columns4(a)
+#define NAME_place(a)
 
 /* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
 
