@@ -202,6 +202,7 @@ static inline void drop_columns(columns *taken) {
 #define NAME_tensor(a)
 #define NAME_optional(a)
 #define NAME_integer(a)
+#define NAME_place(a)
 #define NAME_number(a)
 #define NAME_address(a)
 #define NAME_sizes(a)
