@@ -270,6 +270,43 @@ norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b);
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias);
 
+/* ---- convolution ----------------------------------------------------------------------------- */
+
+/* geometry: {stride, padding before, padding after, dilation}, a pair (rows, columns) each, and groups.
+ * x (N, C, H, W), weight (O, C / groups, kernel), optional_bias (O) to (N, O, ...). The adjoints: conv_input (a transposed
+ * convolution) gives (N, C, *size) from y (N, O, ...), with a bias (C); conv_weight gives (O, C / groups, *kernel). */
+norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
+                         int64_t count, const int64_t *geometry);
+norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight, const norch_tensor *optional_bias,
+                               int64_t count, const int64_t *geometry, int64_t axes, const int64_t *size);
+norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, int64_t count, const int64_t *geometry,
+                                int64_t axes, const int64_t *kernel);
+
+/* ---- pooling -------------------------------------------------------------------------------- */
+
+/* Over the last two axes. window: {kernel, stride, padding, dilation, size of the result}, a pair each; every window must begin
+ * before the end of x. max: `index` (int64, of the result's shape) gets the places of the maxima in their planes; spread is
+ * its adjoint: zeros of the given size, to which x is added at these places. */
+norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t *window, norch_tensor *index);
+norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t axes,
+                                    const int64_t *size);
+/* divisor 0: the size of the window, with or without its padding. spread: the adjoint, from the result's shape to size. */
+norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
+                             double divisor);
+norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
+                                    double divisor, int64_t axes, const int64_t *size);
+
+/* ---- normalisation -------------------------------------------------------------------------- */
+
+/* The last `axes` axes of x with mean 0 and variance 1 (centered 0: with mean square 1), times weight, plus bias, both of
+ * the shape of those axes. The gradient of x from g, that of the result; and, of shape (2, ...), those of weight and bias. */
+norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optional_weight,
+                              const norch_tensor *optional_bias, int64_t axes, double eps, int64_t centered);
+norch_tensor *norch_normalize_input(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
+                                    int64_t axes, double eps, int64_t centered);
+norch_tensor *norch_normalize_weight(const norch_tensor *g, const norch_tensor *x, int64_t axes, double eps,
+                                     int64_t centered);
+
 /* ---- copies --------------------------------------------------------------------------------- */
 
 /* A contiguous copy; x itself, retained, when it is contiguous already. */

@@ -17,6 +17,7 @@ from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
 from .ops._operand import tensor_of
+from .ops.conv import ConvMethods
 from .ops.copy import CopyMethods, copy_
 from .ops.further import FurtherMethods
 from .ops.getitem import ItemMethods
@@ -24,6 +25,7 @@ from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
 from .ops.norm import NormMethods
 from .ops.pointwise import PointwiseMethods
+from .ops.pool import PoolMethods
 from .ops.products import ProductMethods
 from .ops.reduce import ReduceMethods
 from .ops.scan import ScanMethods
@@ -60,6 +62,8 @@ class Tensor(
     IndexMethods,
     ItemMethods,
     ProductMethods,
+    ConvMethods,
+    PoolMethods,
     RandomMethods,
     NormMethods,
     ScanMethods,

@@ -21,6 +21,9 @@ typedef enum nr_family {
     NR_SCAN,
     NR_SORT,
     NR_SOFTMAX,
+    NR_CONV,
+    NR_POOL,
+    NR_NORMALIZE,
     NR_FAMILY_COUNT
 } nr_family;
 
@@ -149,6 +152,41 @@ typedef struct nr_softmax_plan {
     void *out;
     const void *x, *result;
 } nr_softmax_plan;
+/* y[n][o] = bias[o] + sum over channels and taps of x[n][i] weight[o][i], for each group; the other two are its
+ * adjoints, x from y and weight, and weight from x and y. Tensors are contiguous: x (batch, groups * in, size),
+ * y (batch, groups * out, result), weight (groups * out, in, kernel). Output position p and tap t meet at
+ * p * stride + t * dilation - padding; beyond x lie zeros. bias: of the channels that are written, or NULL. */
+typedef enum nr_conv_kind { NR_CONV_FORWARD, NR_CONV_INPUT, NR_CONV_WEIGHT } nr_conv_kind;
+typedef struct nr_conv_plan {
+    int64_t batch, groups, in, out;
+    int64_t size[2], result[2], kernel[2], stride[2], padding[2], dilation[2];
+    void *x, *y, *weight; /* which one is written, the kind says */
+    const void *bias;
+} nr_conv_plan;
+
+/* Windows over planes (size) into planes (result): window p sees p * stride + t * dilation - padding, t below kernel,
+ * where that lies inside. max: y and index (the place in the plane) of x; avg: y of x, the sum over divisor, or (0) over the
+ * size of the window, its padding counted or not. The others are their adjoints, x of y. All contiguous. */
+typedef enum nr_pool_kind { NR_POOL_MAX, NR_POOL_MAX_SPREAD, NR_POOL_AVG, NR_POOL_AVG_SPREAD } nr_pool_kind;
+typedef struct nr_pool_plan {
+    int64_t planes;
+    int64_t size[2], result[2], kernel[2], stride[2], padding[2], dilation[2];
+    int64_t count_padding;
+    double divisor;
+    void *x, *y;
+    int64_t *index;
+} nr_pool_plan;
+
+/* Rows of n contiguous elements, seen as h = (x - mean) / sqrt(variance + eps), or without the mean. forward: out = h weight +
+ * bias; input: out = the gradient of x from that of the output, g; weight: out = the sums over rows of g h, then of g. */
+typedef enum nr_normalize_kind { NR_NORMALIZE_FORWARD, NR_NORMALIZE_INPUT, NR_NORMALIZE_WEIGHT } nr_normalize_kind;
+typedef struct nr_normalize_plan {
+    int64_t rows, n;
+    const void *x, *g, *weight, *bias; /* weight, bias: n, or NULL */
+    void *out;
+    double eps;
+    int64_t centered;
+} nr_normalize_plan;
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

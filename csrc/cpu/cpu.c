@@ -117,6 +117,9 @@ typedef struct isa {
     int32_t (*run_matmul)(const nr_call *call);
     int32_t (*run_optim)(const nr_call *call);
     int32_t (*run_softmax)(const nr_call *call);
+    int32_t (*run_conv)(const nr_call *call);
+    int32_t (*run_pool)(const nr_call *call);
+    int32_t (*run_normalize)(const nr_call *call);
 } isa;
 
 static bool always(void) { return true; }
@@ -138,7 +141,10 @@ static bool has_avx512(void) {
      nr_fill_narrow_##name,    \
      nr_run_matmul_##name,     \
      nr_run_optim_##name,      \
-     nr_run_softmax_##name}
+     nr_run_softmax_##name,    \
+     nr_run_conv_##name,       \
+     nr_run_pool_##name,       \
+     nr_run_normalize_##name}
 
 static const isa builds[] = {
     BUILD(baseline, always),
@@ -211,4 +217,7 @@ __attribute__((constructor)) static void choose_isa(void) {
     backend.run[NR_MATMUL] = chosen->run_matmul;
     backend.run[NR_OPTIM] = chosen->run_optim;
     backend.run[NR_SOFTMAX] = chosen->run_softmax;
+    backend.run[NR_CONV] = chosen->run_conv;
+    backend.run[NR_POOL] = chosen->run_pool;
+    backend.run[NR_NORMALIZE] = chosen->run_normalize;
 }

@@ -50,7 +50,10 @@ typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
     void nr_fill_narrow_##isa(nr_conversion *widen, nr_conversion *narrow); \
     int32_t nr_run_matmul_##isa(const nr_call *call);                       \
     int32_t nr_run_optim_##isa(const nr_call *call);                        \
-    int32_t nr_run_softmax_##isa(const nr_call *call);
+    int32_t nr_run_softmax_##isa(const nr_call *call);                      \
+    int32_t nr_run_conv_##isa(const nr_call *call);                         \
+    int32_t nr_run_pool_##isa(const nr_call *call);                         \
+    int32_t nr_run_normalize_##isa(const nr_call *call);
 NR_DECLARE_ISA(baseline)
 NR_DECLARE_ISA(avx2)
 NR_DECLARE_ISA(avx512)

@@ -1,4 +1,4 @@
-/* gemm: C = A B (+ bias) for one float type T, included by matmul_isa.c after gemm_pack.h.
+/* gemm: C = A B (+ bias) for one float type T, included by matmul_isa.c after gemm_pack.h and gemm_tile.h.
  *
  * The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), with
  * the loops of BLIS (Van Zee and van de Geijn 2015):
@@ -16,102 +16,7 @@
  * Small and slender products take shorter ways (enum form). Each element of C is summed in the order of k,
  * in blocks cut by the shape of the product alone, so neither chunks nor threads can change a result. */
 
-#define TARGET NAME(target)
 #define BLOCKS NAME(blocks)
-
-static ALWAYS_INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
-#if defined(PART_LOAD)
-    return (NAME(vec))PART_LOAD(at, count);
-#else
-    NAME(vec) v = {0};
-    for (int i = 0; i < count; i++) v[i] = at[i];
-    return v;
-#endif
-}
-
-static ALWAYS_INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
-#if defined(PART_STORE)
-    PART_STORE(at, count, v);
-#else
-    for (int i = 0; i < count; i++) at[i] = v[i];
-#endif
-}
-
-/* Where a tile goes: rows x cols of C at c, either added to it (add) or set to the sum plus the bias. */
-typedef struct TARGET {
-    T *c;
-    int64_t c_row;
-    int rows, cols;
-    int add;
-    const T *bias;
-} TARGET;
-
-/* The tile's sums, `width` a row, into a target that is smaller than the tile. */
-static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width, const TARGET *to) {
-    for (int i = 0; i < to->rows; i++) {
-        T *c = to->c + i * to->c_row;
-        for (int j = 0; j < to->cols; j += LANES) {
-            int count = (int)least(to->cols - j, LANES);
-            NAME(vec) v = VEC(sums + i * width + j);
-            const T *more = to->add ? c + j : to->bias ? to->bias + j : NULL;
-            if (more) v += NAME(load_part)(more, count);
-            NAME(store_part)(c + j, count, v);
-        }
-    }
-}
-
-/* rows x (vectors * LANES) of C: k rank-1 updates kept in registers. `rows` and `vectors` are constants
- * wherever this is inlined. B's rows are contiguous and readable to the tile's full width. */
-static ALWAYS_INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_row, int64_t a_col,
-                                     const T *b, int64_t b_row, const TARGET *to) {
-    NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
-    T *c = to->c;
-    const T *more = to->add ? c : to->bias;
-    int64_t c_row = to->c_row, more_row = to->add ? c_row : 0;
-    for (int i = 0; i < to->rows; i++) __builtin_prefetch(c + i * c_row, 1);
-    UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (NAME(vec)){0}; }
-    for (int64_t p = 0; p < k; p++) {
-        NAME(vec) row[TILE_VECTORS];
-        UNROLL for (int j = 0; j < vectors; j++) row[j] = VEC(b + j * LANES);
-        UNROLL for (int i = 0; i < rows; i++) {
-            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += a[i * a_row] * row[j];
-        }
-        a += a_col;
-        b += b_row;
-    }
-    if (to->rows < rows || to->cols < vectors * LANES) {
-        T sums[TILE_ROWS * PANEL_COLS] __attribute__((aligned(VECTOR)));
-        UNROLL for (int i = 0; i < rows; i++) {
-            UNROLL for (int j = 0; j < vectors; j++) * (NAME(vec) *)(sums + i * PANEL_COLS + j * LANES) = sum[i][j];
-        }
-        NAME(store_edge)(sums, PANEL_COLS, to);
-        return;
-    }
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < vectors; j++) {
-            if (more) sum[i][j] += VEC(more + i * more_row + j * LANES);
-            *(NAME(vec_at) *)(c + i * c_row + j * LANES) = sum[i][j];
-        }
-    }
-}
-
-typedef void (*NAME(tile_of))(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
-                              const TARGET *to);
-
-#define TILES(rows)                                                                                                   \
-    static void NAME(tile_##rows##x1)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row, \
-                                      const TARGET *to) {                                                             \
-        NAME(tile)(rows, 1, k, a, a_row, a_col, b, b_row, to);                                                        \
-    }                                                                                                                 \
-    static void NAME(tile_##rows##x2)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row, \
-                                      const TARGET *to) {                                                             \
-        NAME(tile)(rows, 2, k, a, a_row, a_col, b, b_row, to);                                                        \
-    }
-EACH_TILE_ROW(TILES)
-#undef TILES
-#define TILES(rows) {NAME(tile_##rows##x1), NAME(tile_##rows##x2)},
-static const NAME(tile_of) NAME(tiles)[TILE_ROWS][TILE_VECTORS] = {EACH_TILE_ROW(TILES)};
-#undef TILES
 
 /* The same from packed panels, where every stride is a constant. */
 static void NAME(tile_packed)(int64_t k, const T *a, const T *b, const TARGET *to) {
@@ -188,6 +93,26 @@ EACH_DOT_ROW(DOTS)
 #define DOTS(rows) {NAME(dot_##rows##x1), NAME(dot_##rows##x4)},
 static const NAME(dot_of) NAME(dots)[DOT_ROWS][2] = {EACH_DOT_ROW(DOTS)};
 #undef DOTS
+
+/* k x cols of B in panels one behind the other. Contiguous rows are read in long pieces, as pages and
+ * prefetchers like it. */
+static __attribute__((noinline)) void NAME(pack_b)(T *restrict to, int64_t k, const T *restrict b, int64_t b_row,
+                                                   int64_t b_col, int64_t cols) {
+    int64_t j = 0, whole = b_col == 1 && cols >= 2 * PANEL_COLS ? cols / PANEL_COLS : 0;
+    for (int64_t p = 0; p < k && whole; p++) {
+        for (j = 0; j < whole; j++) {
+            memcpy(to + (j * k + p) * PANEL_COLS, b + p * b_row + j * PANEL_COLS, PANEL_COLS * sizeof(T));
+        }
+    }
+    for (j = whole * PANEL_COLS; j < cols; j += PANEL_COLS) {
+        NAME(pack)(PANEL_COLS, to + j * k, k, b + j * b_col, b_col, b_row, (int)least(cols - j, PANEL_COLS));
+    }
+}
+
+static __attribute__((noinline)) void NAME(pack_a)(T *to, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                                                   int64_t rows) {
+    NAME(pack)(TILE_ROWS, to, k, a, a_row, a_col, (int)least(rows, TILE_ROWS));
+}
 
 /* ---- short ways ------------------------------------------------------------------------------ */
 
@@ -480,12 +405,3 @@ static int32_t NAME(run)(const nr_matmul_plan *plan) {
         nr_parallel(chunks, NAME(job_chunk), &job);
     return NORCH_OK;
 }
-
-#undef TARGET
-#undef BLOCKS
-#undef LANES
-#undef SHUFFLE
-#undef PANEL_COLS
-#undef FOUR
-#undef VEC
-#undef TRANSPOSE_FOUR

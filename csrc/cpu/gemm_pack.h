@@ -75,23 +75,3 @@ static ALWAYS_INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const
         for (int i = 0; i < lanes; i++) to[p * width + i] = from[i * lane + p * step];
     }
 }
-
-/* k x cols of B in panels one behind the other. Contiguous rows are read in long pieces, as pages and
- * prefetchers like it. */
-static __attribute__((noinline)) void NAME(pack_b)(T *restrict to, int64_t k, const T *restrict b, int64_t b_row,
-                                                   int64_t b_col, int64_t cols) {
-    int64_t j = 0, whole = b_col == 1 && cols >= 2 * PANEL_COLS ? cols / PANEL_COLS : 0;
-    for (int64_t p = 0; p < k && whole; p++) {
-        for (j = 0; j < whole; j++) {
-            memcpy(to + (j * k + p) * PANEL_COLS, b + p * b_row + j * PANEL_COLS, PANEL_COLS * sizeof(T));
-        }
-    }
-    for (j = whole * PANEL_COLS; j < cols; j += PANEL_COLS) {
-        NAME(pack)(PANEL_COLS, to + j * k, k, b + j * b_col, b_col, b_row, (int)least(cols - j, PANEL_COLS));
-    }
-}
-
-static __attribute__((noinline)) void NAME(pack_a)(T *to, int64_t k, const T *a, int64_t a_row, int64_t a_col,
-                                                   int64_t rows) {
-    NAME(pack)(TILE_ROWS, to, k, a, a_row, a_col, (int)least(rows, TILE_ROWS));
-}

@@ -5,46 +5,8 @@
  * the algorithm for floats and is included once for float32 and once for float64. */
 #include <stdatomic.h>
 #include <string.h>
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 #include "cpu.h"
-
-/* VECTOR bytes a register; TILE_ROWS x TILE_VECTORS accumulators of a tile of C; DOT_ROWS x 4 of a tile
- * of dot products. Each leaves a few registers for the operands. */
-#if defined(__AVX512F__)
-#define VECTOR 64
-#define TILE_ROWS 14
-#define DOT_ROWS 6
-#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
-#define EACH_DOT_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#elif defined(__AVX2__)
-#define VECTOR 32
-#define TILE_ROWS 6
-#define DOT_ROWS 3
-#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define EACH_DOT_ROW(X) X(1) X(2) X(3)
-#elif defined(__aarch64__)
-#define VECTOR 16
-#define TILE_ROWS 8
-#define DOT_ROWS 4
-#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#define EACH_DOT_ROW(X) X(1) X(2) X(3) X(4)
-#else
-#define VECTOR 16
-#define TILE_ROWS 5
-#define DOT_ROWS 2
-#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5)
-#define EACH_DOT_ROW(X) X(1) X(2)
-#endif
-#define TILE_VECTORS 2
-
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "gemm_isa.h"
 
 /* Multiply-adds below which a product stays in one thread, and those worth a chunk of their own. */
 #define SERIAL_WORK 1e6
@@ -74,8 +36,6 @@ typedef struct product {
  * panel on the stack. BLOCKED: both are packed into scratch memory. */
 typedef enum form { ROW, DOT, PANEL, BLOCKED } form;
 
-static ALWAYS_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static ALWAYS_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static ALWAYS_INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 
 /* The product without its batch; n = 1 is turned over, C^T = B^T A^T, so that ROW serves it as well. */
@@ -118,49 +78,25 @@ static void move_to(const nr_matmul_plan *plan, int64_t index, int64_t size, pro
 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
-#define NAME(x) NR_JOIN2(x, SUFFIX)
-
 #define T float
 #define LANE_INDEX int32_t
 #define SUFFIX f32
-#if defined(__AVX512F__)
-#define PART_LOAD(at, count) _mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), at)
-#define PART_STORE(at, count, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (count)) - 1), v)
-#elif defined(__AVX2__)
-static const int32_t mask_f32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-#define PART_MASK(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_f32 + 8 - (count)))
-#define PART_LOAD(at, count) _mm256_maskload_ps(at, PART_MASK(count))
-#define PART_STORE(at, count, v) _mm256_maskstore_ps(at, PART_MASK(count), v)
-#endif
 #include "gemm_pack.h"
+#include "gemm_tile.h"
 #include "gemm.h"
 #undef T
 #undef LANE_INDEX
 #undef SUFFIX
-#undef PART_LOAD
-#undef PART_STORE
-#undef PART_MASK
 
 #define T double
 #define LANE_INDEX int64_t
 #define SUFFIX f64
-#if defined(__AVX512F__)
-#define PART_LOAD(at, count) _mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), at)
-#define PART_STORE(at, count, v) _mm512_mask_storeu_pd(at, (__mmask8)((1u << (count)) - 1), v)
-#elif defined(__AVX2__)
-static const int64_t mask_f64[8] = {-1, -1, -1, -1};
-#define PART_MASK(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_f64 + 4 - (count)))
-#define PART_LOAD(at, count) _mm256_maskload_pd(at, PART_MASK(count))
-#define PART_STORE(at, count, v) _mm256_maskstore_pd(at, PART_MASK(count), v)
-#endif
 #include "gemm_pack.h"
+#include "gemm_tile.h"
 #include "gemm.h"
 #undef T
 #undef LANE_INDEX
 #undef SUFFIX
-#undef PART_LOAD
-#undef PART_STORE
-#undef PART_MASK
 
 /* ---- integers: plain loops, whose sums wrap --------------------------------------------------- */
 

@@ -18,14 +18,29 @@ from ..dtype import dtype as DType
 from ..errors import DTypeError, ShapeError
 from ..ops import softmax as _softmax
 from ..ops._operand import tensor_of
-from ..ops.further import cosine_similarity as cosine_similarity
-from ..ops.further import pairwise_distance as pairwise_distance
+from ..ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from ..ops.conv import conv1d as conv1d
+from ..ops.conv import conv2d as conv2d
+from ..ops.conv import conv_transpose1d as conv_transpose1d
+from ..ops.conv import conv_transpose2d as conv_transpose2d
 from ..ops.matmul import linear as linear
+from ..ops.normalize import batch_norm as batch_norm
+from ..ops.normalize import group_norm as group_norm
+from ..ops.normalize import instance_norm as instance_norm
+from ..ops.normalize import layer_norm as layer_norm
+from ..ops.normalize import rms_norm as rms_norm
 from ..ops.pad import pad as pad
 from ..ops.pointwise import gelu as _gelu
 from ..ops.pointwise import silu as silu
 from ..ops.pointwise import where
-from ..ops.products import bilinear as bilinear
+from ..ops.pool import adaptive_avg_pool1d as adaptive_avg_pool1d
+from ..ops.pool import adaptive_avg_pool2d as adaptive_avg_pool2d
+from ..ops.pool import adaptive_max_pool1d as adaptive_max_pool1d
+from ..ops.pool import adaptive_max_pool2d as adaptive_max_pool2d
+from ..ops.pool import avg_pool1d as avg_pool1d
+from ..ops.pool import avg_pool2d as avg_pool2d
+from ..ops.pool import max_pool1d as max_pool1d
+from ..ops.pool import max_pool2d as max_pool2d
 from ..random import rand_like
 from ..tensor import Tensor
 from .embedding import embedding as embedding
@@ -320,19 +335,37 @@ def binary_cross_entropy_with_logits(
 
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "batch_norm",
     "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
+    "conv_transpose1d",
+    "conv_transpose2d",
     "cross_entropy",
     "dropout",
     "gelu",
+    "group_norm",
+    "instance_norm",
     "l1_loss",
+    "layer_norm",
     "linear",
     "log_softmax",
     "logsigmoid",
+    "max_pool1d",
+    "max_pool2d",
     "mse_loss",
     "nll_loss",
     "one_hot",
     "pad",
     "relu",
+    "rms_norm",
+    "scaled_dot_product_attention",
     "sigmoid",
     "silu",
     "softmax",

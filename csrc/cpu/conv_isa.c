@@ -1,0 +1,121 @@
+/* conv_isa: convolutions and their adjoints as matrix products, built once an instruction set (with
+ * -ffp-contract=fast, as products are). No unfolded copy of the input is ever made: a few of its rows at a time are
+ * laid down with their padding in scratch memory, and panels of the product are read from there.
+ *
+ * This file knows how a source is seen through a kernel; conv_loops.h holds the loops and is included once for
+ * each float type. The way of looking at it: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+#include <stdatomic.h>
+#include <string.h>
+#include "cpu.h"
+#include "gemm_isa.h"
+
+/* Multiply-adds below which a convolution stays in one thread; parts into which a large one should fall. */
+#define SERIAL_WORK 1e6
+#define PARTS_WANTED 8
+/* Products deeper than this are cut; padded rows and blocks of A should stay in the second cache. */
+#define DEPTH (VECTOR == 64 ? 256 : 384)
+#define BAND_BYTES (96 * 1024)
+#define BLOCK_BYTES (160 * 1024)
+/* Positions that one panel of the transposed gradient holds, in the product for the weight. */
+#define POSITIONS 256
+
+/* A source (channels, size) read by taps: grid position (i, j) and tap (r, c) meet at (i * step + r, j * step + c), or
+ * at a zero outside. Padded rows hold the columns of one residue modulo step[1] after the other, so that
+ * neighbours on the grid are neighbours in memory. */
+typedef struct view {
+    int64_t channels, size[2];
+    int64_t step[2], grid[2];
+    int64_t taps, low[2], span[2]; /* the taps' least row and column, and how many they reach over */
+    int64_t block;                 /* channels laid down at a time */
+    int64_t rows;                  /* grid rows of a band */
+    int64_t residue, pitch, plane; /* columns of one residue, elements of a padded row and of a padded channel */
+} view;
+
+/* Where tap (r, c) finds grid position (0, 0) in the padded rows. */
+static int64_t offset_of(const view *v, int64_t r, int64_t c) {
+    r -= v->low[0];
+    c -= v->low[1];
+    return r * v->pitch + c % v->step[1] * v->residue + c / v->step[1];
+}
+
+/* Cuts the grid into bands of at most `rows` rows, alike in height. */
+static void choose_band(view *v, int64_t rows, int64_t element, int64_t parts) {
+    int64_t columns = (v->grid[1] - 1) * v->step[1] + v->span[1];
+    v->residue = ceil_div(columns, v->step[1]);
+    v->pitch = v->residue * v->step[1];
+    int64_t fit = BAND_BYTES / (v->block * v->pitch * element) - v->span[0];
+    rows = least(rows, fit < 0 ? 1 : fit / v->step[0] + 1);
+    if (parts < PARTS_WANTED) rows = least(rows, ceil_div(v->grid[0], ceil_div(PARTS_WANTED, parts)));
+    v->rows = ceil_div(v->grid[0], ceil_div(v->grid[0], rows));
+    v->plane = ((v->rows - 1) * v->step[0] + v->span[0]) * v->pitch;
+}
+
+/* The taps' bounding box; tap[t] = {row, column}. */
+static void bound_taps(view *v, const int64_t (*tap)[2]) {
+    for (int d = 0; d < 2; d++) {
+        int64_t low = tap[0][d], high = low;
+        for (int64_t t = 1; t < v->taps; t++) {
+            low = least(low, tap[t][d]);
+            high = tap[t][d] > high ? tap[t][d] : high;
+        }
+        v->low[d] = low;
+        v->span[d] = high - low + 1;
+    }
+}
+
+/* Taps of a forward convolution. */
+static void forward_taps(const nr_conv_plan *p, int64_t (*tap)[2]) {
+    for (int64_t r = 0; r < p->kernel[0]; r++) {
+        for (int64_t c = 0; c < p->kernel[1]; c++, tap++) {
+            (*tap)[0] = r * p->dilation[0] - p->padding[0];
+            (*tap)[1] = c * p->dilation[1] - p->padding[1];
+        }
+    }
+}
+
+/* Taps by which the positions phase + i * stride of x see y; gives their number, and in `which` their places in the
+ * kernel. */
+static int64_t phase_taps(const nr_conv_plan *p, const int64_t phase[2], int64_t (*tap)[2], int64_t *which) {
+    int64_t count = 0;
+    for (int64_t r = 0; r < p->kernel[0]; r++) {
+        int64_t row = phase[0] + p->padding[0] - r * p->dilation[0];
+        if (row % p->stride[0]) continue;
+        for (int64_t c = 0; c < p->kernel[1]; c++) {
+            int64_t column = phase[1] + p->padding[1] - c * p->dilation[1];
+            if (column % p->stride[1]) continue;
+            tap[count][0] = row / p->stride[0];
+            tap[count][1] = column / p->stride[1];
+            which[count++] = r * p->kernel[1] + c;
+        }
+    }
+    return count;
+}
+
+static int32_t no_scratch(size_t bytes) {
+    return nr_fail(NORCH_ERROR_MEMORY, "conv: no memory for %lld bytes of scratch", (long long)bytes);
+}
+
+#define T float
+#define LANE_INDEX int32_t
+#define SUFFIX f32
+#include "gemm_pack.h"
+#include "gemm_tile.h"
+#include "conv_loops.h"
+#undef T
+#undef LANE_INDEX
+#undef SUFFIX
+
+#define T double
+#define LANE_INDEX int64_t
+#define SUFFIX f64
+#include "gemm_pack.h"
+#include "gemm_tile.h"
+#include "conv_loops.h"
+
+int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
+    const nr_conv_plan *plan = call->plan;
+    bool narrow = call->dtype == NORCH_FLOAT32;
+    if (call->op == NR_CONV_FORWARD) return (narrow ? forward_f32 : forward_f64)(plan);
+    if (call->op == NR_CONV_INPUT) return (narrow ? input_f32 : input_f64)(plan);
+    return (narrow ? weight_f32 : weight_f64)(plan);
+}

@@ -1,0 +1,66 @@
+/* gemm_isa: what an instruction set offers to kernels that multiply matrices: how wide a register is, which tile of C
+ * fits the registers, and how a part of a vector is loaded and stored. Used by matmul_isa.c and conv_isa.c. */
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+/* VECTOR bytes a register; TILE_ROWS x TILE_VECTORS accumulators of a tile of C; DOT_ROWS x 4 of a tile
+ * of dot products. Each leaves a few registers for the operands. */
+#if defined(__AVX512F__)
+#define VECTOR 64
+#define TILE_ROWS 14
+#define DOT_ROWS 6
+#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#define EACH_DOT_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#elif defined(__AVX2__)
+#define VECTOR 32
+#define TILE_ROWS 6
+#define DOT_ROWS 3
+#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define EACH_DOT_ROW(X) X(1) X(2) X(3)
+#elif defined(__aarch64__)
+#define VECTOR 16
+#define TILE_ROWS 8
+#define DOT_ROWS 4
+#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define EACH_DOT_ROW(X) X(1) X(2) X(3) X(4)
+#else
+#define VECTOR 16
+#define TILE_ROWS 5
+#define DOT_ROWS 2
+#define EACH_TILE_ROW(X) X(1) X(2) X(3) X(4) X(5)
+#define EACH_DOT_ROW(X) X(1) X(2)
+#endif
+#define TILE_VECTORS 2
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+static ALWAYS_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static ALWAYS_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Names that carry the type, in headers included once for each. */
+#define NAME(x) NR_JOIN2(x, SUFFIX)
+
+/* The first `count` lanes of a vector, fewer than it has; the others are 0. */
+#if defined(__AVX512F__)
+#define PARTS
+#define PART_LOAD_f32(at, count) _mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), at)
+#define PART_STORE_f32(at, count, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (count)) - 1), v)
+#define PART_LOAD_f64(at, count) _mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), at)
+#define PART_STORE_f64(at, count, v) _mm512_mask_storeu_pd(at, (__mmask8)((1u << (count)) - 1), v)
+#elif defined(__AVX2__)
+#define PARTS
+static const int32_t mask_f32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+static const int64_t mask_f64[8] = {-1, -1, -1, -1};
+#define PART_MASK_f32(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_f32 + 8 - (count)))
+#define PART_MASK_f64(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_f64 + 4 - (count)))
+#define PART_LOAD_f32(at, count) _mm256_maskload_ps(at, PART_MASK_f32(count))
+#define PART_STORE_f32(at, count, v) _mm256_maskstore_ps(at, PART_MASK_f32(count), v)
+#define PART_LOAD_f64(at, count) _mm256_maskload_pd(at, PART_MASK_f64(count))
+#define PART_STORE_f64(at, count, v) _mm256_maskstore_pd(at, PART_MASK_f64(count), v)
+#endif

@@ -1,0 +1,102 @@
+/* gemm_tile: the tile of C that stays in registers while columns of A meet rows of B, for one float type T; included
+ * after gemm_pack.h. Picture and source: gemm.h. */
+
+#define TARGET NAME(target)
+
+static ALWAYS_INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
+#ifdef PARTS
+    return (NAME(vec))NAME(PART_LOAD)(at, count);
+#else
+    NAME(vec) v = {0};
+    for (int i = 0; i < count; i++) v[i] = at[i];
+    return v;
+#endif
+}
+
+static ALWAYS_INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
+#ifdef PARTS
+    NAME(PART_STORE)(at, count, v);
+#else
+    for (int i = 0; i < count; i++) at[i] = v[i];
+#endif
+}
+
+/* Where a tile goes: rows x cols of C at c, either added to it (add) or set to the sum plus the bias (a number a
+ * column). start: what the sums of each row begin with, or NULL for 0. */
+typedef struct TARGET {
+    T *c;
+    int64_t c_row;
+    int rows, cols;
+    int add;
+    const T *bias, *start;
+} TARGET;
+
+/* The tile's sums, `width` a row, into a target that is smaller than the tile. */
+static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width, const TARGET *to) {
+    for (int i = 0; i < to->rows; i++) {
+        T *c = to->c + i * to->c_row;
+        for (int j = 0; j < to->cols; j += LANES) {
+            int count = (int)least(to->cols - j, LANES);
+            NAME(vec) v = VEC(sums + i * width + j);
+            const T *more = to->add ? c + j : to->bias ? to->bias + j : NULL;
+            if (more) v += NAME(load_part)(more, count);
+            NAME(store_part)(c + j, count, v);
+        }
+    }
+}
+
+/* rows x (vectors * LANES) of C: k rank-1 updates kept in registers. `rows` and `vectors` are constants
+ * wherever this is inlined. B's rows are contiguous and readable to the tile's full width. */
+static ALWAYS_INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                                     const T *b, int64_t b_row, const TARGET *to) {
+    NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
+    T *c = to->c;
+    const T *more = to->add ? c : to->bias;
+    int64_t c_row = to->c_row, more_row = to->add ? c_row : 0;
+    for (int i = 0; i < to->rows; i++) __builtin_prefetch(c + i * c_row, 1);
+    UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (NAME(vec)){0}; }
+    if (to->start) {
+        UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += to->start[i]; }
+    }
+    for (int64_t p = 0; p < k; p++) {
+        NAME(vec) row[TILE_VECTORS];
+        UNROLL for (int j = 0; j < vectors; j++) row[j] = VEC(b + j * LANES);
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += a[i * a_row] * row[j];
+        }
+        a += a_col;
+        b += b_row;
+    }
+    if (to->rows < rows || to->cols < vectors * LANES) {
+        T sums[TILE_ROWS * PANEL_COLS] __attribute__((aligned(VECTOR)));
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < vectors; j++) * (NAME(vec) *)(sums + i * PANEL_COLS + j * LANES) = sum[i][j];
+        }
+        NAME(store_edge)(sums, PANEL_COLS, to);
+        return;
+    }
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < vectors; j++) {
+            if (more) sum[i][j] += VEC(more + i * more_row + j * LANES);
+            *(NAME(vec_at) *)(c + i * c_row + j * LANES) = sum[i][j];
+        }
+    }
+}
+
+typedef void (*NAME(tile_of))(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
+                              const TARGET *to);
+
+#define TILES(rows)                                                                                                   \
+    static void NAME(tile_##rows##x1)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row, \
+                                      const TARGET *to) {                                                             \
+        NAME(tile)(rows, 1, k, a, a_row, a_col, b, b_row, to);                                                        \
+    }                                                                                                                 \
+    static void NAME(tile_##rows##x2)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row, \
+                                      const TARGET *to) {                                                             \
+        NAME(tile)(rows, 2, k, a, a_row, a_col, b, b_row, to);                                                        \
+    }
+EACH_TILE_ROW(TILES)
+#undef TILES
+#define TILES(rows) {NAME(tile_##rows##x1), NAME(tile_##rows##x2)},
+static const NAME(tile_of) NAME(tiles)[TILE_ROWS][TILE_VECTORS] = {EACH_TILE_ROW(TILES)};
+#undef TILES

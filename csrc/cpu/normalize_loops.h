@@ -1,0 +1,120 @@
+/* normalize_loops: the rows of normalize_isa.c for a float type T. */
+
+typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
+#define LANES ((int)(VECTOR / sizeof(T)))
+#define MANY(p, i) (*(const NAME(vec) *)((p) + (i)))
+#define ONE(p, i) ((p)[i])
+
+static inline T NAME(across)(const NAME(vec) * v) {
+    T lane[LANES], four[4];
+    *(NAME(vec) *)lane = *v;
+    for (int l = 0; l < 4; l++) four[l] = lane[l] + (LANES > 4 ? lane[(l + 4) % LANES] : (T)0);
+    return (four[0] + four[2]) + (four[1] + four[3]);
+}
+
+/* The sum over a row of term(LOAD, i), where LOAD(p, i) is p[i] or the vector there: vectors side by side, and pieces in
+ * double precision. */
+#define ROW_SUM(total, n, term)                                \
+    do {                                                       \
+        total = 0;                                             \
+        for (int64_t begin = 0; begin < (n); begin += PIECE) { \
+            int64_t end = least(begin + PIECE, n), i = begin;  \
+            NAME(vec) even = {0}, odd = {0};                   \
+            T rest = 0;                                        \
+            for (; i + 2 * LANES <= end; i += 2 * LANES) {     \
+                even += term(MANY, i);                         \
+                odd += term(MANY, i + LANES);                  \
+            }                                                  \
+            for (; i < end; i++) rest += term(ONE, i);         \
+            even += odd;                                       \
+            total += (double)(NAME(across)(&even) + rest);     \
+        }                                                      \
+    } while (0)
+
+/* h[i] = (x[i] - mean) * scale */
+typedef struct NAME(moments) {
+    T mean, scale;
+} NAME(moments);
+
+static inline NAME(moments) NAME(moments_of)(const nr_normalize_plan *p, const T *restrict x) {
+    double total;
+    T mean = 0;
+#define ITSELF(LOAD, i) LOAD(x, i)
+#define SQUARE(LOAD, i) ((LOAD(x, i) - mean) * (LOAD(x, i) - mean))
+    if (p->centered) {
+        ROW_SUM(total, p->n, ITSELF);
+        mean = (T)(total / (double)p->n);
+    }
+    ROW_SUM(total, p->n, SQUARE);
+#undef ITSELF
+#undef SQUARE
+    return (NAME(moments)){mean, (T)1 / SQRT((T)(total / (double)p->n) + (T)p->eps)};
+}
+
+static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, T *restrict out) {
+    const NAME(moments) m = NAME(moments_of)(p, x);
+    const T *restrict weight = p->weight, *restrict bias = p->bias;
+    if (weight && bias)
+        for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale * weight[i] + bias[i];
+    else if (weight)
+        for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale * weight[i];
+    else if (bias)
+        for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale + bias[i];
+    else
+        for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale;
+}
+
+/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was. */
+static void NAME(input_row)(const nr_normalize_plan *p, const T *restrict x, const T *restrict g, T *restrict out) {
+    const NAME(moments) m = NAME(moments_of)(p, x);
+    const T *restrict weight = p->weight;
+    double sum, product;
+    if (weight)
+        for (int64_t i = 0; i < p->n; i++) out[i] = g[i] * weight[i];
+    else
+        memcpy(out, g, (size_t)p->n * sizeof(T));
+#define ITSELF(LOAD, i) LOAD(out, i)
+#define PRODUCT(LOAD, i) (LOAD(out, i) * ((LOAD(x, i) - m.mean) * m.scale))
+    ROW_SUM(sum, p->n, ITSELF);
+    ROW_SUM(product, p->n, PRODUCT);
+#undef ITSELF
+#undef PRODUCT
+    const T mean = p->centered ? (T)(sum / (double)p->n) : (T)0, slope = (T)(product / (double)p->n);
+    for (int64_t i = 0; i < p->n; i++) out[i] = m.scale * (out[i] - mean - (x[i] - m.mean) * m.scale * slope);
+}
+
+static void NAME(weight_row)(const nr_normalize_plan *p, const T *restrict x, const T *restrict g, T *restrict sums) {
+    const NAME(moments) m = NAME(moments_of)(p, x);
+    T *restrict plain = sums + p->n;
+    for (int64_t i = 0; i < p->n; i++) {
+        sums[i] += g[i] * ((x[i] - m.mean) * m.scale);
+        plain[i] += g[i];
+    }
+}
+
+static void NAME(run)(const norm *s, int64_t chunk, int64_t first, int64_t last) {
+    const nr_normalize_plan *p = s->plan;
+    const T *x = p->x, *g = p->g;
+    T *out = p->out, *sums = s->sums ? (T *)s->sums + chunk * 2 * p->n : NULL;
+    if (sums) memset(sums, 0, (size_t)(2 * p->n) * sizeof(T));
+    for (int64_t row = first; row < last; row++) {
+        if (s->kind == NR_NORMALIZE_FORWARD)
+            NAME(forward_row)(p, x + row * p->n, out + row * p->n);
+        else if (s->kind == NR_NORMALIZE_INPUT)
+            NAME(input_row)(p, x + row * p->n, g + row * p->n, out + row * p->n);
+        else
+            NAME(weight_row)(p, x + row * p->n, g + row * p->n, sums);
+    }
+}
+
+static void NAME(add_chunks)(void *to, const void *from, int64_t chunks, int64_t n) {
+    T *restrict out = to;
+    const T *restrict sums = from;
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t i = 0; i < n; i++) out[i] += sums[chunk * n + i];
+    }
+}
+#undef ROW_SUM
+#undef LANES
+#undef MANY
+#undef ONE

@@ -1,0 +1,73 @@
+/* pool_isa: windows over planes, built once an instruction set. A row of windows is computed side by side, tap by tap, so
+ * that the inner loops run along rows and become vectors; pool_loops.h holds them, for each float type. */
+#include <math.h>
+#include <string.h>
+#include "cpu.h"
+
+#define CHUNK 16384 /* elements a thread takes at a time */
+#define RUN 128     /* windows computed side by side, in whole groups */
+#define GROUP 16
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* A call, and for each tap of a row the windows for which it lies inside: [from, to). */
+typedef struct pool {
+    const nr_pool_plan *plan;
+    int32_t kind, dtype;
+    int64_t *from, *to;
+    int64_t each; /* planes in a chunk */
+} pool;
+
+static void find_ranges(const nr_pool_plan *p, int64_t *from, int64_t *to) {
+    int64_t step = p->stride[1];
+    for (int64_t c = 0; c < p->kernel[1]; c++) {
+        int64_t shift = p->padding[1] - c * p->dilation[1],
+                last = p->size[1] - 1 + shift; /* window j sees j * step - shift */
+        from[c] = shift > 0 ? (shift + step - 1) / step : 0;
+        to[c] = last < 0 ? 0 : least(last / step + 1, p->result[1]);
+    }
+}
+
+/* How many elements window i counts along axis d. */
+static int64_t counted(const nr_pool_plan *p, int d, int64_t i) {
+    int64_t begin = i * p->stride[d] - p->padding[d], end = begin + p->kernel[d];
+    if (p->count_padding) return least(end, p->size[d] + p->padding[d]) - begin;
+    return least(end, p->size[d]) - (begin > 0 ? begin : 0);
+}
+
+#define NAME(x) NR_JOIN2(x, SUFFIX)
+
+#define T float
+#define WHOLE int32_t
+#define SUFFIX f32
+#include "pool_loops.h"
+#undef T
+#undef WHOLE
+#undef SUFFIX
+
+#define T double
+#define WHOLE int64_t
+#define SUFFIX f64
+#include "pool_loops.h"
+
+static void run_chunk(void *context, int64_t chunk) {
+    const pool *s = context;
+    int64_t first = chunk * s->each;
+    for (int64_t i = first; i < least(first + s->each, s->plan->planes); i++)
+        (s->dtype == NORCH_FLOAT32 ? run_f32 : run_f64)(s, (nr_pool_kind)s->kind, i);
+}
+
+int32_t NR_ISA(nr_run_pool)(const nr_call *call) {
+    const nr_pool_plan *p = call->plan;
+    size_t bytes = (size_t)p->kernel[1] * 2 * sizeof(int64_t);
+    pool s = {.plan = p, .kind = call->op, .dtype = call->dtype, .from = nr_scratch(bytes)};
+    if (!s.from) return nr_fail(NORCH_ERROR_MEMORY, "pool: no memory for %lld bytes of scratch", (long long)bytes);
+    s.to = s.from + p->kernel[1];
+    find_ranges(p, s.from, s.to);
+    s.each = CHUNK / greatest(p->size[0] * p->size[1], p->result[0] * p->result[1]) + 1;
+    nr_parallel((p->planes + s.each - 1) / s.each, run_chunk, &s);
+    nr_scratch_free(s.from, bytes);
+    return NORCH_OK;
+}

@@ -1,0 +1,166 @@
+/* conv: what a convolution over two axes means, and its two adjoints: which sizes must agree and what comes out.
+ * One axis is two of which the first has size 1; that, and the padding modes, are norch/ops/conv.py's affair. */
+#include "../core/call.h"
+
+#define OPERATIONS_PER_NS 10.0
+#define GEOMETRY_LIMIT ((int64_t)1 << 31)
+#define AREA_LIMIT 1e15
+
+static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias) {
+    const norch_tensor *all[] = {a, b, bias};
+    for (int i = 0; i < (bias ? 3 : 2); i++) {
+        NR_TRY(nr_check_tensor(op, all[i]));
+        char text[NR_SHAPE_TEXT];
+        int32_t wanted = i == 2 ? 1 : 4;
+        if (all[i]->ndim != wanted)
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: expected %d dimensions, got shape %s", op, wanted,
+                           nr_shape_of(text, all[i]));
+        if (all[i]->dtype != a->dtype)
+            return nr_fail(NORCH_ERROR_DTYPE, "%s: expected all to have the same dtype, but got %s and %s", op,
+                           nr_dtypes[a->dtype].name, nr_dtypes[all[i]->dtype].name);
+    }
+    if (a->dtype != NORCH_FLOAT32 && a->dtype != NORCH_FLOAT64)
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s; convert to float32 or float64 first", op,
+                       nr_dtypes[a->dtype].name);
+    return nr_check_devices(op, bias ? 3 : 2, all);
+}
+
+static int32_t check_numbers(const char *op, int64_t wanted, int64_t given) {
+    if (given == wanted) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld numbers where %lld are due", op, (long long)given, (long long)wanted);
+}
+
+/* Reads the geometry into the plan; batch, channels, size and kernel are set. Gives the result's sizes. */
+static int32_t read_geometry(const char *op, const int64_t *geometry, nr_conv_plan *plan) {
+    double area = 1;
+    for (int d = 0; d < 2; d++) {
+        plan->stride[d] = geometry[d];
+        plan->padding[d] = geometry[2 + d];
+        plan->dilation[d] = geometry[6 + d];
+        int64_t after = geometry[4 + d], k = plan->kernel[d];
+        if (plan->stride[d] < 1 || plan->dilation[d] < 1 || plan->stride[d] > GEOMETRY_LIMIT ||
+            plan->dilation[d] > GEOMETRY_LIMIT)
+            return nr_fail(NORCH_ERROR_VALUE, "%s: stride %lld and dilation %lld must be positive", op,
+                           (long long)plan->stride[d], (long long)plan->dilation[d]);
+        /* negative padding after the end: what lies there is not seen */
+        if (plan->padding[d] < 0 || plan->padding[d] > GEOMETRY_LIMIT || after < -plan->size[d] ||
+            after > GEOMETRY_LIMIT)
+            return nr_fail(NORCH_ERROR_VALUE, "%s: negative (or enormous) padding %lld", op,
+                           (long long)(plan->padding[d] < 0 ? plan->padding[d] : after));
+        if (k < 1 || k > GEOMETRY_LIMIT)
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: a kernel of size %lld", op, (long long)k);
+        int64_t span = (k - 1) * plan->dilation[d] + 1, padded = plan->size[d] + plan->padding[d] + after;
+        if (padded < span)
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: a kernel that spans %lld does not fit the padded size %lld", op,
+                           (long long)span, (long long)padded);
+        plan->result[d] = (padded - span) / plan->stride[d] + 1;
+        if (plan->result[d] == 1) plan->stride[d] = 1; /* no step is taken */
+        area *= (double)(padded + 1);
+    }
+    if (area > AREA_LIMIT) return nr_fail(NORCH_ERROR_SHAPE, "%s: a padded plane of %g elements", op, area);
+    if (plan->groups < 1) return nr_fail(NORCH_ERROR_VALUE, "%s: groups is %lld", op, (long long)plan->groups);
+    return NORCH_OK;
+}
+
+/* channels: all of them on that side; they must fall into groups of `each`. */
+static int32_t check_channels(const char *op, const char *what, int64_t channels, int64_t groups, int64_t each) {
+    if (groups >= 1 && each >= 1 && channels == groups * each) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld %s channels are not %lld groups of %lld", op, (long long)channels, what,
+                   (long long)groups, (long long)each);
+}
+
+static int32_t check_result(const char *op, const nr_conv_plan *plan, const norch_tensor *y) {
+    char text[NR_SHAPE_TEXT];
+    if (y->shape[2] == plan->result[0] && y->shape[3] == plan->result[1]) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: size (%lld, %lld) would come from shape %s, but makes (%lld, %lld)", op,
+                   (long long)plan->size[0], (long long)plan->size[1], nr_shape_of(text, y), (long long)plan->result[0],
+                   (long long)plan->result[1]);
+}
+
+/* Makes the output and runs, over contiguous copies where operands are not. */
+static norch_tensor *run(nr_conv_plan *plan, nr_conv_kind kind, const norch_tensor *a, const norch_tensor *b,
+                         const norch_tensor *bias, const int64_t *shape) {
+    norch_tensor *out = nr_make(4, shape, a->dtype, a);
+    if (!out || out->numel == 0) return out;
+    const norch_tensor *given[] = {a, b, bias};
+    norch_tensor *dense[] = {NULL, NULL, NULL};
+    bool good = true;
+    for (int i = 0; i < 3 && good; i++)
+        if (given[i] && !given[i]->contiguous) good = (dense[i] = norch_clone(given[i])) != NULL;
+    void *data[3];
+    for (int i = 0; i < 3; i++) data[i] = dense[i] ? dense[i]->data : given[i] ? given[i]->data : NULL;
+    plan->bias = data[2];
+    plan->x = kind == NR_CONV_INPUT ? out->data : data[0];
+    plan->y = kind == NR_CONV_FORWARD ? out->data : data[kind == NR_CONV_INPUT ? 0 : 1];
+    plan->weight = kind == NR_CONV_WEIGHT ? out->data : data[1];
+    nr_call call = {.family = NR_CONV, .op = (int32_t)kind, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
+    call.work = 2.0 / OPERATIONS_PER_NS * (double)plan->batch * (double)(plan->groups * plan->out) * (double)plan->in *
+                (double)(plan->kernel[0] * plan->kernel[1]) * (double)(plan->result[0] * plan->result[1]);
+    good = good && nr_gate(&call, out) == NORCH_OK;
+    for (int i = 0; i < 3; i++) nr_release(dense[i]);
+    if (good) return out;
+    nr_release(out);
+    return NULL;
+}
+
+static int32_t check_bias(const char *op, const norch_tensor *bias, int64_t channels) {
+    if (!bias || bias->shape[0] == channels) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: a bias of size %lld for %lld channels", op, (long long)bias->shape[0],
+                   (long long)channels);
+}
+
+norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
+                         int64_t count, const int64_t *geometry) {
+    const char *op = "conv";
+    if (check(op, x, weight, optional_bias) || check_numbers(op, 9, count)) return NULL;
+    nr_conv_plan plan = {.batch = x->shape[0], .groups = geometry[8], .in = weight->shape[1]};
+    if (check_channels(op, "input", x->shape[1], plan.groups, plan.in)) return NULL;
+    plan.out = weight->shape[0] / plan.groups;
+    if (check_channels(op, "output", weight->shape[0], plan.groups, plan.out)) return NULL;
+    for (int d = 0; d < 2; d++) plan.size[d] = x->shape[2 + d], plan.kernel[d] = weight->shape[2 + d];
+    if (read_geometry(op, geometry, &plan) || check_bias(op, optional_bias, weight->shape[0])) return NULL;
+    const int64_t shape[] = {plan.batch, weight->shape[0], plan.result[0], plan.result[1]};
+    return run(&plan, NR_CONV_FORWARD, x, weight, optional_bias, shape);
+}
+
+norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight, const norch_tensor *optional_bias,
+                               int64_t count, const int64_t *geometry, int64_t axes, const int64_t *size) {
+    const char *op = "conv_transpose";
+    if (check(op, y, weight, optional_bias) || check_numbers(op, 9, count) || check_numbers(op, 2, axes)) return NULL;
+    nr_conv_plan plan = {.batch = y->shape[0], .groups = geometry[8], .in = weight->shape[1]};
+    if (plan.groups >= 1) plan.out = weight->shape[0] / plan.groups;
+    if (check_channels(op, "weight", weight->shape[0], plan.groups, plan.out)) return NULL;
+    if (check_channels(op, "input", y->shape[1], plan.groups, plan.out)) return NULL;
+    if (check_channels(op, "output", plan.groups * plan.in, plan.groups, plan.in)) return NULL;
+    for (int d = 0; d < 2; d++) {
+        plan.size[d] = size[d], plan.kernel[d] = weight->shape[2 + d];
+        if (size[d] < 0 || size[d] > GEOMETRY_LIMIT * 16) {
+            nr_fail(NORCH_ERROR_SHAPE, "%s: an output of size %lld", op, (long long)size[d]);
+            return NULL;
+        }
+    }
+    if (read_geometry(op, geometry, &plan) || check_result(op, &plan, y)) return NULL;
+    if (check_bias(op, optional_bias, plan.groups * plan.in)) return NULL;
+    const int64_t shape[] = {plan.batch, plan.groups * plan.in, size[0], size[1]};
+    if (nr_check_shape(op, 4, shape)) return NULL;
+    return run(&plan, NR_CONV_INPUT, y, weight, optional_bias, shape);
+}
+
+norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, int64_t count, const int64_t *geometry,
+                                int64_t axes, const int64_t *kernel) {
+    const char *op = "conv_weight";
+    if (check(op, x, y, NULL) || check_numbers(op, 9, count) || check_numbers(op, 2, axes)) return NULL;
+    nr_conv_plan plan = {.batch = x->shape[0], .groups = geometry[8]};
+    if (x->shape[0] != y->shape[0]) {
+        nr_fail(NORCH_ERROR_SHAPE, "%s: batches of %lld and %lld", op, (long long)x->shape[0], (long long)y->shape[0]);
+        return NULL;
+    }
+    if (plan.groups >= 1) plan.in = x->shape[1] / plan.groups, plan.out = y->shape[1] / plan.groups;
+    if (check_channels(op, "input", x->shape[1], plan.groups, plan.in)) return NULL;
+    if (check_channels(op, "output", y->shape[1], plan.groups, plan.out)) return NULL;
+    for (int d = 0; d < 2; d++) plan.size[d] = x->shape[2 + d], plan.kernel[d] = kernel[d];
+    if (read_geometry(op, geometry, &plan) || check_result(op, &plan, y)) return NULL;
+    const int64_t shape[] = {y->shape[1], plan.in, kernel[0], kernel[1]};
+    if (nr_check_shape(op, 4, shape)) return NULL;
+    return run(&plan, NR_CONV_WEIGHT, x, y, NULL, shape);
+}

@@ -1,0 +1,129 @@
+/* pool: windows over the last two axes, reduced to their largest element or their mean, and the adjoints. How large the
+ * result is (rounding up or down) norch/ops/pool.py decides; here every window must see an element. */
+#include "../core/call.h"
+
+#define WINDOW_LIMIT ((int64_t)1 << 31)
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int32_t check_floats(const char *op, const norch_tensor *x) {
+    NR_TRY(nr_check_tensor(op, x));
+    char text[NR_SHAPE_TEXT];
+    if (x->ndim < 2)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: expected 2 or more dimensions, got shape %s", op, nr_shape_of(text, x));
+    if (x->dtype != NORCH_FLOAT32 && x->dtype != NORCH_FLOAT64)
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s; convert to float32 or float64 first", op,
+                       nr_dtypes[x->dtype].name);
+    return NORCH_OK;
+}
+
+static int32_t check_numbers(const char *op, int64_t wanted, int64_t given) {
+    if (given == wanted) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld numbers where %lld are due", op, (long long)given, (long long)wanted);
+}
+
+/* The window and the planes of `like`; size and result are those of x and y. */
+static int32_t read_window(const char *op, const norch_tensor *like, const int64_t *window, nr_pool_plan *plan) {
+    plan->planes = 1;
+    for (int32_t i = 0; i < like->ndim - 2; i++) plan->planes *= like->shape[i];
+    for (int d = 0; window && d < 2; d++) {
+        int64_t k = plan->kernel[d] = window[d], s = plan->stride[d] = window[2 + d],
+                p = plan->padding[d] = window[4 + d];
+        int64_t dilation = plan->dilation[d] = window[6 + d], result = plan->result[d] = window[8 + d];
+        if (k < 1 || s < 1 || dilation < 1 || p < 0 || k > WINDOW_LIMIT || s > WINDOW_LIMIT || dilation > WINDOW_LIMIT)
+            return nr_fail(NORCH_ERROR_VALUE, "%s: kernel size %lld, stride %lld, padding %lld or dilation %lld", op,
+                           (long long)k, (long long)s, (long long)p, (long long)dilation);
+        if (p > k / 2)
+            return nr_fail(NORCH_ERROR_VALUE, "%s: padding %lld is more than half of kernel size %lld", op,
+                           (long long)p, (long long)k);
+        /* places in a window are counted in 32 bits */
+        if (result < 1 || result > WINDOW_LIMIT || (result - 1) * s - p >= plan->size[d] ||
+            (double)least(k * dilation, plan->size[0] + p) * (double)plan->size[1] >= (double)WINDOW_LIMIT)
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: windows of %lld at stride %lld do not fit size %lld", op,
+                           (long long)k, (long long)s, (long long)plan->size[d]);
+    }
+    return NORCH_OK;
+}
+
+/* Makes the output, of the planes of `like` in the given size, and runs over x, copied if it is not contiguous. */
+static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tensor *like, const int64_t size[2]) {
+    int64_t shape[NORCH_MAX_DIMS];
+    for (int32_t i = 0; i < like->ndim - 2; i++) shape[i] = like->shape[i];
+    shape[like->ndim - 2] = size[0];
+    shape[like->ndim - 1] = size[1];
+    if (nr_check_shape("pool", like->ndim, shape)) return NULL;
+    norch_tensor *out = nr_make(like->ndim, shape, like->dtype, like);
+    if (!out || out->numel == 0) return out;
+    norch_tensor *dense = like->contiguous ? NULL : norch_clone(like);
+    bool forward = kind == NR_POOL_MAX || kind == NR_POOL_AVG, good = dense || like->contiguous;
+    void *data = dense ? dense->data : like->data;
+    plan->x = forward ? data : out->data;
+    plan->y = forward ? out->data : data;
+    nr_call call = {
+        .family = NR_POOL, .op = (int32_t)kind, .dtype = like->dtype, .from_dtype = like->dtype, .plan = plan};
+    call.work = 2.0 * (double)(like->numel > out->numel ? like->numel : out->numel);
+    good = good && nr_gate(&call, out) == NORCH_OK;
+    nr_release(dense);
+    if (good) return out;
+    nr_release(out);
+    return NULL;
+}
+
+/* An index must be dense and have this shape over the planes of x. */
+static int32_t check_index(const char *op, const norch_tensor *index, const norch_tensor *x, const int64_t size[2]) {
+    NR_TRY(nr_check_tensor(op, index));
+    bool fits = index->ndim == x->ndim && index->dtype == NORCH_INT64 && index->contiguous;
+    for (int32_t i = 0; i < x->ndim && fits; i++)
+        fits = index->shape[i] == (i < x->ndim - 2 ? x->shape[i] : size[i - x->ndim + 2]);
+    if (fits) return NORCH_OK;
+    char text[NR_SHAPE_TEXT];
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: indices of shape %s and dtype %s do not fit", op, nr_shape_of(text, index),
+                   nr_dtypes[index->dtype].name);
+}
+
+norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t *window, norch_tensor *index) {
+    const char *op = "max_pool";
+    if (check_floats(op, x) || check_numbers(op, 10, count)) return NULL;
+    nr_pool_plan plan = {.size = {x->shape[x->ndim - 2], x->shape[x->ndim - 1]}};
+    if (read_window(op, x, window, &plan) || check_index(op, index, x, plan.result)) return NULL;
+    plan.index = index->data;
+    return run(&plan, NR_POOL_MAX, x, plan.result);
+}
+
+norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t axes,
+                                    const int64_t *size) {
+    const char *op = "max_pool_spread";
+    if (check_floats(op, x) || check_numbers(op, 2, axes)) return NULL;
+    nr_pool_plan plan = {.size = {size[0], size[1]}, .result = {x->shape[x->ndim - 2], x->shape[x->ndim - 1]}};
+    if (read_window(op, x, NULL, &plan) || check_index(op, index, x, plan.result)) return NULL;
+    plan.index = index->data;
+    return run(&plan, NR_POOL_MAX_SPREAD, x, size);
+}
+
+norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
+                             double divisor) {
+    const char *op = "avg_pool";
+    if (check_floats(op, x) || check_numbers(op, 10, count)) return NULL;
+    nr_pool_plan plan = {.size = {x->shape[x->ndim - 2], x->shape[x->ndim - 1]}};
+    plan.count_padding = count_padding;
+    plan.divisor = divisor;
+    if (read_window(op, x, window, &plan)) return NULL;
+    return run(&plan, NR_POOL_AVG, x, plan.result);
+}
+
+norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
+                                    double divisor, int64_t axes, const int64_t *size) {
+    const char *op = "avg_pool_spread";
+    if (check_floats(op, x) || check_numbers(op, 10, count) || check_numbers(op, 2, axes)) return NULL;
+    nr_pool_plan plan = {.size = {size[0], size[1]}};
+    plan.count_padding = count_padding;
+    plan.divisor = divisor;
+    if (read_window(op, x, window, &plan)) return NULL;
+    if (plan.result[0] != x->shape[x->ndim - 2] || plan.result[1] != x->shape[x->ndim - 1]) {
+        char text[NR_SHAPE_TEXT];
+        nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s is not that of the windows, (%lld, %lld)", op, nr_shape_of(text, x),
+                (long long)plan.result[0], (long long)plan.result[1]);
+        return NULL;
+    }
+    return run(&plan, NR_POOL_AVG_SPREAD, x, size);
+}

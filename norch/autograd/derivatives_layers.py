@@ -1,0 +1,119 @@
+"""The derivatives of the operations behind layers, written as those of derivatives.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._lib import lib
+from .forms import Binary, Operation, Ternary
+from .grad_mode import mode
+
+# ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
+# fmt: off
+
+# ---- convolution: three products of the same sums, each the derivative of the other two ----------------------------
+
+
+def _over_channels(g: Any) -> Any:
+    return g.sum((0, 2, 3))
+
+
+class Conv(Ternary):  # y of x (a), weight (b) and bias; sizes: those of x and of the kernel
+    __slots__ = ("geometry", "sizes")
+    geometry: Any
+    sizes: Any
+
+    def grad_a(self, g: Any) -> Any: return g._conv_input(self.b, None, self.geometry, self.sizes[0])
+    def grad_b(self, g: Any) -> Any: return self.a._conv_weight(g, self.geometry, self.sizes[1])
+    def grad_c(self, g: Any) -> Any: return _over_channels(g)
+
+
+class ConvInput(Ternary):  # x of y (a), weight (b) and bias; sizes: those of the kernel
+    __slots__ = ("geometry", "sizes")
+    geometry: Any
+    sizes: Any
+
+    def grad_a(self, g: Any) -> Any: return g._conv(self.b, None, self.geometry)
+    def grad_b(self, g: Any) -> Any: return g._conv_weight(self.a, self.geometry, self.sizes)
+    def grad_c(self, g: Any) -> Any: return _over_channels(g)
+
+
+class ConvWeight(Binary):  # weight of x (a) and y (b); sizes: those of x
+    __slots__ = ("geometry", "sizes")
+    geometry: Any
+    sizes: Any
+
+    def grad_a(self, g: Any) -> Any: return self.b._conv_input(g, None, self.geometry, self.sizes)
+    def grad_b(self, g: Any) -> Any: return self.a._conv(g, None, self.geometry)
+
+
+# ---- pooling: window holds how C was called, size the last two axes of the input ------------------------------------
+
+
+class MaxPool(Operation):
+    __slots__ = ("index", "size")
+    size: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_max_spread(self.index, self.size),)
+
+
+class MaxPoolSpread(Operation):
+    __slots__ = ("index",)
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        flat = g.flatten(-2).gather(-1, self.index.flatten(-2))
+        return (flat.reshape(self.index.shape),)
+
+
+class AvgPool(Operation):
+    __slots__ = ("size", "window")
+    size: Any
+    window: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_avg_spread(self.window, self.size),)
+
+
+class AvgPoolSpread(Operation):
+    __slots__ = ("window",)
+    window: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_avg(self.window),)
+
+
+# ---- normalisation of the last axes --------------------------------------------------------------------------------
+
+
+class Normalize(Ternary):  # of x (a), times weight (b), plus bias; likes: weight and bias, for their shapes
+    __slots__ = ("axes", "centered", "eps")
+    axes: Any
+    centered: bool
+    eps: float
+    likes: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        """With f = g weight: scale (f - mean(f) - h mean(f h)), where h is x normalised."""
+        to_x, to_weight, to_bias = self.edges
+        x, axes = self.a, self.axes
+        weight = None if self._b is None else self.b
+        if mode.enabled:
+            return self._recorded(g, x, weight)
+        grad_x = None if to_x is None else lib.norch_normalize_input(g, x, weight, axes, self.eps, self.centered)
+        if to_weight is None:
+            return grad_x, None, None if to_bias is None else g._sum_to(self.likes[1])
+        sums = lib.norch_normalize_weight(g, x, axes, self.eps, self.centered)
+        return grad_x, sums.select(0, 0), None if to_bias is None else sums.select(0, 1)
+
+    def _recorded(self, g: Any, x: Any, weight: Any) -> tuple[Any, ...]:
+        to_x, to_weight, to_bias = self.edges
+        dims = tuple(range(-self.axes, 0))
+        centred = x - x.mean(dims, True) if self.centered else x
+        scale = (centred.square().mean(dims, True) + self.eps).rsqrt()
+        h = centred * scale
+        grad_x = None
+        if to_x is not None:
+            f = g if weight is None else g * weight
+            grad_x = f - h * (f * h).mean(dims, True)
+            grad_x = (grad_x - f.mean(dims, True) if self.centered else grad_x) * scale
+        likes = self.likes
+        grad_weight = None if to_weight is None else (g * h)._sum_to(likes[0])
+        return grad_x, grad_weight, None if to_bias is None else g._sum_to(likes[1])

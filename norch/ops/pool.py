@@ -1,0 +1,278 @@
+"""Pooling (csrc/ops/pool.c), with the arguments of torch.nn.functional.
+
+C reduces windows over the last two axes. One axis is two of which the first has size 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._handle import Handle
+from .._lib import lib
+from ..autograd import derivatives_layers as d
+from ..autograd.grad_mode import mode
+from ..autograd.inplace import edge
+from ..device import place
+from ..dtype import int64 as index_dtype
+from ..errors import ShapeError
+from .conv import per_axis
+from .copy import cat
+
+Sizes = int | Sequence[int]
+# For the means: the window, whether padding counts, and the divisor (0: the size of the window).
+Averaging = tuple[tuple[int, ...], bool, float]
+
+
+def _hang(out: Any, node_class: Any, x: Any, **saved: Any) -> Any:
+    """out, with a node that goes back to x."""
+    if mode.enabled and (to_x := edge(x)) is not None:
+        node = node_class(to_x)
+        node._out = node.likes = None
+        for name, value in saved.items():
+            setattr(node, name, value)
+        out._node = node
+    return out
+
+
+def _pool_max(x: Any, window: tuple[int, ...], result: Sequence[int]) -> tuple[Any, Any]:
+    """The largest elements, and their places in the planes of x."""
+    index = lib.norch_empty((*x.shape[:-2], *result), index_dtype.code, place(x.device))
+    out = lib.norch_pool_max(x, window, index)
+    return _hang(out, d.MaxPool, x, index=index, size=x.shape[-2:]), index
+
+
+def _pool_max_spread(x: Any, index: Any, size: Sequence[int]) -> Any:
+    out = lib.norch_pool_max_spread(x, index, size)
+    return _hang(out, d.MaxPoolSpread, x, index=index)
+
+
+def _pool_avg(x: Any, window: Averaging) -> Any:
+    return _hang(lib.norch_pool_avg(x, *window), d.AvgPool, x, window=window, size=x.shape[-2:])
+
+
+def _pool_avg_spread(x: Any, window: Averaging, size: Sequence[int]) -> Any:
+    return _hang(lib.norch_pool_avg_spread(x, *window, size), d.AvgPoolSpread, x, window=window)
+
+
+def _window(
+    name: str, axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
+    """x with two axes to pool over, the window as C takes it, and the sizes of the result."""
+    if not isinstance(x, Handle):
+        raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
+    shape = tuple(x.shape)  # type: ignore[attr-defined]
+    if len(shape) not in (axes + 1, axes + 2):
+        raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, got shape {shape}")
+    kernel = per_axis(kernel_size, axes, name, "kernel_size")
+    step = kernel if stride is None or stride == () or stride == [] else per_axis(stride, axes, name, "stride")
+    before, spread = per_axis(padding, axes, name, "padding"), per_axis(dilation, axes, name, "dilation")
+    result = []
+    for i, size in enumerate(shape[-axes:]):
+        if kernel[i] < 1 or step[i] < 1 or spread[i] < 1:
+            raise ValueError(f"{name}: kernel_size {kernel[i]}, stride {step[i]} and dilation {spread[i]} start at 1")
+        room = size + 2 * before[i] - spread[i] * (kernel[i] - 1) - 1
+        count = (room + (step[i] - 1 if ceil_mode else 0)) // step[i] + 1
+        if ceil_mode and (count - 1) * step[i] >= size + before[i]:
+            count -= 1  # a window must not begin in the padding after x
+        if count < 1:
+            raise ShapeError(
+                f"{name}: a kernel of size {kernel[i]} does not fit size {size} with padding {before[i]}: shape {shape}"
+            )
+        result.append(count)
+    if axes == 1:
+        x = x.unsqueeze(-2)  # type: ignore[attr-defined]
+        kernel, step, before, spread = (1, *kernel), (1, *step), (0, *before), (1, *spread)
+        result = [1, *result]
+    return x, (*kernel, *step, *before, *spread, *result), tuple(result)
+
+
+def _max_pool(
+    name: str,
+    axes: int,
+    x: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Any:
+    x, window, result = _window(name, axes, x, kernel_size, stride, padding, dilation, ceil_mode)
+    out, index = _pool_max(x, window, result)
+    if axes == 1:
+        out, index = out.squeeze(-2), index.squeeze(-2)
+    return (out, index) if return_indices else out
+
+
+def max_pool1d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d."""
+    return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool2d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest of each window of input (N, C, H, W) or (C, H, W); NaN wins. stride: kernel_size unless given.
+
+    padding, at most half of kernel_size, never wins; ceil_mode rounds the size of the result up. return_indices adds
+    the places of the maxima in their planes (int64). The gradient goes to the maximum, of equal ones the first.
+
+    >>> norch.nn.functional.max_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 2)
+    tensor([[[4.]]])
+    """
+    return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def _avg_pool(
+    name: str,
+    axes: int,
+    x: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count: bool,
+    divisor: Any,
+) -> Any:
+    if divisor is not None and divisor == 0:
+        raise ValueError(f"{name}: divisor_override must not be zero")
+    x, window, _ = _window(name, axes, x, kernel_size, stride, padding, 1, ceil_mode)
+    out = _pool_avg(x, (window, bool(count), float(divisor or 0)))
+    return out.squeeze(-2) if axes == 1 else out
+
+
+def avg_pool1d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """The mean of each window along the last axis of input (N, C, L) or (C, L); as avg_pool2d."""
+    return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """The mean of each window of input (N, C, H, W) or (C, H, W). stride: kernel_size unless given.
+
+    The zeros of the padding count as elements unless count_include_pad is False; divisor_override divides instead.
+
+    >>> norch.nn.functional.avg_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 2)
+    tensor([[[2.5000]]])
+    """
+    return _avg_pool(
+        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+# ---- windows that divide an axis into so many parts, composed of the above -------------------------------------------
+
+
+def _adaptive(name: str, axes: int, x: Any, output_size: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes of the last axes of x, and of the result."""
+    if not isinstance(x, Handle):
+        raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
+    shape = tuple(x.shape)  # type: ignore[attr-defined]
+    if len(shape) not in (axes + 1, axes + 2) or 0 in shape[-axes:]:
+        raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, none empty, got {shape}")
+    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * axes
+    wanted = tuple(size if one is None else one for one, size in zip(given, shape[-axes:], strict=False))
+    return shape[-axes:], per_axis(wanted, axes, name, "output_size")
+
+
+def _parts(size: int, count: int) -> list[tuple[int, int]]:
+    """Begin and length of each window: they cover the axis and may overlap."""
+    return [(i * size // count, -(-(i + 1) * size // count) - i * size // count) for i in range(count)]
+
+
+def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
+    sizes, wanted = _adaptive(name, axes, x, output_size)
+    if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
+        kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
+        return _avg_pool(name, axes, x, kernel, kernel, 0, False, True, None)
+    for axis, size, count in zip(range(-axes, 0), sizes, wanted, strict=True):
+        means = [x.narrow(axis, begin, length).mean(axis, True) for begin, length in _parts(size, count)]
+        x = cat(means, axis) if means else x.narrow(axis, 0, 0)
+    return x
+
+
+def adaptive_avg_pool1d(input: Any, output_size: int | Sequence[int]) -> Any:
+    """input (N, C, L) or (C, L): means of windows that divide the last axis into output_size parts."""
+    return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
+
+
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+    """input (N, C, H, W) or (C, H, W): means of windows that divide the last two axes; None keeps a size.
+
+    Window i of n along an axis of size L reaches from i L / n, rounded down, to (i + 1) L / n, rounded up.
+
+    >>> norch.nn.functional.adaptive_avg_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 1)
+    tensor([[[2.5000]]])
+    """
+    return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
+
+
+def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, return_indices: bool) -> Any:
+    sizes, wanted = _adaptive(name, axes, x, output_size)
+    if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
+        kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
+        return _max_pool(name, axes, x, kernel, kernel, 0, 1, False, return_indices)
+    if 0 in wanted:
+        raise ShapeError(f"{name}: output_size {wanted} has an empty axis")
+    planes = x.unsqueeze(-2) if axes == 1 else x
+    (height, width), (rows, columns) = ((1, *sizes), (1, *wanted)) if axes == 1 else (sizes, wanted)
+    outs, places = [], []
+    for top, high in _parts(height, rows):
+        found = []
+        for left, wide in _parts(width, columns):
+            part = planes.narrow(-2, top, high).narrow(-1, left, wide)
+            best, index = _pool_max(part, (high, wide, high, wide, 0, 0, 1, 1, 1, 1), (1, 1))
+            found.append((best, (index // wide + top) * width + index % wide + left))
+        outs.append(cat([best for best, _ in found], -1))
+        places.append(cat([place for _, place in found], -1))
+    out, index = cat(outs, -2), cat(places, -2)
+    if axes == 1:
+        out, index = out.squeeze(-2), index.squeeze(-2)
+    return (out, index) if return_indices else out
+
+
+def adaptive_max_pool1d(input: Any, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
+    """input (N, C, L) or (C, L): the largest of windows that divide the last axis into output_size parts."""
+    return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """input (N, C, H, W) or (C, H, W): the largest of windows as those of adaptive_avg_pool2d."""
+    return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+class PoolMethods(Handle):
+    """The sums that derivatives of pooling are written in."""
+
+    __slots__ = ()
+
+    _pool_max_spread, _pool_avg, _pool_avg_spread = _pool_max_spread, _pool_avg, _pool_avg_spread

@@ -1,0 +1,209 @@
+"""Normalisation and attention: against the composed forms in float64, against PyTorch where it is installed, and
+their derivatives against differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import norch
+import norch.nn.functional as F
+from norch import nn
+from norch.testing import assert_close, gradcheck, gradgradcheck
+
+pytestmark = pytest.mark.kernel
+
+
+def drawn(seed: int, *shape: int, dtype: str = "float64") -> Any:
+    return (np.random.default_rng(seed).standard_normal(shape) * 3 + 2).astype(dtype)
+
+
+def leaf(array: Any) -> Any:
+    return norch.tensor(array, requires_grad=True)
+
+
+def composed(x: Any, weight: Any, bias: Any, dims: tuple[int, ...], eps: float, centered: bool) -> Any:
+    h = x - x.mean(dims, True) if centered else x
+    h = h * (h.square().mean(dims, True) + eps).rsqrt()
+    h = h if weight is None else h * weight
+    return h if bias is None else h + bias
+
+
+ROWS = [((4, 7), 1), ((3, 5, 64), 1), ((2, 3, 4, 5), 2), ((300, 33), 1), ((2, 3000), 1), ((5, 1), 1), ((0, 4), 1)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("affine", [0, 1, 2])
+@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize(("shape", "axes"), ROWS, ids=str)
+def test_rows_are_what_reductions_make_of_them(shape: Any, axes: int, centered: bool, affine: int, dtype: str) -> None:
+    if affine == 2 and not centered:
+        return  # there is no bias
+    sizes, dims = shape[-axes:], tuple(range(-axes, 0))
+    arrays = [drawn(0, *shape, dtype=dtype), *(drawn(i, *sizes, dtype=dtype) for i in range(1, affine + 1))]
+    ours, wide = [leaf(one) for one in arrays], [leaf(one.astype(np.float64)) for one in arrays]
+    if centered:
+        y = F.layer_norm(ours[0], sizes, *ours[1:])
+    else:
+        y = F.rms_norm(ours[0], sizes, *ours[1:], eps=1e-5)
+    wanted = composed(*(wide + [None, None])[:3], dims, 1e-5, centered)
+    slack = 3e-5 if dtype == "float32" else 1e-11
+    assert y.dtype is ours[0].dtype
+    assert_close(y.double(), wanted, rtol=slack, atol=slack)
+    g = drawn(9, *shape, dtype=dtype)
+    y.backward(norch.tensor(g))
+    wanted.backward(norch.tensor(g.astype(np.float64)))
+    for mine, exact in zip(ours, wide):
+        scale = 1 + float(exact.grad.abs().amax()) if exact.grad.numel() else 1.0
+        assert_close(mine.grad.double(), exact.grad, rtol=10 * slack, atol=10 * slack * scale)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (lambda x, w, b: F.layer_norm(x, (3,), w, b), [(2, 3), (3,), (3,)]),
+        (lambda x: F.layer_norm(x, (2, 3)), [(2, 2, 3)]),
+        (lambda x, w: F.rms_norm(x, (3,), w), [(2, 3), (3,)]),
+        (lambda x, w, b: F.group_norm(x, 2, w, b), [(2, 4, 2), (4,), (4,)]),
+        (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), [(3, 2, 2), (2,), (2,)]),
+        (lambda x: F.instance_norm(x), [(2, 2, 3)]),
+        (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), [(3, 2), (3, 2), (3, 2)]),
+    ],
+    ids=["layer", "layer-two-axes", "rms", "group", "batch", "instance", "attention"],
+)
+def test_derivatives(function: Any, shapes: Any) -> None:
+    inputs = [leaf(drawn(i, *shape)) for i, shape in enumerate(shapes)]
+    assert gradcheck(function, inputs)
+    assert gradgradcheck(function, inputs)
+
+
+@pytest.mark.parametrize(
+    "wanted", [(True, False, False), (False, True, False), (False, False, True), (False, True, True)]
+)
+def test_only_what_is_wanted(wanted: Any) -> None:
+    arrays = [drawn(0, 4, 5), drawn(1, 5), drawn(2, 5)]
+    some = [norch.tensor(one, requires_grad=want) for one, want in zip(arrays, wanted)]
+    every = [leaf(one) for one in arrays]
+    g = norch.tensor(drawn(3, 4, 5))
+    F.layer_norm(some[0], (5,), some[1], some[2]).backward(g)
+    F.layer_norm(every[0], (5,), every[1], every[2]).backward(g)
+    for a, b, want in zip(some, every, wanted):
+        assert (a.grad is not None) is want
+        if want:
+            assert_close(a.grad, b.grad)
+
+
+def test_layouts_and_changes_in_place() -> None:
+    x = drawn(0, 6, 4)
+    turned = norch.tensor(np.ascontiguousarray(x.T)).T
+    assert_close(F.layer_norm(turned, (4,)), F.layer_norm(norch.tensor(x), (4,)))
+    leaf_ = leaf(x)
+    middle = leaf_ * 1
+    y = F.layer_norm(middle, (4,))
+    middle.add_(1)
+    with pytest.raises(norch.Error, match="in place"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(threads: int) -> None:
+    x, w, g = (norch.tensor(drawn(i, *s, dtype="float32")) for i, s in enumerate([(900, 70), (70,), (900, 70)]))
+
+    def results() -> list[Any]:
+        a, b = x.clone().requires_grad_(), w.clone().requires_grad_()
+        y = F.layer_norm(a, (70,), b)
+        y.backward(g)
+        return [one.detach().numpy() for one in (y, a.grad, b.grad)]
+
+    norch.set_num_threads(1)
+    alone = results()
+    norch.set_num_threads(threads)
+    for a, b in zip(alone, results()):
+        np.testing.assert_array_equal(a, b)
+
+
+MODULES = [
+    ("BatchNorm1d", (3,), {}, (5, 3)),
+    ("BatchNorm1d", (3,), {"affine": False}, (5, 3, 4)),
+    ("BatchNorm2d", (3, 1e-3, None), {}, (2, 3, 4, 5)),
+    ("BatchNorm2d", (3,), {"track_running_stats": False, "bias": False}, (2, 3, 4, 5)),
+    ("InstanceNorm1d", (3,), {}, (3, 6)),
+    ("InstanceNorm2d", (3,), {"affine": True, "track_running_stats": True}, (2, 3, 4, 5)),
+    ("GroupNorm", (2, 4), {}, (2, 4, 5)),
+    ("LayerNorm", ((4, 5),), {"bias": False}, (2, 4, 5)),
+    ("LayerNorm", (5,), {"elementwise_affine": False}, (2, 4, 5)),
+    ("RMSNorm", (5,), {}, (2, 5)),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "options", "shape"), MODULES, ids=str)
+def test_modules_are_torchs(torch: Any, name: str, arguments: Any, options: Any, shape: Any) -> None:
+    ours, theirs = getattr(nn, name)(*arguments, **options), getattr(torch.nn, name)(*arguments, **options)
+    assert repr(ours) == repr(theirs)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    for step, phase in enumerate(("train", "train", "eval")):
+        getattr(ours, phase)()
+        getattr(theirs, phase)()
+        x = drawn(step, *shape, dtype="float32")
+        found, wanted = ours(norch.tensor(x)).detach().numpy(), theirs(torch.tensor(x)).detach().numpy()
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    for key, value in theirs.state_dict().items():
+        np.testing.assert_allclose(ours.state_dict()[key].numpy(), value.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("mask", [None, "causal", "bool", "float"])
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3)])
+def test_attention_is_torchs(torch: Any, shape: Any, mask: str | None) -> None:
+    arrays = [drawn(i, 2, 3, n, 8, dtype="float32") / 3 for i, n in enumerate((shape[0], shape[1], shape[1]))]
+    given: Any = None
+    if mask == "bool":
+        given = drawn(5, *shape) > 1
+        given[:, 0] = True
+    elif mask == "float":
+        given = drawn(5, *shape, dtype="float32")
+    ours, theirs = [leaf(one) for one in arrays], [torch.tensor(one, requires_grad=True) for one in arrays]
+    options = {"is_causal": mask == "causal", "scale": 0.3 if mask == "float" else None}
+    a = F.scaled_dot_product_attention(*ours, None if given is None else norch.tensor(given), **options)
+    b = torch.nn.functional.scaled_dot_product_attention(
+        *theirs, None if given is None else torch.tensor(given), **options
+    )
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-5)
+    a.square().sum().backward()
+    b.square().sum().backward()
+    for mine, yours in zip(ours, theirs):
+        np.testing.assert_allclose(mine.grad.numpy(), yours.grad.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_heads_may_share_keys(torch: Any) -> None:
+    arrays = [drawn(i, 2, heads, 4, 3, dtype="float32") for i, heads in enumerate((6, 2, 2))]
+    a = F.scaled_dot_product_attention(*map(norch.tensor, arrays), enable_gqa=True)
+    b = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, arrays), enable_gqa=True)
+    np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-5)
+
+
+BAD: list[tuple[Any, type[Exception], str]] = [
+    (lambda x: F.layer_norm(x, (4,)), norch.ShapeError, "\\(4,\\) is not how"),
+    (lambda x: F.layer_norm(x, ()), norch.ShapeError, "normalized_shape \\(\\)"),
+    (lambda x: F.layer_norm(x, (6,), norch.ones(5)), norch.ShapeError, "weight of shape \\(5,\\)"),
+    (lambda x: F.layer_norm(x, (6,), norch.ones(6).double()), norch.DTypeError, "weight is float64"),
+    (lambda x: F.layer_norm(x.long(), (6,)), norch.DTypeError, "int64"),
+    (lambda x: F.layer_norm(None, (6,)), TypeError, "NoneType"),
+    (lambda x: F.group_norm(x, 3), ValueError, "2 channels do not fall into 3"),
+    (lambda x: F.group_norm(x, 1, norch.ones(3)), norch.ShapeError, "weight of shape \\(3,\\) for 2"),
+    (lambda x: F.batch_norm(x[:1, :, 0, 0], None, None, training=True), ValueError, "more than 1 value"),
+    (lambda x: F.batch_norm(x, None, None), ValueError, "running_mean"),
+    (lambda x: nn.BatchNorm1d(2)(x), norch.ShapeError, "2D or 3D"),
+    (lambda x: nn.GroupNorm(2, 3), ValueError, "divisible"),
+    (lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5), ValueError, "dropout_p"),
+    (lambda x: F.scaled_dot_product_attention(x, x, x, x, is_causal=True), ValueError, "not both"),
+    (lambda x: F.scaled_dot_product_attention(x, x, 1), TypeError, "value, not int"),
+    (lambda x: F.scaled_dot_product_attention(x[0, 0, 0], x, x), norch.ShapeError, "query of 2 or more"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[message for _, _, message in BAD])
+def test_bad_input(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(norch.ones(1, 2, 6, 6))

@@ -1,0 +1,196 @@
+"""Pooling: against windows taken one by one in NumPy, against PyTorch where it is installed, and derivatives."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import norch
+import norch.nn.functional as F
+from norch import nn
+from norch.testing import gradcheck, gradgradcheck
+
+pytestmark = pytest.mark.kernel
+
+
+def drawn(seed: int, *shape: int, dtype: str = "float64") -> Any:
+    """Few different numbers, so that there are ties."""
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
+
+
+def windows(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    """For each window over the last two axes: where it stands in the result, and the places that it sees."""
+    counts = [(x.shape[d - 2] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) // stride[d] + 1 for d in (0, 1)]
+    for i in range(counts[0]):
+        for j in range(counts[1]):
+            rows = [i * stride[0] - padding[0] + r * dilation[0] for r in range(kernel[0])]
+            columns = [j * stride[1] - padding[1] + c * dilation[1] for c in range(kernel[1])]
+            rows, columns = [r for r in rows if 0 <= r < x.shape[-2]], [c for c in columns if 0 <= c < x.shape[-1]]
+            yield (i, j), [r * x.shape[-1] + c for r in rows for c in columns]
+
+
+# size, kernel, stride, padding, dilation
+SHAPES = [
+    ((4, 4), (2, 2), (2, 2), (0, 0), (1, 1)),
+    ((7, 9), (3, 2), (1, 2), (1, 1), (1, 1)),
+    ((9, 30), (3, 5), (3, 1), (0, 2), (2, 1)),
+    ((3, 300), (1, 3), (1, 1), (0, 1), (1, 1)),
+    ((40, 6), (4, 2), (5, 4), (2, 0), (1, 3)),
+    ((1, 1), (1, 1), (1, 1), (0, 0), (1, 1)),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_windows_one_by_one(shape: Any, dtype: str) -> None:
+    size, kernel, stride, padding, dilation = shape
+    x = drawn(0, 2, 3, *size, dtype=dtype)
+    flat = x.reshape(2, 3, -1)
+    leaf = norch.tensor(x, requires_grad=True)
+    y, index = F.max_pool2d(leaf, kernel, stride, padding, dilation, return_indices=True)
+    mean = F.avg_pool2d(leaf, kernel, stride, padding, count_include_pad=False)
+    for (i, j), seen in windows(x, kernel, stride, padding, dilation):
+        wanted = np.array(seen)[flat[:, :, seen].argmax(-1)]
+        np.testing.assert_array_equal(index.numpy()[:, :, i, j], wanted)
+        np.testing.assert_array_equal(y.detach().numpy()[:, :, i, j], flat[:, :, seen].max(-1))
+    for (i, j), seen in windows(x, kernel, stride, padding, (1, 1)):
+        np.testing.assert_allclose(mean.detach().numpy()[:, :, i, j], flat[:, :, seen].mean(-1), rtol=1e-6, atol=1e-6)
+    g = drawn(1, *y.shape, dtype=dtype)
+    y.backward(norch.tensor(g))
+    slopes = np.zeros_like(flat)
+    for n in range(2):
+        for c in range(3):
+            np.add.at(slopes[n, c], index.numpy()[n, c].reshape(-1), g[n, c].reshape(-1))
+    assert leaf.grad is not None
+    np.testing.assert_array_equal(leaf.grad.numpy(), slopes.reshape(x.shape))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_everything_against_torch(torch: Any, seed: int) -> None:
+    pick = random.Random(seed)
+    for _ in range(30):
+        axes = pick.choice([1, 2])
+        kernel, stride, dilation = (
+            [pick.choice(of) for _ in range(axes)] for of in ([1, 2, 3, 5], [1, 2, 3], [1, 1, 2])
+        )
+        padding = [pick.randrange(k // 2 + 1) for k in kernel]
+        x = drawn(seed, pick.choice([0, 2]), 3, *(pick.choice([7, 9, 16, 33]) for _ in range(axes)), dtype="float32")
+        if x.size and pick.random() < 0.3:
+            x.reshape(-1)[:: pick.randrange(5, 40)] = pick.choice([np.nan, -np.inf])
+        options: dict[str, Any] = {"stride": stride, "padding": padding, "ceil_mode": pick.random() < 0.5}
+        largest = pick.random() < 0.5
+        if largest:
+            options |= {"dilation": dilation, "return_indices": True}
+        else:
+            options |= {"count_include_pad": pick.random() < 0.5}
+            if axes == 2 and pick.random() < 0.3:
+                options["divisor_override"] = 3
+        name = f"{'max' if largest else 'avg'}_pool{axes}d"
+        ours, theirs = norch.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        a, b = getattr(F, name)(ours, kernel, **options), getattr(torch.nn.functional, name)(theirs, kernel, **options)
+        if largest:
+            np.testing.assert_array_equal(a[1].numpy(), b[1].numpy())
+            a, b = a[0], b[0]
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-5)
+        g = drawn(seed + 1, *b.shape, dtype="float32")
+        a.backward(norch.tensor(g))
+        b.backward(torch.tensor(g))
+        assert ours.grad is not None
+        np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["adaptive_avg_pool2d", "adaptive_max_pool2d"])
+@pytest.mark.parametrize("wanted", [1, (3, 2), (2, 4), (None, 5), (9, 7)])
+def test_adaptive_windows_against_torch(torch: Any, name: str, wanted: Any) -> None:
+    x = drawn(0, 2, 3, 6, 7, dtype="float32")
+    ours, theirs = norch.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+    a, b = getattr(F, name)(ours, wanted), getattr(torch.nn.functional, name)(theirs, wanted)
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-6, atol=1e-6)
+    a.square().sum().backward()
+    b.square().sum().backward()
+    assert ours.grad is not None
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-5)
+    if "max" in name:
+        indices = torch.nn.functional.adaptive_max_pool2d(theirs, wanted, True)[1].numpy()
+        np.testing.assert_array_equal(F.adaptive_max_pool2d(ours, wanted, True)[1].numpy(), indices)
+
+
+def test_adaptive_windows_along_one_axis() -> None:
+    x = norch.tensor([[1.0, 2.0, 4.0, 3.0, 0.0]])
+    assert F.adaptive_avg_pool1d(x, 2).tolist() == [[pytest.approx(7 / 3), pytest.approx(7 / 3)]]
+    best, index = F.adaptive_max_pool1d(x, 2, return_indices=True)
+    assert best.tolist() == [[4.0, 4.0]] and index.tolist() == [[2, 2]]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.max_pool2d(x, 2, 1),
+        lambda x: F.max_pool2d(x, (3, 2), 2, 1, ceil_mode=True),
+        lambda x: F.avg_pool2d(x, 2, 1, 1),
+        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+        lambda x: F.max_pool1d(x[0], 2),
+        lambda x: F.avg_pool1d(x[0], 3, 1, 1),
+        lambda x: F.adaptive_avg_pool2d(x, 2),
+        lambda x: F.adaptive_max_pool2d(x, 2),
+    ],
+    ids=["max", "max-ceil", "avg", "avg-ceil", "max1", "avg1", "adaptive-avg", "adaptive-max"],
+)
+def test_derivatives(function: Any) -> None:
+    x = norch.tensor(np.random.default_rng(0).permutation(30).reshape(1, 2, 3, 5) / 10.0, requires_grad=True)
+    assert gradcheck(function, x)
+    assert gradgradcheck(lambda x: function(x) ** 2, x)
+
+
+def test_layouts() -> None:
+    x = drawn(0, 5, 6, 3, 2)
+    turned = norch.tensor(x).permute(3, 2, 1, 0)
+    plain = norch.tensor(np.ascontiguousarray(x.transpose(3, 2, 1, 0)))
+    assert F.max_pool2d(turned, 2).tolist() == F.max_pool2d(plain, 2).tolist()
+    assert F.avg_pool2d(turned, 2).tolist() == F.avg_pool2d(plain, 2).tolist()
+
+
+BAD: list[tuple[Any, type[Exception], str]] = [
+    (lambda x: F.max_pool2d(x, 0), ValueError, "kernel_size 0"),
+    (lambda x: F.max_pool2d(x, 2, 0), ValueError, "stride 0"),
+    (lambda x: F.max_pool2d(x, 2, padding=2), ValueError, "more than half of kernel size 2"),
+    (lambda x: F.max_pool2d(x, 7), norch.ShapeError, "does not fit size 6"),
+    (lambda x: F.max_pool2d(x, (1, 2, 3)), norch.ShapeError, "1 or 2 numbers"),
+    (lambda x: F.max_pool2d(x, 2.0), TypeError, "integers"),
+    (lambda x: F.max_pool2d(x.long(), 2), norch.DTypeError, "int64"),
+    (lambda x: F.max_pool2d(x[0, 0], 2), norch.ShapeError, "3 \\(unbatched\\) or 4"),
+    (lambda x: F.max_pool1d(x, 2), norch.ShapeError, "2 \\(unbatched\\) or 3"),
+    (lambda x: F.max_pool2d(None, 2), TypeError, "NoneType"),
+    (lambda x: F.avg_pool2d(x, 2, divisor_override=0), ValueError, "divisor"),
+    (lambda x: F.adaptive_avg_pool2d(x[:, :, :0], 2), norch.ShapeError, "none empty"),
+    (lambda x: F.adaptive_max_pool2d(x, (1, -1)), ValueError, "negative"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[message for _, _, message in BAD])
+def test_bad_input(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(norch.zeros(1, 2, 6, 6))
+
+
+MODULES = [
+    ("MaxPool1d", (2,), {}, (2, 3, 9)),
+    ("MaxPool2d", (3, 2, 1), {"ceil_mode": True}, (2, 3, 9, 8)),
+    ("AvgPool1d", (3,), {"padding": 1}, (2, 3, 9)),
+    ("AvgPool2d", ((3, 2),), {"stride": 2, "count_include_pad": False}, (3, 9, 8)),
+    ("AdaptiveAvgPool1d", (4,), {}, (2, 3, 9)),
+    ("AdaptiveAvgPool2d", ((4, None),), {}, (2, 3, 9, 8)),
+    ("AdaptiveMaxPool1d", (4,), {}, (2, 3, 9)),
+    ("AdaptiveMaxPool2d", (2,), {}, (2, 3, 9, 8)),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "options", "shape"), MODULES, ids=str)
+def test_modules_are_torchs(torch: Any, name: str, arguments: Any, options: Any, shape: Any) -> None:
+    ours, theirs = getattr(nn, name)(*arguments, **options), getattr(torch.nn, name)(*arguments, **options)
+    assert repr(ours) == repr(theirs)
+    x = drawn(0, *shape, dtype="float32")
+    np.testing.assert_allclose(ours(norch.tensor(x)).numpy(), theirs(torch.tensor(x)).numpy(), rtol=1e-6, atol=1e-6)
