@@ -330,6 +330,14 @@ def softmax_arrays(rows: int, columns: int) -> Callable[[Library], Run]:
     return setup
 
 
+def running_sum(dim: int) -> Callable[[Library], Run]:
+    def setup(lib: Library) -> Run:
+        x = lib.random(256, 1000)
+        return lambda: x.cumsum(dim)
+
+    return setup
+
+
 # ---- the table ----------------------------------------------------------------------------------------------
 
 
@@ -356,4 +364,5 @@ CASES = [
     *[_same("kernels", f"sum, {n:,}", total(n)) for n in (1000, 100_000, 1_000_000)],
     _same("kernels", "sum over rows, 1000x1000", column_sums),
     *[Case("kernels", f"softmax, {m}x{n}", softmax(m, n), softmax_arrays(m, n)) for m, n in ((8, 128), (256, 1000))],
+    *[_same("kernels", f"cumsum, 256x1000, axis {dim}", running_sum(dim)) for dim in (0, 1)],
 ]
