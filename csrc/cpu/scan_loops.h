@@ -53,7 +53,7 @@ INLINE void OF(extreme)(const lanes *l, bool (*reaches)(T, T)) {
         int64_t place = 0;
         for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += l->step[0]) {
             T value = *(const T *)x;
-            bool take = OF(is_nan)(value) | reaches(value, best);
+            bool take = OF(is_nan)(value) || reaches(value, best);
             best = take ? value : best;
             place = take ? i : place;
             *(int64_t *)(void *)out = place;
