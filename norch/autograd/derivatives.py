@@ -331,12 +331,12 @@ class Var(Reduction):  # param: the number of elements less the correction
 class Std(Reduction):
     def grad_x(self, g: Any) -> Any:
         centred = self.x - self.spread(self.x._reduced("mean", self.axes, self.keepdim))
-        slope = (g / (self.out * (self.param if self.param > 0 else math.nan))).where(self.out != 0, 0)
+        slope = g / (self.out.where(self.out != 0, math.inf) * (self.param if self.param > 0 else math.nan))
         return self.spread(slope) * centred
 
 
 class Norm(Reduction):  # sqrt(sum(x * x)); flat at 0
-    def grad_x(self, g: Any) -> Any: return self.spread((g / self.out).where(self.out != 0, 0)) * self.x
+    def grad_x(self, g: Any) -> Any: return self.spread(g / self.out.where(self.out != 0, math.inf)) * self.x
 
 
 class Median(Reduction):  # one of the elements; its equals share the gradient

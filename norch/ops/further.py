@@ -11,6 +11,7 @@ from ..dtype import dtype_named, get_default_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._operand import must
 from .matmul import matmul
+from .norm import vector_norm
 from .pointwise import where
 from .reduce import sum as sum_
 from .sort import searchsorted
@@ -93,17 +94,8 @@ def corrcoef(input: Any) -> Any:  # noqa: A002
 
 
 def _norm(x: Any, p: float, keepdim: bool = False) -> Any:
-    """The p-norm along the last axis."""
-    if p == 0:
-        return sum_((x != 0).to(x.dtype), -1, keepdim)
-    if p == math.inf:
-        return x.abs().amax(-1, keepdim) if x.shape[-1] else sum_(x, -1, keepdim)
-    if p == 1:
-        return sum_(x.abs(), -1, keepdim)
-    powers = sum_(x.square() if p == 2 else x.abs() ** p, -1, keepdim)
-    zero = powers == 0  # where the root has no derivative the gradient is 0
-    root = where(zero, 1, powers)
-    return where(zero, 0, root.sqrt() if p == 2 else root ** (1 / p))
+    """The p-norm along the last axis; 0 of no elements."""
+    return vector_norm(x, p, -1, keepdim) if x.shape[-1] else sum_(x, -1, keepdim)
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
