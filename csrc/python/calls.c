@@ -202,6 +202,7 @@ static inline void drop_columns(columns *taken) {
 #define NAME_tensor(a)
 #define NAME_optional(a)
 #define NAME_integer(a)
+#define NAME_place(a)
 #define NAME_number(a)
 #define NAME_address(a)
 #define NAME_sizes(a)
@@ -210,6 +211,7 @@ static inline void drop_columns(columns *taken) {
 #define NAME_tensors(a)
 #define NAME_columns3(a)
 #define NAME_columns4(a)
+#define NAME_place(a)
 
 /* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
 

@@ -23,6 +23,8 @@ from ..ops.conv import conv1d as conv1d
 from ..ops.conv import conv2d as conv2d
 from ..ops.conv import conv_transpose1d as conv_transpose1d
 from ..ops.conv import conv_transpose2d as conv_transpose2d
+from ..ops.further import cosine_similarity as cosine_similarity
+from ..ops.further import pairwise_distance as pairwise_distance
 from ..ops.matmul import linear as linear
 from ..ops.normalize import batch_norm as batch_norm
 from ..ops.normalize import group_norm as group_norm
@@ -41,6 +43,7 @@ from ..ops.pool import avg_pool1d as avg_pool1d
 from ..ops.pool import avg_pool2d as avg_pool2d
 from ..ops.pool import max_pool1d as max_pool1d
 from ..ops.pool import max_pool2d as max_pool2d
+from ..ops.products import bilinear as bilinear
 from ..random import rand_like
 from ..tensor import Tensor
 from .embedding import embedding as embedding
