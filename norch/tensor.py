@@ -9,7 +9,7 @@ from . import _handle, _left_out, _repr
 from ._handle import alias
 from ._lib import buffer, lib, read_bytes
 from .autograd import engine
-from .autograd.inplace import edge
+from .autograd.inplace import Keep, edge
 from .autograd.node import Leaf
 from .device import CPU, cuda_device, place
 from .device import device as Device  # noqa: N812
@@ -266,8 +266,8 @@ class Tensor(
         node = self._hookable("retain_grad")
         if type(node) is not Leaf:
             hooks = node.hooks or []
-            if not any(isinstance(hook, _Keep) and hook.tensor() is self for hook in hooks):
-                node.hooks = [*hooks, _Keep(self)]
+            if not any(isinstance(hook, Keep) and hook.tensor() is self for hook in hooks):
+                node.hooks = [*hooks, Keep(self)]
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces it."""
@@ -472,18 +472,6 @@ class Tensor(
 
 
 T = TypeVar("T", bound=Tensor)
-
-
-class _Keep:
-    """The hook of retain_grad()."""
-
-    def __init__(self, tensor: Tensor):
-        self.tensor = _handle.weakly(tensor)
-
-    def __call__(self, g: Any) -> None:
-        tensor = self.tensor()
-        if tensor is not None:
-            tensor.grad = g if tensor.grad is None else tensor.grad + g
 
 
 class RemovableHandle:

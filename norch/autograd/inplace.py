@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, tick
+from .._handle import Handle, tick, weakly
 from .._lib import lib
 from ..errors import Error
 from .grad_mode import enable_grad, mode
@@ -120,9 +120,31 @@ def rebase(x: Any, node: Node) -> None:
     """Makes node the history of x, after the write."""
     view = x._view
     if view is None:
+        if x._node is not None and x._node.hooks is not None:
+            _move_kept(x, node)
         x._node = node
     else:
         view.base._node = ViewWrite(view, node)
+
+
+class Keep:
+    """The hook of retain_grad()."""
+
+    def __init__(self, tensor: Any):
+        self.tensor = weakly(tensor)
+
+    def __call__(self, g: Any) -> None:
+        tensor = self.tensor()
+        if tensor is not None:
+            tensor._grad = g if tensor._grad is None else tensor._grad + g
+
+
+def _move_kept(x: Any, node: Node) -> None:
+    """What retain_grad() asked for is the gradient of x as it is, so its hook goes along to the new history."""
+    kept = [hook for hook in x._node.hooks if isinstance(hook, Keep) and hook.tensor() is x]
+    if kept:
+        x._node.hooks = [hook for hook in x._node.hooks if hook not in kept] or None
+        node.hooks = [*(node.hooks or ()), *kept]
 
 
 class Constant(Node):
