@@ -231,14 +231,17 @@ venv-examples venv-test venv-dev: venv-%: $(VENV)/ready-%
 demo: $(VENV)/ready-examples  ## trains a model on real handwritten digits and draws what it learned
 	$(Q)$(RUN) examples/digits.py $(ARGS)
 
+# On all cores; ARGS="-n 0" runs in one process, for --pdb and -s.
+PYTEST = $(RUN) -m pytest -n auto --maxprocesses=8
+
 test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
-	$(Q)$(RUN) -m pytest $(ARGS)
+	$(Q)$(PYTEST) $(ARGS)
 
 # The suite's kernel tests on each ISA build that this machine can run.
 test-isa: $(VENV)/ready-test  ## the kernel tests, once for each ISA build that this machine runs
 	@runs=" $$($(RUN) -c 'import ctypes; say = ctypes.CDLL("$(LIB)").norch_isa_builds; say.restype = ctypes.c_char_p; print(say().decode())') "; \
 	for isa in $(ISAS); do case "$$runs" in \
-	    *" $$isa "*) echo "NORCH_ISA=$$isa"; NORCH_ISA=$$isa $(RUN) -m pytest -q -m "kernel and not slow" $(ARGS) || exit 1 ;; \
+	    *" $$isa "*) echo "NORCH_ISA=$$isa"; NORCH_ISA=$$isa $(PYTEST) -q -m "kernel and not slow" $(ARGS) || exit 1 ;; \
 	    *) echo "NORCH_ISA=$$isa: built, but not run, for this machine has no $$isa" ;; esac; done
 
 CLANG_FORMAT = $(VENV)/bin/python -c 'import clang_format; clang_format.clang_format()'
@@ -279,7 +282,7 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 	@$(MAKE) --no-print-directory BUILD=build/sanitize LIB=$(SANITIZED) SANITIZE=address,undefined,float-cast-overflow $(SANITIZED)
 	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
-	    $(RUN) -m pytest -rfE -m "not slow and not resident" --ignore=tests/test_build.py $(ARGS)
+	    $(PYTEST) -rfE -m "not slow and not resident" --ignore=tests/test_build.py $(ARGS)
 
 # Every case of the suite on the device "cuda", which the simulation stands for.
 SIM_TESTS = NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_LIB)" NORCH_TEST_DEVICE=cuda
