@@ -23,7 +23,7 @@ x, z = norch.rand(2, 3), norch.zeros(3)
 p = nn.Parameter(norch.ones(3))
 
 CALLS = [
-    (TypeError, "gather: argument 3 must be a tensor", lambda: x.gather(0, None)),
+    (TypeError, "gather: the index must be a tensor, not NoneType", lambda: x.gather(0, None)),
     (TypeError, "clone: argument 1 must be a tensor, not <class 'int'>", lambda: norch.clone(7)),
     (TypeError, "reshape: argument 1 must be a tensor", lambda: norch.reshape(7, (1,))),
     (TypeError, "flatten: expected a tensor, not int", lambda: norch.flatten(7)),
