@@ -122,6 +122,7 @@ from .random import (
     manual_seed,
     multinomial,
     normal,
+    poisson,
     rand,
     rand_like,
     randint,

@@ -181,7 +181,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "further random distributions": {
         "torch": """
-            binomial distributions poisson quasirandom
+            binomial distributions quasirandom
         """,
     },
     "comes with saving": {

@@ -326,6 +326,55 @@ def multinomial(
     return searchsorted(sums, draws, right=True).minimum(searchsorted(sums, total))  # a draw may round up to the total
 
 
+_LARGE = 1e7  # rates from which a Poisson distribution is taken as normal
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Numbers of the Poisson distributions whose rates input holds, in its shape and dtype.
+
+    By inversion: a uniform number is used up by the chances of the outcomes in turn, from the likeliest outwards. Rates
+    above 10 million take rounded normal numbers.
+    """
+    dtype = tensor_of(input, "poisson").dtype
+    given: Any = cast(input.detach(), float64)
+    if not dtype.is_floating_point:
+        raise DTypeError(f"poisson: rates must be floats, not {dtype.name}")
+    if not bool(((given >= 0) & (given < math.inf)).all()):
+        raise ArgumentError("poisson: rates must be finite and not negative")
+    rate = where(given < _LARGE, given, 0.0)
+    found = up = down = rate.floor()
+    above = below = where(rate > 0, (down * rate.log() - rate - _log_factorial(down)).exp(), 1.0)
+    left = rand_like(rate, generator=generator) - above
+    searching = left >= 0
+    while bool(searching.any()):
+        for upwards in (True, False):
+            if upwards:
+                up = up + 1
+                chance = above = above * (rate / up)
+            else:
+                chance = below = below * (down / rate)
+                down = down - 1
+            left = left - chance
+            hit = searching & (left < 0)
+            found = where(hit, up if upwards else down, found)
+            searching = searching & ~hit
+        searching = searching & ((above > 0) | (below > 0))  # what rounding has left over stays at the likeliest
+    if bool((given >= _LARGE).any()):
+        normals = randn_like(given, generator=generator) * given.sqrt() + given
+        found = where(given < _LARGE, found, normals.round())
+    return cast(found, dtype)
+
+
+def _log_factorial(n: Any) -> Any:
+    """log(n!) by Stirling's series, ten further on, where four terms are exact to 1e-14."""
+    z, product = n + 11, n + 1
+    for k in range(2, 11):
+        product = product * (n + k)
+    inverse = 1.0 / (z * z)
+    series = (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse * (1 / 1680)))) / z
+    return (z - 0.5) * z.log() - z + (0.5 * math.log(2 * math.pi) + series) - product.log()
+
+
 # ---- fills ----------------------------------------------------------------------------------------------------------
 
 

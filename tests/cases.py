@@ -417,8 +417,9 @@ NO_OPERATIONS = {
     "result_type",
     "asarray", "empty_strided", "get_rng_state", "initial_seed", "logspace", "normal", "randint_like", "scalar_tensor",
     "set_rng_state", "tril_indices", "triu_indices", "is_nonzero", "numel", "memory_format", "is_anomaly_enabled",
-    "is_anomaly_check_nan_enabled", "set_anomaly_enabled",
-    "multinomial", "isin", "is_same_size", "is_signed", "real", "as_strided_scatter", "set_printoptions", "typename",
+    "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "multinomial", "poisson",
+    "get_default_device", "set_default_device",
+    "isin", "is_same_size", "is_signed", "real", "as_strided_scatter", "set_printoptions", "typename",
     "ArgumentError", "DTypeError", "DeviceError", "Error", "ShapeError",
 }  # fmt: skip
 

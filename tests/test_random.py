@@ -191,6 +191,46 @@ def test_randperm():
     np.testing.assert_allclose(places / 2000, 0.25, atol=0.05)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_multinomial_with_replacement(dtype):
+    weights = norch.tensor([[1.0, 0.0, 3.0, 4.0, 0.0], [0.0, 0.0, 0.0, 2.0, 0.0]], dtype=getattr(norch, dtype))
+    x = norch.multinomial(weights, COUNT, replacement=True, generator=generator())
+    assert x.dtype is norch.int64 and x.shape == (2, COUNT)
+    np.testing.assert_allclose(frequencies(x[0], 5), [0.125, 0, 0.375, 0.5, 0], atol=0.015)
+    assert (x[1] == 3).all()
+    assert weights[0].multinomial(3, True).shape == (3,)
+
+
+def test_multinomial_without_replacement():
+    """The first index has the weights' law; the second that law without the first."""
+    weights = np.array([1.0, 0.0, 3.0, 4.0])
+    x = norch.multinomial(norch.tensor(weights).expand(COUNT, 4), 2, generator=generator()).numpy()
+    chances = weights / weights.sum()
+    np.testing.assert_allclose(np.bincount(x[:, 0], minlength=4) / COUNT, chances, atol=0.015)
+    for first in (0, 2, 3):
+        rest = np.where(np.arange(4) == first, 0, weights)
+        found = np.bincount(x[x[:, 0] == first, 1], minlength=4)
+        np.testing.assert_allclose(found / found.sum(), rest / rest.sum(), atol=0.04)
+    x = norch.multinomial(norch.ones(30, 7), 7, generator=generator())
+    assert (np.sort(x.numpy(), 1) == np.arange(7)).all()
+    assert norch.multinomial(norch.ones(0, 3), 2).shape == (0, 2)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.01, 0.7, 1.0, 3.5, 20.0, 300.0, 12345.6, 1e9])
+def test_poisson(rate):
+    x = norch.poisson(norch.full((COUNT,), rate, dtype=norch.float64), generator=generator())
+    values = x.numpy()
+    assert x.dtype is norch.float64 and (values == np.floor(values)).all() and (values >= 0).all()
+    assert abs(values.mean() - rate) <= 4.5 * math.sqrt(rate / COUNT)
+    assert abs(values.var() - rate) <= 6 * rate * math.sqrt((2 + 1 / max(rate, 1e-9)) / COUNT)
+    if 0 < rate < 30:
+        outcomes = np.arange(60)
+        chances = np.exp(outcomes * math.log(rate) - rate - np.vectorize(math.lgamma)(outcomes + 1.0))
+        np.testing.assert_allclose(frequencies(x, 60), chances, atol=0.015)
+    rates = norch.tensor([[0.0, 5.0], [100.0, 0.5]])
+    assert norch.poisson(rates).shape == (2, 2) and norch.poisson(rates)[0, 0].item() == 0
+
+
 # ---- streams --------------------------------------------------------------------------------------------------------
 
 DRAWS = {
@@ -208,6 +248,9 @@ DRAWS = {
     "log_normal_": lambda g: norch.zeros(5).log_normal_(generator=g),
     "random_": lambda g: norch.zeros(5).random_(1000, generator=g),
     "bernoulli_": lambda g: norch.zeros(64).bernoulli_(generator=g),
+    "multinomial": lambda g: norch.multinomial(norch.ones(50), 10, generator=g),
+    "multinomial again": lambda g: norch.multinomial(norch.ones(50), 10, True, generator=g),
+    "poisson": lambda g: norch.poisson(norch.full((20,), 30.0), generator=g),
 }
 
 
@@ -290,6 +333,15 @@ WRONG = {
     "bernoulli NaN": lambda m: m.bernoulli(m.tensor([math.nan])),
     "bernoulli of ints": lambda m: m.bernoulli(m.arange(2)),
     "bernoulli p": lambda m: m.bernoulli(m.zeros(2), 1.5),
+    "multinomial": lambda m: m.multinomial(m.ones(3), 4),
+    "multinomial none": lambda m: m.multinomial(m.ones(3), 0),
+    "multinomial zeros": lambda m: m.multinomial(m.zeros(3), 1),
+    "multinomial negative": lambda m: m.multinomial(m.tensor([1.0, -1.0]), 1),
+    "multinomial NaN": lambda m: m.multinomial(m.tensor([1.0, math.nan]), 1, True),
+    "multinomial of ints": lambda m: m.multinomial(m.tensor([1, 2]), 1),
+    "multinomial of a cube": lambda m: m.multinomial(m.ones(2, 2, 2), 1),
+    "poisson": lambda m: m.poisson(m.tensor([-1.0])),
+    "poisson of ints": lambda m: m.poisson(m.arange(3)),
     "bernoulli number": lambda m: m.bernoulli(0.5),
 }
 FILLS = {
