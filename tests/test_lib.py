@@ -19,7 +19,7 @@ HEADER = lib.norch_header().decode()
 def test_every_function_of_the_header_is_bound():
     names = set(re.findall(r"\b(norch_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)))
     builtins = {name for name, call in vars(lib).items() if type(call) is type(len)}
-    assert names | {"norch_shape", "norch_strides", "norch_adopt"} == set(vars(lib)) and len(names) > 50
+    assert names | {"norch_shape", "norch_strides", "norch_adopt", "norch_region"} == set(vars(lib)) and len(names) > 50
     assert len(builtins) > 50
     for name in names - builtins:
         assert getattr(lib, name).argtypes is not None

@@ -55,6 +55,8 @@ typedef struct nr_method {
 #define NR_TYPE_BASE (1u << 10)
 #define NR_TYPE_COLLECTED (1u << 14)
 #define NR_TYPE_DEFAULT (1u << 18)
+#define NR_TYPE_IS_INTEGER (1u << 24)
+#define NR_TYPE_IS_TUPLE (1u << 26)
 #define NR_METHOD_FASTCALL 0x80
 
 PYTHON(void *, PyEval_SaveThread, void);
@@ -70,10 +72,13 @@ PYTHON(void, PyObject_GC_Del, void *object);
 PYTHON(void, Py_IncRef, void *object);
 PYTHON(void, Py_DecRef, void *object);
 
+PYTHON(unsigned long, PyType_GetFlags, void *type);
+
 PYTHON(void, PyErr_SetString, void *exception, const char *message);
 PYTHON(void *, PyErr_Format, void *exception, const char *format, ...);
 PYTHON(void *, PyErr_Occurred, void);
 PYTHON(int, PyErr_ExceptionMatches, void *exception);
+PYTHON(void, PyErr_Clear, void);
 PYTHON_OBJECT(PyExc_TypeError);
 PYTHON_OBJECT(PyExc_OverflowError);
 
@@ -87,7 +92,12 @@ PYTHON(void *, PyTuple_New, int64_t count);
 PYTHON(int64_t, PyTuple_Size, void *tuple);
 PYTHON(void *, PyTuple_GetItem, void *tuple, int64_t i);
 PYTHON(int, PyTuple_SetItem, void *tuple, int64_t i, void *item);
+PYTHON(int, PySlice_Unpack, void *slice, int64_t *start, int64_t *stop, int64_t *step);
+PYTHON(int64_t, PySlice_AdjustIndices, int64_t size, int64_t *start, int64_t *stop, int64_t step);
 extern nr_object _Py_NoneStruct __attribute__((weak, visibility("default")));
+extern nr_object _Py_EllipsisObject __attribute__((weak, visibility("default")));
+extern nr_object PySlice_Type __attribute__((weak, visibility("default")));
+extern nr_object PyBool_Type __attribute__((weak, visibility("default")));
 #define NR_NONE ((void *)&_Py_NoneStruct)
 
 #endif

@@ -6,19 +6,17 @@ bools too, those become Places of that view (index.py), masks by way of nonzero(
 
 from __future__ import annotations
 
-import builtins
 import warnings
 from typing import Any
 
 from .._handle import Handle
-from .._lib import int64, lib
+from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.inplace import same_history
 from ..dtype import int64 as int64_
 from ._operand import must
 from .copy import copy_, fill_
 from .index import Places, as_values, get_at, masked_fill_, nonzero, put_at
-from .view import _END, alias_of, select
 from .view import _made as made
 
 _ALL = slice(None)
@@ -28,24 +26,24 @@ _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 def getitem(x: Any, index: Any) -> Any:
     """x[index]: a view for integers, slices, ... and None, else a new tensor."""
-    kind = type(index)
-    if kind is int and x.ndim:
-        return select(x, 0, index)
-    if kind is tuple:
-        if _BASIC.issuperset(map(type, index)):
-            return region(x, index)
-    elif kind in _BASIC:
-        return region(x, (index,))
+    view = lib.norch_region(x, index)
+    if view is not None:
+        return made(view, x, d.Region, region, (index,))
     view, places, _ = _resolve(x, index)
     return view if places is None else get_at(view, places)
 
 
+def region(x: Any, index: Any) -> Any:
+    """x[index] for integers, slices, ... and None: a view (csrc/python/region.c)."""
+    return made(lib.norch_region(x, index), x, d.Region, region, (index,))
+
+
 def setitem(x: Any, index: Any, value: Any) -> None:
     """x[index] = value: value is broadcast and cast."""
-    parts = index if type(index) is tuple else (index,)
     places = mask = None
-    if _BASIC.issuperset(map(type, parts)):
-        view = region(x, parts)
+    view = lib.norch_region(x, index)
+    if view is not None:
+        view = made(view, x, d.Region, region, (index,))
     else:
         view, places, mask = _resolve(x, index, masks=True)
     if places is None and mask is None:
@@ -72,50 +70,6 @@ def _without_ones(value: Any, ndim: int) -> Any:
     """value less leading sizes of 1 that are too many."""
     extra = value.ndim - ndim
     return value.reshape(value.shape[extra:]) if extra > 0 and value.shape[:extra] == (1,) * extra else value
-
-
-# ---- views ----------------------------------------------------------------------------------------------------------
-
-
-def _bound(value: Any, default: int) -> int:
-    """A bound of a slice; beyond 64 bits is as good as the end."""
-    if value is None:
-        return default
-    try:
-        return builtins.min(builtins.max(value.__index__(), -_END), _END)
-    except AttributeError:
-        raise TypeError(f"slice bounds are integers or None, not {type(value).__name__}") from None
-
-
-def region(x: Any, parts: tuple[Any, ...]) -> Any:
-    """x[parts] for integers, slices, ... and None: a view."""
-    h = x
-    ndim = h.ndim
-    axes = dots = 0
-    for part in parts:
-        if part is Ellipsis:
-            dots += 1
-        elif part is not None:
-            axes += 1
-    if axes > ndim or dots > 1:
-        if ndim == 0 and parts == (0,):
-            return alias_of(x)  # unlike PyTorch: loss[0] of a 0-d loss is the loss
-        raise IndexError(_DOTS if dots > 1 else f"too many indices: {axes} for a tensor of {ndim} dimensions")
-    axis = ndim if dots else axes
-    for part in reversed(parts):  # from the last on, so that the axes that are left keep their numbers
-        if part is None:
-            h = lib.norch_unsqueeze(h, axis)
-        elif part is Ellipsis:
-            axis -= ndim - axes
-        else:
-            axis -= 1
-            if type(part) is not slice:
-                h = lib.norch_select(h, axis, int64(part, "index"))
-            elif part != _ALL:
-                step = 1 if part.step is None else int64(part.step, "slice step")
-                first, last = (0, _END) if step > 0 else (_END, -_END)
-                h = lib.norch_slice(h, axis, _bound(part.start, first), _bound(part.stop, last), step)
-    return alias_of(x) if h is x else made(h, x, d.Region, region, (parts,))
 
 
 # ---- tensors of indices ---------------------------------------------------------------------------------------------

@@ -1,0 +1,101 @@
+/* region: x[...] for integers, slices, ... and None: one view, from one call. Other indices are left to
+ * norch/ops/getitem.py, which hears None. */
+#include "../core/python.h"
+#include "../core/tensor.h"
+#include "abi.h"
+#include "calls.h"
+
+typedef enum part_kind { INTEGER, SLICE, NEW, DOTS, OTHER } part_kind;
+
+static part_kind kind_of(const nr_object *part) {
+    if (part == &_Py_NoneStruct) return NEW;
+    if (part == &_Py_EllipsisObject) return DOTS;
+    if (part->type == &PySlice_Type) return SLICE;
+    if (part->type == &PyBool_Type) return OTHER; /* a mask */
+    return PyType_GetFlags(part->type) & NR_TYPE_IS_INTEGER ? INTEGER : OTHER;
+}
+
+/* The view while it grows: axis is the next one of x. */
+typedef struct region {
+    const norch_tensor *x;
+    int32_t axis, ndim;
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS], shift;
+} region;
+
+static int32_t push(region *r, int64_t size, int64_t stride) {
+    if (r->ndim == NORCH_MAX_DIMS)
+        return nr_fail(NORCH_ERROR_SHAPE, "index: at most %d dimensions are supported", NORCH_MAX_DIMS);
+    r->shape[r->ndim] = size;
+    r->strides[r->ndim++] = stride;
+    return NORCH_OK;
+}
+
+static int32_t keep(region *r, int32_t count) {
+    for (; count > 0; count--, r->axis++) NR_TRY(push(r, r->x->shape[r->axis], r->x->strides[r->axis]));
+    return NORCH_OK;
+}
+
+static int32_t take_one(region *r, void *part) {
+    int64_t size = r->x->shape[r->axis], index = PyLong_AsLongLong(part);
+    if (index == -1 && PyErr_Occurred()) index = INT64_MAX; /* beyond 64 bits, and so beyond any size */
+    if (index < -size || index >= size) {
+        PyErr_Clear();
+        return nr_fail(NORCH_ERROR_INDEX, "index %lld is out of range for dimension %d of size %lld", (long long)index,
+                       r->axis, (long long)size);
+    }
+    r->shift += (index < 0 ? index + size : index) * r->x->strides[r->axis++];
+    return NORCH_OK;
+}
+
+static int32_t take_slice(region *r, void *part) {
+    int64_t start, stop, step;
+    if (PySlice_Unpack(part, &start, &stop, &step) < 0) return NORCH_ERROR_VALUE; /* Python has raised */
+    int64_t stride = r->x->strides[r->axis];
+    int64_t count = PySlice_AdjustIndices(r->x->shape[r->axis++], &start, &stop, step);
+    if (count > 0) r->shift += start * stride;
+    return push(r, count, count > 1 ? stride * step : stride);
+}
+
+static int32_t take_part(region *r, void *part, int32_t skipped) {
+    switch (kind_of(part)) {
+    case INTEGER: return take_one(r, part);
+    case SLICE: return take_slice(r, part);
+    case DOTS: return keep(r, skipped);
+    default: return push(r, 1, r->axis < r->x->ndim ? r->x->shape[r->axis] * r->x->strides[r->axis] : 1);
+    }
+}
+
+void *nr_py_region(void *self, void *const *given, int64_t n) {
+    (void)self;
+    if (n != 2 || !nr_python_is_tensor(given[0])) {
+        PyErr_SetString(PyExc_TypeError, "region: takes a tensor and an index");
+        return NULL;
+    }
+    region r = {.x = given[0]};
+    bool many = PyType_GetFlags(((nr_object *)given[1])->type) & NR_TYPE_IS_TUPLE;
+    int64_t parts = many ? PyTuple_Size(given[1]) : 1, axes = 0, dots = 0;
+    for (int64_t i = 0; i < parts; i++) {
+        part_kind kind = kind_of(many ? PyTuple_GetItem(given[1], i) : given[1]);
+        if (kind == OTHER) {
+            Py_IncRef(NR_NONE);
+            return NR_NONE;
+        }
+        axes += kind == INTEGER || kind == SLICE;
+        dots += kind == DOTS;
+    }
+    int32_t status = NORCH_OK;
+    if (dots > 1) {
+        status = nr_fail(NORCH_ERROR_INDEX, "an index can hold only one ellipsis (...)");
+    } else if (axes > r.x->ndim) {
+        /* unlike PyTorch: loss[0] of a 0-d loss is the loss */
+        void *only = many && parts == 1 ? PyTuple_GetItem(given[1], 0) : given[1];
+        if (r.x->ndim == 0 && parts == 1 && kind_of(only) == INTEGER && PyLong_AsLongLong(only) == 0)
+            return norch_alias(r.x);
+        status = nr_fail(NORCH_ERROR_INDEX, "too many indices: %lld for a tensor of %d dimensions", (long long)axes,
+                         r.x->ndim);
+    }
+    for (int64_t i = 0; status == NORCH_OK && i < parts; i++)
+        status = take_part(&r, many ? PyTuple_GetItem(given[1], i) : given[1], r.x->ndim - (int32_t)axes);
+    if (status == NORCH_OK) status = keep(&r, r.x->ndim - r.axis);
+    return status == NORCH_OK ? nr_make_view(r.x, r.ndim, r.shape, r.strides, r.shift) : NULL;
+}
