@@ -64,6 +64,8 @@ from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .dtype import long as long
 from .errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError
+from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
+from .ops.composite import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.einsum import einsum

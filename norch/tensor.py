@@ -17,6 +17,7 @@ from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
 from .ops._operand import tensor_of
+from .ops.composite import CompositeMethods
 from .ops.conv import ConvMethods
 from .ops.copy import CopyMethods, copy_
 from .ops.further import FurtherMethods
@@ -54,6 +55,7 @@ class Size(tuple[int, ...]):
 
 class Tensor(
     PointwiseMethods,
+    CompositeMethods,
     ReduceMethods,
     MatmulMethods,
     ViewMethods,
@@ -389,9 +391,6 @@ class Tensor(
         if self.dtype.is_floating_point or self.dtype.kind == "b" or self.numel() != 1:
             raise TypeError("only a single integer can stand where an integer is wanted")
         return int(self.item())
-
-    def __pos__(self: T) -> T:
-        return self
 
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, (Tensor, int, float)):

@@ -1,4 +1,4 @@
-"""What a case is, and how its inputs are drawn. The cases: cases.py (pointwise), cases_beyond.py (the others).
+"""What a case is, and how its inputs are drawn. The cases stand in cases_*.py, collected by cases.py.
 
 ``call(m, *inputs)`` is written once, for m = norch and m = torch; ``reference`` says in NumPy what comes out, over
 float64, int64 or bool inputs. Every row of csrc/ops.def and every operation in norch/__init__.py has a case here;
@@ -48,6 +48,7 @@ class Case:
     slack        multiplies the tolerances
     edges        whether edge values go through it
     torch_edges  whether they are compared with PyTorch too, or else why not
+    torch_grad   whether gradients are compared with PyTorch's, or else why not
     index_below  indices are drawn from 0 up to this
     scaled       whether errors are measured against the size of the terms that a result adds up
     """
@@ -69,6 +70,7 @@ class Case:
     slack: float = 1.0
     edges: bool = True
     torch_edges: bool | str = True
+    torch_grad: bool | str = True
     index_below: int = 0
     scaled: bool = False
 

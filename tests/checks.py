@@ -155,7 +155,7 @@ def torch_results(torch: Any, case: Case, arrays: Sequence[Any], dtype: str) -> 
 
 def traps_torch(case: Case, arrays: Sequence[Any]) -> bool:
     """Whether PyTorch would divide the least integer by -1, which ends the process."""
-    return case.row in ("floor_divide", "remainder") and arrays[0].dtype.kind == "i"
+    return case.row in ("floor_divide", "remainder", "trunc_divide", "fmod") and arrays[0].dtype.kind == "i"
 
 
 def some_edges(case: Case, dtype: str) -> list[list[Any]]:
@@ -183,7 +183,7 @@ def some_edges(case: Case, dtype: str) -> list[list[Any]]:
 
 def legal(case: Case, arrays: list[Any]) -> list[Any]:
     """Edge inputs without those that raise: integers divided by 0."""
-    if case.row in ("floor_divide", "remainder") and arrays[1].dtype.kind != "f":
+    if case.row in ("floor_divide", "remainder", "trunc_divide", "fmod") and arrays[1].dtype.kind != "f":
         keep = arrays[1] != 0
         return [x[keep] for x in arrays]
     if case.row.endswith("_backward"):  # results of sigmoid and tanh lie in a range

@@ -102,6 +102,8 @@ UNFINISHED_IN_TORCH = (
     "clamp_max",
     "clamp",
     "gelu_backward",
+    "gelu_tanh_backward",
+    "mish_backward",
     "silu_backward",
     "scatter_add",
     "scatter",
@@ -114,7 +116,9 @@ UNFINISHED_IN_TORCH = (
 ANY_OF_EQUALS = ("topk", "quantile", "nanquantile", "mode")
 
 
-@with_dtypes([case for case in DIFFERENTIABLE if case.torch is not False], ("float32", "float64"))
+@with_dtypes(
+    [case for case in DIFFERENTIABLE if case.torch is not False and case.torch_grad is True], ("float32", "float64")
+)
 def test_gradients_like_torch(torch: Any, case: Case, dtype: str) -> None:
     """Also where a formula has a kink, a tie or a pole."""
     rng = source(case.name + dtype + "torch gradients")
@@ -187,7 +191,7 @@ def test_gradients_own_their_memory(case: Case) -> None:
 ONE_DTYPE = (
     *("mm", "bmm", "mv", "dot", "vdot", "inner", "einsum", "tensordot", "chain_matmul", "bilinear"),
     *("addmm", "addmv", "addbmm", "baddbmm", "scatter_add", "index_add", "meshgrid", "cartesian_prod"),
-    *("scatter", "scatter_reduce", "index_copy", "index_put", "put", "index_reduce", "masked_scatter"),
+    *("scatter", "scatter_reduce", "index_copy", "index_put", "put", "index_reduce", "masked_scatter", "prelu"),
 )
 
 
@@ -236,14 +240,14 @@ def test_in_place_like_out_of_place(case: Case, dtype: str) -> None:
                     case.write(x, *others)
                 assert_close(x, old)
                 continue
-            if wanted.dtype is not x.dtype:
+            if not norch.can_cast(wanted.dtype, x.dtype):
                 with pytest.raises(norch.DTypeError):
                     case.write(x, *others)
                 assert_close(x, old)
                 continue
             assert case.write(x, *others) is x
             assert x.data_ptr() == place
-            assert_close(x, wanted, rtol=0, atol=0)
+            assert_close(x, wanted.to(x.dtype), rtol=0, atol=0)
 
 
 @each([case for case in IN_PLACE if case.grad])
@@ -288,6 +292,7 @@ def test_in_place_refuses_shared_elements(case: Case) -> None:
 
 def test_every_in_place_method_has_a_case() -> None:
     written = {name for name in dir(norch.Tensor) if re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]_", name)}
+    written = {name for name in written if hasattr(norch.Tensor, name)}  # less what is left out
     elsewhere = {
         "copy_",
         "fill_",
@@ -304,7 +309,10 @@ def test_every_in_place_method_has_a_case() -> None:
     elsewhere |= {"apply_", "map_", "cauchy_", "exponential_", "geometric_", "log_normal_", "random_"}
     elsewhere |= {"index_put_"}  # test_getitem.py
     elsewhere |= {"addmm_", "addmv_", "addbmm_", "baddbmm_", "addr_"}  # test_products.py
+    elsewhere |= {"float_power_", "mvlgamma_", "polygamma_"}  # test_pointwise.py
     covered = {case.in_place for case in IN_PLACE}
+    same = {id(getattr(norch.Tensor, name)) for name in covered}
+    covered |= {name for name in written if id(getattr(norch.Tensor, name)) in same}  # other names of theirs
     assert written - elsewhere - covered == set()
 
 

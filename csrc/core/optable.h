@@ -18,6 +18,7 @@ typedef enum nr_form { NR_UNARY, NR_BINARY, NR_CHOICE, NR_TERNARY, NR_REDUCE } n
 typedef enum nr_result { NR_SAME, NR_FLOAT, NR_TRUTH, NR_SUM, NR_INDEX } nr_result;
 
 #define NR_DOMAIN_F 1
+#define NR_DOMAIN_I 2
 #define NR_DOMAIN_IF 3
 #define NR_DOMAIN_BI 6
 #define NR_DOMAIN_BIF 7

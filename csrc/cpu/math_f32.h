@@ -355,3 +355,42 @@ NR_INLINE float nr_silu_slope_f32(float x) {
     float s = 1.0f / (1.0f + nr_exp_f32(-x));
     return s * (1.0f + x * (1.0f - s));
 }
+
+NR_INLINE float nr_lgamma_f32(float x) { return (float)nr_lgamma_f64((double)x); }
+
+NR_INLINE float nr_sinc_f32(float x) {
+    double y = (double)x, quarters = fabs(y) < 0x1p40 ? 2.0 * y : 0.0 * y; /* those beyond are even */
+    double whole = nr_nearest_f64(quarters);
+    double wave = nr_wave(quarters - whole, nr_bits_f64(whole + NR_MAGIC_F64));
+    return (float)(y == 0 ? 1.0 : wave / (3.1415926535897931 * y));
+}
+
+/* tanh(log(1 + e^x)), which is 1 to the last bit from 20 on. */
+NR_INLINE float nr_mish_gate_f32(float x) {
+    float e = nr_exp_f32(x > 20.0f ? 20.0f : x), w = e * (e + 2.0f);
+    return w / (w + 2.0f);
+}
+
+NR_INLINE float nr_mish_slope_f32(float x) {
+    float y = x > 20.0f ? 20.0f : x, e = nr_exp_f32(y), w = e * (e + 2.0f);
+    float gate = w / (w + 2.0f), rest = 2.0f / (w + 2.0f); /* 1 - gate */
+    return gate + y * (e / (e + 1.0f)) * rest * (1.0f + gate);
+}
+
+/* x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3), for its derivative; beyond 20 that is 0 or 1. */
+NR_INLINE float nr_gelu_tanh_slope_f32(float x) {
+    float y = x > 20.0f ? 20.0f : x;
+    y = y < -20.0f ? -20.0f : y;
+    float square = y * y, twice = y * NR_FMA(square, 0.0713548163f, 1.59576917f);
+    float s = 1.0f / (1.0f + nr_exp_f32(-twice));
+    return s + y * s * (1.0f - s) * NR_FMA(square, 0.214064449f, 1.59576917f);
+}
+
+NR_INLINE bool nr_signed_down_f32(float x) { return copysignf(1.0f, x) < 0; }
+NR_INLINE float nr_copysign_f32(float x, float sign) { return copysignf(x, sign); }
+NR_INLINE float nr_trunc_quotient_f32(float a, float b) { return nr_trunc_f32(a / b); }
+NR_INLINE float nr_trunc_remainder_f32(float a, float b) { return nr_rest_f32(a, b); }
+NR_INLINE float nr_hypot_f32(float a, float b) {
+    double x = (double)a, y = (double)b, result = sqrt(x * x + y * y);
+    return (float)(((fabs(x) == HUGE_VAL) | (fabs(y) == HUGE_VAL)) ? HUGE_VAL : result);
+}

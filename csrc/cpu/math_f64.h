@@ -112,6 +112,11 @@ NR_INLINE double nr_acosh_f64(double x) { return acosh(x); }
 NR_INLINE double nr_atanh_f64(double x) { return atanh(x); }
 NR_INLINE double nr_erf_f64(double x) { return erf(x); }
 NR_INLINE double nr_erfc_f64(double x) { return erfc(x); }
+NR_INLINE double nr_lgamma_f64(double x) {
+    int sign; /* lgamma() itself would leave it in a global variable */
+    return lgamma_r(x, &sign);
+}
+NR_INLINE double nr_hypot_f64(double a, double b) { return hypot(a, b); }
 NR_INLINE double nr_power_f64(double a, double b) { return pow(a, b); }
 
 /* ---- rounding, choosing ------------------------------------------------------------------------ */
@@ -175,3 +180,37 @@ NR_INLINE double nr_silu_slope_f64(double x) {
     double s = 1.0 / (1.0 + nr_exp_f64(-x));
     return s * (1.0 + x * (1.0 - s));
 }
+
+/* sin(pi x) / (pi x); x is taken modulo 2 before it is multiplied. */
+NR_INLINE double nr_sinc_f64(double x) {
+    double whole = nr_round_even_f64(x), half = 0.5 * whole;
+    double sine = sin(3.1415926535897931 * (x - whole));
+    double wave = nr_floor_f64(half) == half ? sine : -sine;
+    return x == 0 ? 1.0 : wave / (3.1415926535897931 * x);
+}
+
+/* tanh(log(1 + e^x)), which is 1 to the last bit from 20 on. */
+NR_INLINE double nr_mish_gate_f64(double x) {
+    double e = nr_exp_f64(x > 20.0 ? 20.0 : x), w = e * (e + 2.0);
+    return w / (w + 2.0);
+}
+
+NR_INLINE double nr_mish_slope_f64(double x) {
+    double y = x > 20.0 ? 20.0 : x, e = nr_exp_f64(y), w = e * (e + 2.0);
+    double gate = w / (w + 2.0), rest = 2.0 / (w + 2.0); /* 1 - gate */
+    return gate + y * (e / (e + 1.0)) * rest * (1.0 + gate);
+}
+
+/* x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3), for its derivative; beyond 20 that is 0 or 1. */
+NR_INLINE double nr_gelu_tanh_slope_f64(double x) {
+    double y = x > 20.0 ? 20.0 : x;
+    y = y < -20.0 ? -20.0 : y;
+    double square = y * y, twice = y * NR_FMA(square, 0.071354816272600248, 1.5957691216057308);
+    double s = 1.0 / (1.0 + nr_exp_f64(-twice));
+    return s + y * s * (1.0 - s) * NR_FMA(square, 0.21406444881780074, 1.5957691216057308);
+}
+
+NR_INLINE bool nr_signed_down_f64(double x) { return copysign(1.0, x) < 0; }
+NR_INLINE double nr_copysign_f64(double x, double sign) { return copysign(x, sign); }
+NR_INLINE double nr_trunc_quotient_f64(double a, double b) { return nr_trunc_f64(a / b); }
+NR_INLINE double nr_trunc_remainder_f64(double a, double b) { return nr_rest_f64(a, b); }

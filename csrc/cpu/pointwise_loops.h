@@ -44,6 +44,9 @@ static inline __attribute__((always_inline)) void LOOP_NAME(ternary)(int64_t n, 
     if (s[0] == sizeof(RS) && s[1] == sizeof(S) && s[2] == 0 && s[3] == 0) {
         T b = (T) * (const S *)(void *)p[2], c = (T) * (const S *)(void *)p[3];
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], b, c);
+    } else if (s[0] == sizeof(RS) && s[1] == sizeof(S) && s[2] == sizeof(S) && s[3] == sizeof(S)) {
+        const S *b = (const S *)(const void *)p[2], *c = (const S *)(const void *)p[3];
+        IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], (T)b[i], (T)c[i]);
     } else {
         char *q = p[0], *x = p[1], *y = p[2], *z = p[3];
         for (int64_t i = 0; i < n; i++, q += s[0], x += s[1], y += s[2], z += s[3])

@@ -66,14 +66,17 @@
 
 #if defined(KIND_F)
 #define ROW_F(make) make
+#define ROW_I(make)
 #define ROW_IF(make) make
 #define ROW_BI(make)
 #elif defined(KIND_I)
 #define ROW_F(make)
+#define ROW_I(make) make
 #define ROW_IF(make) make
 #define ROW_BI(make) make
 #else
 #define ROW_F(make)
+#define ROW_I(make)
 #define ROW_IF(make)
 #define ROW_BI(make) make
 #endif
@@ -112,6 +115,7 @@ static void ROWS_JOIN(fill, kernels, LABEL)(nr_kernel_rows kernels) {
 #undef MAKE_TERNARY
 #undef MAKE_CHOICE
 #undef ROW_F
+#undef ROW_I
 #undef ROW_IF
 #undef ROW_BI
 #undef ROW_BIF

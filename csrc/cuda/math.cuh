@@ -17,17 +17,23 @@ template <> constexpr bool is_floating<double> = true;
 
 /* ---- integers: under one name ---------------------------------------------------------------------------- */
 
-#define OVERLOAD(T, suffix)                                                        \
-    DEVICE T absolute(T x) { return nr_absolute_##suffix(x); }                     \
-    DEVICE T complement(T x) { return (T)~x; }                                     \
-    DEVICE T power(T a, T b) { return nr_power_##suffix(a, b); }                   \
-    DEVICE T floor_quotient(T a, T b) { return nr_floor_quotient_##suffix(a, b); } \
-    DEVICE T floor_remainder(T a, T b) { return nr_floor_remainder_##suffix(a, b); }
+#define OVERLOAD(T, suffix)                                                          \
+    DEVICE T absolute(T x) { return nr_absolute_##suffix(x); }                       \
+    DEVICE T complement(T x) { return (T)~x; }                                       \
+    DEVICE T power(T a, T b) { return nr_power_##suffix(a, b); }                     \
+    DEVICE T floor_quotient(T a, T b) { return nr_floor_quotient_##suffix(a, b); }   \
+    DEVICE T floor_remainder(T a, T b) { return nr_floor_remainder_##suffix(a, b); } \
+    DEVICE T trunc_quotient(T a, T b) { return nr_trunc_quotient_##suffix(a, b); }   \
+    DEVICE T trunc_remainder(T a, T b) { return nr_trunc_remainder_##suffix(a, b); } \
+    DEVICE T shifted_left(T x, T n) { return nr_shifted_left_##suffix(x, n); }       \
+    DEVICE T shifted_right(T x, T n) { return nr_shifted_right_##suffix(x, n); }     \
+    DEVICE bool signed_down(T x) { return nr_signed_down_##suffix(x); }
 OVERLOAD(uint8_t, u8)
 OVERLOAD(int32_t, i32)
 OVERLOAD(int64_t, i64)
 #undef OVERLOAD
 DEVICE bool complement(bool x) { return !x; }
+DEVICE bool signed_down(bool) { return false; }
 
 /* ---- floats ---------------------------------------------------------------------------------------------- */
 
@@ -59,6 +65,55 @@ template <class T> DEVICE T quotient_of_floats(T a, T b) {
 }
 DEVICE float floor_quotient(float a, float b) { return quotient_of_floats(a, b); }
 DEVICE double floor_quotient(double a, double b) { return quotient_of_floats(a, b); }
+
+DEVICE float trunc_quotient(float a, float b) { return truncf(a / b); }
+DEVICE double trunc_quotient(double a, double b) { return ::trunc(a / b); }
+DEVICE float trunc_remainder(float a, float b) { return fmodf(a, b); }
+DEVICE double trunc_remainder(double a, double b) { return fmod(a, b); }
+DEVICE bool signed_down(float x) { return copysignf(1.0f, x) < 0; }
+DEVICE bool signed_down(double x) { return copysign(1.0, x) < 0; }
+
+/* erfinv, digamma, zeta: the CPU's. */
+#define NR_INLINE static DEVICE
+#define NR_FUNCTION static DEVICE
+#define NR_FMA(a, b, c) fma(a, b, c)
+DEVICE double nr_log_f64(double x) { return log(x); }
+DEVICE double nr_floor_f64(double x) { return ::floor(x); }
+DEVICE double nr_round_even_f64(double x) { return rint(x); }
+#include "../cpu/math_poly.h"
+#include "../cpu/math_special.h"
+#undef NR_INLINE
+#undef NR_FUNCTION
+#undef NR_FMA
+DEVICE float inverse_erf(float x) { return nr_erfinv_f32(x); }
+DEVICE double inverse_erf(double x) { return nr_erfinv_f64(x); }
+DEVICE float digamma(float x) { return nr_digamma_f32(x); }
+DEVICE double digamma(double x) { return nr_digamma_f64(x); }
+DEVICE float zeta(float s, float q) { return nr_zeta_f32(s, q); }
+DEVICE double zeta(double s, double q) { return nr_zeta_f64(s, q); }
+
+template <class T> DEVICE T sinc(T x) {
+    double whole = rint((double)x), half = 0.5 * whole, pi = 3.1415926535897931;
+    double sine = sin(pi * ((double)x - whole));
+    return T(x == 0 ? 1.0 : (::floor(half) == half ? sine : -sine) / (pi * (double)x));
+}
+
+/* As in cpu/math_f32.h. */
+template <class T> DEVICE T mish_gate(T x) {
+    T e = exp(x > T(20) ? T(20) : x), w = e * (e + T(2));
+    return w / (w + T(2));
+}
+template <class T> DEVICE T mish_slope(T x) {
+    T y = x > T(20) ? T(20) : x, e = exp(y), w = e * (e + T(2)), gate = w / (w + T(2)), rest = T(2) / (w + T(2));
+    return gate + y * (e / (e + T(1))) * rest * (T(1) + gate);
+}
+template <class T> DEVICE T gelu_tanh_slope(T x) {
+    T y = x > T(20) ? T(20) : x;
+    y = y < T(-20) ? T(-20) : y;
+    T square = y * y, c = T(1.5957691216057308), k = T(0.071354816272600248);
+    T s = T(1) / (T(1) + exp(-y * (c + k * square)));
+    return s + y * s * (T(1) - s) * (c + T(3) * k * square);
+}
 
 template <class T> DEVICE T silu_slope(T x) {
     T s = T(1) / (T(1) + exp(-x));
@@ -95,5 +150,6 @@ DEVICE double whole_trunc(double x) { return ::trunc(x); }
 #define trunc(x) whole_trunc(x)
 #define finite(x) is_finite(x) /* the C library has a function of this name */
 #define infinite(x) is_infinite(x)
+#define erfinv(x) inverse_erf(x)
 
 #endif

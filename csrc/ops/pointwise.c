@@ -34,6 +34,11 @@ static int32_t check_form(job *j, int64_t op) {
     return nr_check_devices(j->row->name, j->inputs, j->input);
 }
 
+/* Two Python numbers give one: a derivative may reckon with those that its formula holds, in full precision. */
+static bool of_numbers(int inputs, const norch_tensor *a, const norch_tensor *b) {
+    return inputs == 2 && a->weak && b->weak;
+}
+
 static int32_t infer_dtype(job *j) {
     int first = j->row->form == NR_CHOICE;
     if (first && j->input[0]->dtype != NORCH_BOOL)
@@ -42,6 +47,7 @@ static int32_t infer_dtype(job *j) {
     int32_t dtype = j->inputs == 1 && !j->input[0]->weak ? j->input[0]->dtype
                                                          : nr_result_dtype(j->inputs - first, j->input + first);
     if (j->row->result == NR_FLOAT && !nr_is_float(dtype)) dtype = nr_default_dtype;
+    if (nr_is_float(dtype) && of_numbers(j->inputs, j->input[0], j->input[1])) dtype = NORCH_FLOAT64;
     if (!nr_in_domain(j->op, dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "%s%s: not defined for dtype %s", j->row->name, j->mark,
                        nr_dtypes[dtype].name);
@@ -77,7 +83,8 @@ static int32_t infer_shape(job *j) {
 }
 
 static int32_t check_divisor(const job *j) {
-    bool divides = j->op == NR_OP_floor_divide || j->op == NR_OP_remainder;
+    bool divides =
+        j->op == NR_OP_floor_divide || j->op == NR_OP_remainder || j->op == NR_OP_trunc_divide || j->op == NR_OP_fmod;
     if (!divides || nr_is_float(j->compute)) return NORCH_OK;
     bool good = false;
     NR_TRY(nr_all_nonzero(j->input[1], &good));
@@ -169,7 +176,9 @@ static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, cons
 norch_tensor *norch_unary(int64_t op, const norch_tensor *x) { return compute(op, 1, x, NULL, NULL); }
 
 norch_tensor *norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b) {
-    return compute(op, 2, a, b, NULL);
+    norch_tensor *out = compute(op, 2, a, b, NULL);
+    if (out) out->weak = of_numbers(2, a, b);
+    return out;
 }
 
 norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c) {

@@ -1,22 +1,18 @@
 """The functions behind the layers, with PyTorch's names and argument order.
 
-Everything is composed of recorded tensor operations, so gradients, and gradients of gradients, come by
-themselves; only log-sigmoid carries a derivative of its own. What PyTorch takes after its deprecated
-`size_average` and `reduce` is keyword-only here.
+Everything is composed of recorded tensor operations, so gradients, and gradients of gradients, come by themselves.
+The activations stand in functional_activation.py. What PyTorch takes after its deprecated `size_average` and `reduce`
+is keyword-only here.
 """
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
-from ..autograd import Function
 from ..create import arange
 from ..dtype import bool_, int64
-from ..dtype import dtype as DType
 from ..errors import DTypeError, ShapeError
-from ..ops import softmax as _softmax
 from ..ops._operand import tensor_of
 from ..ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from ..ops.conv import conv1d as conv1d
@@ -32,8 +28,6 @@ from ..ops.normalize import instance_norm as instance_norm
 from ..ops.normalize import layer_norm as layer_norm
 from ..ops.normalize import rms_norm as rms_norm
 from ..ops.pad import pad as pad
-from ..ops.pointwise import gelu as _gelu
-from ..ops.pointwise import silu as silu
 from ..ops.pointwise import where
 from ..ops.pool import adaptive_avg_pool1d as adaptive_avg_pool1d
 from ..ops.pool import adaptive_avg_pool2d as adaptive_avg_pool2d
@@ -46,89 +40,12 @@ from ..ops.pool import max_pool2d as max_pool2d
 from ..ops.products import bilinear as bilinear
 from ..random import rand_like
 from ..tensor import Tensor
+from . import functional_activation as _activation
 from .embedding import embedding as embedding
+from .functional_activation import *  # noqa: F403
+from .functional_activation import log_softmax, logsigmoid
 
-# ---- activations ------------------------------------------------------------------------------------------
-
-
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(0, x); NaN stays."""
-    return input.relu_() if inplace else input.relu()
-
-
-def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-x))."""
-    return input.sigmoid()
-
-
-def tanh(input: Tensor) -> Tensor:
-    """The hyperbolic tangent."""
-    return input.tanh()
-
-
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x times the normal distribution function at x; approximate="tanh" replaces erf by a tanh.
-
-    >>> norch.nn.functional.gelu(norch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8413])
-    """
-    if approximate == "none":
-        return _gelu(input)
-    if approximate == "tanh":
-        inner = (input.square() * 0.044715 + 1.0) * input * math.sqrt(2 / math.pi)
-        return input * 0.5 * (inner.tanh() + 1.0)
-    raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
-
-
-class _LogSigmoid(Function):
-    """-log(1 + exp(-x)), by parts that never overflow, but whose own derivative at 0 would be wrong."""
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor) -> Tensor:
-        ctx.save_for_backward(input)
-        return -((-input).relu() + (-input.abs()).exp().log1p())
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        (input,) = ctx.saved_tensors
-        return grad * (-input).sigmoid()
-
-
-def logsigmoid(input: Tensor) -> Tensor:
-    """log(sigmoid(x)): finite wherever x is.
-
-    >>> norch.nn.functional.logsigmoid(norch.tensor([-1e4, 1e4]))
-    tensor([-10000.,     -0.])
-    """
-    return _LogSigmoid.apply(input)
-
-
-def _softmax_dim(name: str, input: Tensor, dim: int | None) -> int:
-    if dim is not None:
-        return dim
-    warnings.warn(f"{name}: implicit dimension choice is deprecated, pass dim=X", stacklevel=3)
-    return 0 if input.ndim in (0, 1, 3) else 1
-
-
-def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """exp(x) / sum(exp(x)) along dim, the largest entry taken off first so that nothing overflows.
-
-    >>> norch.nn.functional.softmax(norch.tensor([1e4, 1e4]), 0)
-    tensor([0.5000, 0.5000])
-    """
-    dim = _softmax_dim("softmax", input, dim)
-    return _softmax.softmax(input, dim, dtype)
-
-
-def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """log(softmax(x)) along dim: finite where x is, and exact to rounding at logits of any size."""
-    dim = _softmax_dim("log_softmax", input, dim)
-    return _softmax.log_softmax(input, dim, dtype)
-
-
-def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """softmax(-x)."""
-    return softmax(-input, _softmax_dim("softmin", input, dim), dtype)
+# ---- dropout, classes ----------------------------------------------------------------------------------------
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -352,29 +269,21 @@ __all__ = [
     "conv_transpose2d",
     "cross_entropy",
     "dropout",
-    "gelu",
     "group_norm",
     "instance_norm",
     "l1_loss",
     "layer_norm",
     "linear",
-    "log_softmax",
-    "logsigmoid",
     "max_pool1d",
     "max_pool2d",
     "mse_loss",
     "nll_loss",
     "one_hot",
     "pad",
-    "relu",
     "rms_norm",
     "scaled_dot_product_attention",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "softmin",
-    "tanh",
 ]
+__all__ += _activation.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from .._lib import lib
 from ..autograd.forms import Binary, Ternary, Unary
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
+from ..dtype import get_default_dtype
 from ._operand import must, operand
 
 Op = Callable[..., Any]
@@ -30,10 +31,12 @@ OPS: dict[str, int] = _read_table()  # opcode by name
 _new = object.__new__
 
 
-def _finish(function: Any, name: str, about: str) -> Any:
+def _finish(function: Any, name: str, about: str, in_place: Any = None) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = about
     function.__module__ = __package__ + ".pointwise"  # where it will stand
+    if in_place is not None:
+        function.in_place = in_place  # makes the method name_
     return function
 
 
@@ -46,10 +49,8 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
     saves_x = node_class is not None and "x" in node_class.saves[0]
     saves_out = node_class is not None and node_class.saves_out
 
-    def function(x: Any) -> Any:
-        tensor = _handle.result_class
-        if type(x) is not tensor:
-            x = must(x, name)
+    def function(input: Any) -> Any:  # noqa: A002  (PyTorch's name)
+        x = input if type(input) is _handle.result_class else must(input, name)
         out = call(op, x)
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
@@ -64,7 +65,7 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
             out._node = node
         return out
 
-    return _finish(function, name, about)
+    return _finish(function, name, about, lambda: unary_(name, node_class))
 
 
 def unary_(name: str, node_class: type[Unary] | None) -> Op:
@@ -108,12 +109,15 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
     saves_inputs = any(needs)
     saves_out = node_class is not None and node_class.saves_out
 
-    def function(a: Any, b: Any) -> Any:
+    def function(input: Any, other: Any) -> Any:  # noqa: A002
         tensor = _handle.result_class
-        if type(b) is not tensor and (b := accept(b, name)) is NotImplemented:
-            return b
-        if type(a) is not tensor:
-            a = must(a, name)
+        a = input if type(input) is tensor else must(input, name)
+        b = other
+        if type(b) is not tensor:
+            if (b := accept(b, name)) is NotImplemented:
+                return b
+            if isinstance(input, (int, float)):  # two numbers: what comes out takes part in promotion like any tensor
+                a = lib.norch_cast(a, (get_default_dtype() if isinstance(input, float) else a.dtype).code)
         out = call(op, a, b)
         to_a = a._node if a._view is None else edge(a)
         to_b = b._node if b._view is None else edge(b)
@@ -131,7 +135,7 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
             out._node = node
         return out
 
-    return _finish(function, name, about)
+    return _finish(function, name, about, lambda: binary_(name, node_class))
 
 
 def _needs(node_class: type[Binary] | None) -> tuple[bool, bool, bool, bool]:
@@ -145,6 +149,7 @@ def binary_(name: str, node_class: type[Binary] | None) -> Op:
     """The in-place method of a BINARY row."""
     op = OPS[name]
     a_for_a, a_for_b, b_for_a, b_for_b = _needs(node_class)
+    saves_out = node_class is not None and node_class.saves_out
 
     def function_(self: Any, other: Any) -> Any:
         other = must(other, name + "_")
@@ -160,7 +165,9 @@ def binary_(name: str, node_class: type[Binary] | None) -> Op:
             node._b = (before(other) if other is self else other) if saves_b else None
             node._out = None
         lib.norch_binary_into(self, op, self, other)
-        written(self, node)
+        if node is not None and saves_out:
+            node._out = alias(self)
+        written(self, node, saves_out)
         return self
 
     return _finish(function_, name + "_", f"{name}() in place.")
@@ -169,7 +176,7 @@ def binary_(name: str, node_class: type[Binary] | None) -> Op:
 # ---- three inputs -------------------------------------------------------------------------------------------------
 
 
-def ternary(name: str, node_class: type[Ternary]) -> Op:
+def ternary(name: str, node_class: type[Ternary], about: str = "") -> Op:
     """The function of a TERNARY or CHOICE row."""
     op, call = OPS[name], lib.norch_ternary
 
@@ -188,7 +195,7 @@ def ternary(name: str, node_class: type[Ternary]) -> Op:
             out._node = node
         return out
 
-    return _finish(function, name, "")
+    return _finish(function, name, about)
 
 
 # ---- operators ---------------------------------------------------------------------------------------------------

@@ -10,12 +10,15 @@ from typing import Any
 
 from .._handle import Handle
 from ..autograd import derivatives as d
-from ._forms import binary, binary_, operator, reflected, ternary, unary, unary_
+from ..autograd import derivatives_pointwise as dp
+from ..errors import ArgumentError, DTypeError
+from ._forms import binary, operator, reflected, ternary, unary
+from ._inplace import in_place
 from ._operand import must, operand
 
-neg = unary("neg", d.Neg, "-x. Not for bool.")
-abs = unary("abs", d.Abs, "|x|.")  # noqa: A001
-sign = unary("sign", d.Sign, "-1, 0 or 1; NaN stays.")
+neg = negative = unary("neg", d.Neg, "-x. Not for bool.")
+abs = absolute = unary("abs", d.Abs, "|x|.")  # noqa: A001
+sign = sgn = unary("sign", d.Sign, "-1, 0 or 1; 0 for NaN.")
 square = unary("square", d.Square, "x * x.")
 reciprocal = unary("reciprocal", d.Reciprocal, "1 / x. Integers become floats.")
 sqrt = unary("sqrt", d.Sqrt, "Square root; NaN below 0. Integers become floats.")
@@ -30,109 +33,148 @@ log1p = unary("log1p", d.Log1p, "log(1 + x), exact near 0. Integers become float
 sin = unary("sin", d.Sin, "Sine of x radians. Integers become floats.")
 cos = unary("cos", d.Cos, "Cosine of x radians. Integers become floats.")
 tan = unary("tan", d.Tan, "Tangent of x radians. Integers become floats.")
-asin = unary("asin", d.Asin, "Arc sine in radians; NaN outside [-1, 1].")
-acos = unary("acos", d.Acos, "Arc cosine in radians; NaN outside [-1, 1].")
-atan = unary("atan", d.Atan, "Arc tangent in radians.")
+asin = arcsin = unary("asin", d.Asin, "Arc sine in radians; NaN outside [-1, 1].")
+acos = arccos = unary("acos", d.Acos, "Arc cosine in radians; NaN outside [-1, 1].")
+atan = arctan = unary("atan", d.Atan, "Arc tangent in radians.")
 sinh = unary("sinh", d.Sinh, "Hyperbolic sine.")
 cosh = unary("cosh", d.Cosh, "Hyperbolic cosine.")
 tanh = unary("tanh", d.Tanh, "Hyperbolic tangent.")
-asinh = unary("asinh", d.Asinh, "Inverse hyperbolic sine.")
-acosh = unary("acosh", d.Acosh, "Inverse hyperbolic cosine; NaN below 1.")
-atanh = unary("atanh", d.Atanh, "Inverse hyperbolic tangent; NaN outside [-1, 1].")
+asinh = arcsinh = unary("asinh", d.Asinh, "Inverse hyperbolic sine.")
+acosh = arccosh = unary("acosh", d.Acosh, "Inverse hyperbolic cosine; NaN below 1.")
+atanh = arctanh = unary("atanh", d.Atanh, "Inverse hyperbolic tangent; NaN outside [-1, 1].")
 erf = unary("erf", d.Erf, "Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.")
 erfc = unary("erfc", d.Erfc, "1 - erf(x).")
+erfinv = unary("erfinv", dp.Erfinv, "The number whose erf is x; infinite at -1 and 1, NaN beyond.")
+lgamma = unary("lgamma", dp.Lgamma, "Logarithm of the absolute value of the gamma function.")
+digamma = unary("digamma", dp.Digamma, "Derivative of lgamma; NaN at negative integers.")
+sinc = unary("sinc", dp.Sinc, "sin(pi x) / (pi x), 1 at 0.")
 sigmoid = unary("sigmoid", d.Sigmoid, "1 / (1 + e**-x). Integers become floats.")
-silu = unary("silu", d.Silu, "x * sigmoid(x) (Elfwing et al. 2017). Floats only.")
-gelu = unary(
-    "gelu", d.Gelu, "x times the normal distribution at x (Hendrycks and Gimpel 2016), exact form. Floats only."
-)
 relu = unary("relu", d.Relu, "The larger of x and 0; NaN stays.")
 floor = unary("floor", d.Floor, "The largest integer not above x.")
 ceil = unary("ceil", d.Ceil, "The smallest integer not below x.")
-round = unary("round", d.Round, "The nearest integer, halves to the even one.")  # noqa: A001
-trunc = unary("trunc", d.Trunc, "x without its fraction.")
+trunc = fix = unary("trunc", d.Trunc, "x without its fraction.")
 isnan = unary("isnan", None, "Where x is NaN.")
 isinf = unary("isinf", None, "Where x is infinite.")
 isfinite = unary("isfinite", None, "Where x is neither infinite nor NaN.")
+signbit = unary("signbit", None, "Where the sign is a minus, that of -0.0 too.")
 logical_not = unary("logical_not", None, "Where x is 0 or False.")
 bitwise_not = unary("bitwise_not", None, "Each bit inverted; for bool, logical not.")
+_round, _logit = unary("round", d.Round, ""), unary("logit", dp.Logit, "")
 
 _add = binary("add", d.Add)
 _sub = binary("sub", d.Sub)
-mul = binary("mul", d.Mul, "a * b.")
+mul = multiply = binary("mul", d.Mul, "a * b.")
 true_divide = binary("div", d.Div, "a / b as floats.")
 floor_divide = binary("floor_divide", None, "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
+_floor_divide, _trunc_divide = binary("floor_divide", dp.Quotient), binary("trunc_divide", dp.Quotient)
 remainder = binary("remainder", d.Remainder, "a - b * floor(a / b): the sign of b. An integer divisor 0 raises.")
+fmod = binary("fmod", dp.Fmod, "a - b * trunc(a / b): the sign of a. An integer divisor 0 raises.")
 _pow = binary("pow", d.Pow)
-atan2 = binary("atan2", d.Atan2, "The angle of the point (b, a) in radians, in (-pi, pi].")
+atan2 = arctan2 = binary("atan2", d.Atan2, "The angle of the point (b, a) in radians, in (-pi, pi].")
+hypot = binary("hypot", dp.Hypot, "sqrt(a * a + b * b), without overflow on the way. Floats only.")
+copysign = binary("copysign", dp.Copysign, "|a| with the sign of b. Integers become floats.")
+xlogy = binary("xlogy", dp.Xlogy, "a * log(b), 0 where a is 0 and b no NaN. Integers become floats.")
+logaddexp = binary("logaddexp", dp.Logaddexp, "log(e**a + e**b), without overflow. Floats only.")
+logaddexp2 = binary("logaddexp2", dp.Logaddexp2, "log2(2**a + 2**b), without overflow. Floats only.")
 maximum = binary("maximum", d.Maximum, "The larger of a and b; NaN wins. Equal ones share the gradient.")
 minimum = binary("minimum", d.Minimum, "The smaller of a and b; NaN wins. Equal ones share the gradient.")
-_clamp_min = binary("clamp_min", d.ClampMin)
-_clamp_max = binary("clamp_max", d.ClampMax)
+fmax = binary("fmax", dp.Fmax, "The larger of a and b; NaN loses. Of equal ones a has the gradient.")
+fmin = binary("fmin", dp.Fmin, "The smaller of a and b; NaN loses. Of equal ones a has the gradient.")
+_clamp_min, _clamp_max = binary("clamp_min", d.ClampMin), binary("clamp_max", d.ClampMax)
 eq = binary("eq", None, "Where a == b.")
-ne = binary("ne", None, "Where a != b.")
-lt = binary("lt", None, "Where a < b.")
-le = binary("le", None, "Where a <= b.")
-gt = binary("gt", None, "Where a > b.")
-ge = binary("ge", None, "Where a >= b.")
+ne = not_equal = binary("ne", None, "Where a != b.")
+lt = less = binary("lt", None, "Where a < b.")
+le = less_equal = binary("le", None, "Where a <= b.")
+gt = greater = binary("gt", None, "Where a > b.")
+ge = greater_equal = binary("ge", None, "Where a >= b.")
 logical_and = binary("logical_and", None, "Where both are non-zero.")
 logical_or = binary("logical_or", None, "Where one is non-zero.")
 logical_xor = binary("logical_xor", None, "Where exactly one is non-zero.")
 bitwise_and = binary("bitwise_and", None, "a & b, for integers and bool.")
 bitwise_or = binary("bitwise_or", None, "a | b, for integers and bool.")
 bitwise_xor = binary("bitwise_xor", None, "a ^ b, for integers and bool.")
+bitwise_left_shift = binary("bitwise_left_shift", None, "a * 2**b modulo the size of the integer; 0 where b < 0.")
+bitwise_right_shift = binary("bitwise_right_shift", None, "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
 _where = ternary("where", d.Where)
 _clamp = ternary("clamp", d.Clamp)
+_lerp, _addcmul, _addcdiv = ternary("lerp", dp.Lerp), ternary("addcmul", dp.Addcmul), ternary("addcdiv", dp.Addcdiv)
 
 
-def add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
-    """a + alpha * b.
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
+    """input + alpha * other.
 
     >>> norch.add(norch.ones(2), 1)
     tensor([2., 2.])
     """
-    return _add(a, b if alpha == 1 else mul(b, alpha))
+    return _add(input, other if alpha == 1 else _times(input, other, alpha, "add"))
 
 
-def sub(a: Any, b: Any, *, alpha: Any = 1) -> Any:
-    """a - alpha * b."""
-    return _sub(a, b if alpha == 1 else mul(b, alpha))
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
+    """input - alpha * other."""
+    return _sub(input, other if alpha == 1 else _times(input, other, alpha, "sub"))
 
 
-def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
-    """a / b as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
+def _times(input: Any, other: Any, factor: Any, name: str) -> Any:  # noqa: A002
+    """other * factor, on its way to be added to input: among integers the factor is one, too."""
+    input, other = must(input, name), must(other, name)  # noqa: A001
+    if isinstance(factor, float) and not other.dtype.is_floating_point:
+        if not input.dtype.is_floating_point:
+            raise DTypeError(f"{name}: a factor of integers is an integer, not {factor}")
+        other = other.to(input.dtype)
+    return mul(other, factor)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # noqa: A002
+    """input / other as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
     if rounding_mode is None:
-        return true_divide(a, b)
+        return true_divide(input, other)
     if rounding_mode == "floor":
-        return floor_divide(a, b)
+        return _floor_divide(input, other)
     if rounding_mode == "trunc":
-        a, b = must(a, "div"), must(b, "div")
-        if a.dtype.is_floating_point or b.dtype.is_floating_point:
-            return true_divide(a, b).trunc()
-        inexact = logical_and(ne(remainder(a, b), 0), ne(lt(a, 0), lt(b, 0)))
-        return add(floor_divide(a, b), inexact)  # one up where rounding down went away from 0
-    raise ValueError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
+        return _trunc_divide(input, other)
+    raise ArgumentError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
 
 
-def pow(a: Any, b: Any) -> Any:  # noqa: A001
-    """a ** b. Integers to a negative power raise ValueError."""
-    if type(b) is int or type(b) is float:
-        if b == 2 or b == 0.5:
-            a = must(a, "pow")
-            if a.dtype.is_floating_point:
-                return square(a) if b == 2 else sqrt(a)
-        if type(b) is int and b < 0 and not must(a, "pow").dtype.is_floating_point:
-            raise ValueError(f"pow: integers to the negative power {b} are not integers; convert to floats first")
-    return _pow(a, b)
+def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
+    """input ** exponent. Integers to a negative power raise ValueError."""
+    if (type(exponent) is int or type(exponent) is float) and (exponent == 2 or exponent == 0.5):
+        input = must(input, "pow")  # noqa: A001
+        if input.dtype.is_floating_point:
+            return square(input) if exponent == 2 else sqrt(input)
+    return _pow(input, _legal_power(input, exponent))
 
 
-def clamp(x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
-    """x held between min and max (numbers or tensors); NaN stays. With min above max, max."""
+def _legal_power(a: Any, b: Any) -> Any:
+    if type(b) is int and b < 0 and not must(a, "pow").dtype.is_floating_point:
+        raise ValueError(f"pow: integers to the negative power {b} are not integers; convert to floats first")
+    return b
+
+
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
     if min is None and max is None:
         raise ValueError("clamp: give min, max or both")
     if max is None:
-        return _clamp_min(x, min)
-    return _clamp_max(x, max) if min is None else _clamp(x, min, max)
+        return _clamp_min(input, min)
+    return _clamp_max(input, max) if min is None else _clamp(input, min, max)
+
+
+def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
+    """input, at least min (a number or a tensor); NaN stays."""
+    return _clamp_min(input, min)
+
+
+def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
+    """input, at most max (a number or a tensor); NaN stays."""
+    return _clamp_max(input, max)
+
+
+def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
+    """input + weight * (end - input): from input, at weight 0, to end, at weight 1. Floats only."""
+    input = must(input, "lerp")  # noqa: A001
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"lerp: not defined for dtype {input.dtype.name}")
+    return _lerp(input, end, weight)
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002
@@ -146,18 +188,23 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
     return _where(condition, input, other)
 
 
-def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Where |a - b| <= atol + rtol * |b|."""
-    a, b = must(a, "isclose"), must(b, "isclose")
+def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:  # noqa: A002
+    """Where |input - other| <= atol + rtol * |other|."""
+    if rtol < 0 or atol < 0:
+        raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
+    a, b = must(input, "isclose"), must(other, "isclose")
     if not a.dtype.is_floating_point:
         a, b = a.double(), b.double()
     close = eq(a, b) | (isfinite(b) & le(abs(_sub(a, b)), add(mul(abs(b), rtol), atol)))
     return close | (isnan(a) & isnan(b)) if equal_nan else close
 
 
-def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:  # noqa: A002
     """Whether all of isclose."""
-    return bool(isclose(a, b, rtol, atol, equal_nan).all())
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+subtract, divide, clip = sub, div, clamp
 
 
 def _power_operator(self: Any, other: Any) -> Any:
@@ -169,64 +216,68 @@ class PointwiseMethods(Handle):
 
     __slots__ = ()
 
-    neg = negative = __neg__ = neg
-    abs = absolute = __abs__ = abs
-    sign, square, reciprocal, sqrt, rsqrt = sign, square, reciprocal, sqrt, rsqrt
+    neg, negative, abs, absolute, sign, sgn = neg, negative, abs, absolute, sign, sgn
+    square, reciprocal, sqrt, rsqrt = square, reciprocal, sqrt, rsqrt
     exp, exp2, expm1, log, log2, log10, log1p = exp, exp2, expm1, log, log2, log10, log1p
     sin, cos, tan, asin, acos, atan = sin, cos, tan, asin, acos, atan
     sinh, cosh, tanh, asinh, acosh, atanh = sinh, cosh, tanh, asinh, acosh, atanh
-    erf, erfc, sigmoid, relu, floor, ceil, round, trunc = erf, erfc, sigmoid, relu, floor, ceil, round, trunc
-    isnan, isinf, isfinite, logical_not, bitwise_not = isnan, isinf, isfinite, logical_not, bitwise_not
-    __invert__ = bitwise_not
+    arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, acosh, atanh
+    erf, erfc, erfinv, lgamma, digamma, sinc = erf, erfc, erfinv, lgamma, digamma, sinc
+    sigmoid, relu, floor, ceil, trunc, fix = sigmoid, relu, floor, ceil, trunc, fix
+    isnan, isinf, isfinite, signbit = isnan, isinf, isfinite, signbit
+    logical_not, bitwise_not = logical_not, bitwise_not
+    __neg__, __abs__, __invert__ = neg, abs, bitwise_not
 
     add, sub, mul, div, true_divide, floor_divide = add, sub, mul, div, true_divide, floor_divide
     subtract, multiply, divide = sub, mul, div
-    remainder, pow, atan2, maximum, minimum, clamp = remainder, pow, atan2, maximum, minimum, clamp
-    clip = clamp
+    remainder, fmod, pow, atan2, arctan2, hypot = remainder, fmod, pow, atan2, atan2, hypot
+    copysign, xlogy, logaddexp, logaddexp2 = copysign, xlogy, logaddexp, logaddexp2
+    maximum, minimum, fmax, fmin = maximum, minimum, fmax, fmin
+    clamp, clip, clamp_min, clamp_max, lerp = clamp, clip, clamp_min, clamp_max, lerp
     eq, ne, lt, le, gt, ge = eq, ne, lt, le, gt, ge
+    not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
     logical_and, logical_or, logical_xor = logical_and, logical_or, logical_xor
     bitwise_and, bitwise_or, bitwise_xor = bitwise_and, bitwise_or, bitwise_xor
+    bitwise_left_shift, bitwise_right_shift = bitwise_left_shift, bitwise_right_shift
     isclose, allclose = isclose, allclose
 
     __add__, __mul__ = operator("add", d.Add), operator("mul", d.Mul)
     __sub__, __truediv__ = operator("sub", d.Sub), operator("div", d.Div)
     __floordiv__, __mod__, __pow__ = operator("floor_divide"), operator("remainder", d.Remainder), _power_operator
     __and__, __or__, __xor__ = operator("bitwise_and"), operator("bitwise_or"), operator("bitwise_xor")
+    __lshift__, __rshift__ = operator("bitwise_left_shift"), operator("bitwise_right_shift")
     __radd__, __rmul__ = reflected(_add), reflected(mul)
     __rsub__, __rtruediv__ = reflected(_sub), reflected(true_divide)
     __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(remainder), reflected(_pow)
     __rand__, __ror__, __rxor__ = reflected(bitwise_and), reflected(bitwise_or), reflected(bitwise_xor)
+    __rlshift__, __rrshift__ = reflected(bitwise_left_shift), reflected(bitwise_right_shift)
     __lt__, __le__, __gt__, __ge__ = operator("lt"), operator("le"), operator("gt"), operator("ge")
     __eq__, __ne__ = operator("eq"), operator("ne")
     __hash__ = object.__hash__
 
-    __iadd__, __isub__ = binary_("add", d.Add), binary_("sub", d.Sub)
-    mul_ = __imul__ = binary_("mul", d.Mul)
-    div_ = __itruediv__ = binary_("div", d.Div)
-    floor_divide_ = __ifloordiv__ = binary_("floor_divide", None)
-    remainder_ = __imod__ = binary_("remainder", d.Remainder)
-    pow_ = __ipow__ = binary_("pow", d.Pow)
-    __iand__, __ior__, __ixor__ = (
-        binary_("bitwise_and", None),
-        binary_("bitwise_or", None),
-        binary_("bitwise_xor", None),
-    )
-    neg_, abs_, sqrt_, exp_ = unary_("neg", d.Neg), unary_("abs", d.Abs), unary_("sqrt", d.Sqrt), unary_("exp", d.Exp)
-    sigmoid_, tanh_, relu_ = unary_("sigmoid", d.Sigmoid), unary_("tanh", d.Tanh), unary_("relu", d.Relu)
-    floor_, ceil_, round_, trunc_ = (
-        unary_("floor", d.Floor),
-        unary_("ceil", d.Ceil),
-        unary_("round", d.Round),
-        unary_("trunc", d.Trunc),
-    )
-    log_, sin_, cos_, square_ = (
-        unary_("log", d.Log),
-        unary_("sin", d.Sin),
-        unary_("cos", d.Cos),
-        unary_("square", d.Square),
-    )
-    reciprocal_, rsqrt_ = unary_("reciprocal", d.Reciprocal), unary_("rsqrt", d.Rsqrt)
-    clamp_min_, clamp_max_ = binary_("clamp_min", d.ClampMin), binary_("clamp_max", d.ClampMax)
+    neg_, abs_, sign_, square_, reciprocal_, sqrt_, rsqrt_ = in_place(neg, abs, sign, square, reciprocal, sqrt, rsqrt)
+    exp_, exp2_, expm1_, log_, log2_, log10_, log1p_ = in_place(exp, exp2, expm1, log, log2, log10, log1p)
+    sin_, cos_, tan_, asin_, acos_, atan_ = in_place(sin, cos, tan, asin, acos, atan)
+    sinh_, cosh_, tanh_, asinh_, acosh_, atanh_ = in_place(sinh, cosh, tanh, asinh, acosh, atanh)
+    erf_, erfc_, erfinv_, lgamma_, digamma_, sinc_ = in_place(erf, erfc, erfinv, lgamma, digamma, sinc)
+    sigmoid_, relu_, floor_, ceil_, trunc_ = in_place(sigmoid, relu, floor, ceil, trunc)
+    logical_not_, bitwise_not_ = in_place(logical_not, bitwise_not)
+    negative_, absolute_, sgn_, fix_, arcsin_, arccos_, arctan_ = neg_, abs_, sign_, trunc_, asin_, acos_, atan_
+    arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
+
+    __iadd__, __isub__, mul_, true_divide_, floor_divide_ = in_place(_add, _sub, mul, true_divide, floor_divide)
+    remainder_, fmod_, atan2_, hypot_ = in_place(remainder, fmod, atan2, hypot)
+    copysign_, xlogy_, lerp_, _clamp_min_, _clamp_max_ = in_place(copysign, xlogy, lerp, _clamp_min, _clamp_max)
+    eq_, ne_, lt_, le_, gt_, ge_ = in_place(eq, ne, lt, le, gt, ge)
+    logical_and_, logical_or_, logical_xor_ = in_place(logical_and, logical_or, logical_xor)
+    bitwise_and_, bitwise_or_, bitwise_xor_ = in_place(bitwise_and, bitwise_or, bitwise_xor)
+    bitwise_left_shift_, bitwise_right_shift_ = in_place(bitwise_left_shift, bitwise_right_shift)
+    multiply_, arctan2_, not_equal_ = mul_, atan2_, ne_
+    less_, less_equal_, greater_, greater_equal_ = lt_, le_, gt_, ge_
+    __imul__, __itruediv__, __ifloordiv__, __imod__ = mul_, true_divide_, floor_divide_, remainder_
+    __iand__, __ior__, __ixor__ = bitwise_and_, bitwise_or_, bitwise_xor_
+    __ilshift__, __irshift__ = bitwise_left_shift_, bitwise_right_shift_
+    _pow_, _div_, _clamp_ = in_place(_pow, div, _clamp)
 
     # Fused derivatives: self is the gradient.
     _relu_backward = binary("relu_backward", d.ReluBackward)
@@ -234,6 +285,10 @@ class PointwiseMethods(Handle):
     _tanh_backward = binary("tanh_backward", d.TanhBackward)
     _silu_backward = binary("silu_backward", d.SiluBackward)
     _gelu_backward = binary("gelu_backward", d.GeluBackward)
+    _gelu_tanh_backward = binary("gelu_tanh_backward", dp.GeluTanhBackward)
+    _mish_backward = binary("mish_backward", dp.MishBackward)
+    _zeta = binary("zeta", dp.Zeta)
+    _logsigmoid = unary("logsigmoid", dp.Logsigmoid, "")
 
     def where(self, condition: Any, other: Any) -> Any:
         """self where condition holds, other elsewhere."""
@@ -241,29 +296,39 @@ class PointwiseMethods(Handle):
 
     def add_(self, other: Any, *, alpha: Any = 1) -> Any:
         """add() in place."""
-        return self.__iadd__(other if alpha == 1 else mul(other, alpha))
+        return self.__iadd__(other if alpha == 1 else _times(self, other, alpha, "add_"))
 
     def sub_(self, other: Any, *, alpha: Any = 1) -> Any:
         """sub() in place."""
-        return self.__isub__(other if alpha == 1 else mul(other, alpha))
+        return self.__isub__(other if alpha == 1 else _times(self, other, alpha, "sub_"))
+
+    def div_(self, other: Any, *, rounding_mode: str | None = None) -> Any:
+        """div() in place."""
+        return self.true_divide_(other) if rounding_mode is None else self._div_(other, rounding_mode=rounding_mode)
+
+    def pow_(self, exponent: Any) -> Any:
+        """pow() in place."""
+        return self._pow_(_legal_power(self, exponent))
+
+    __ipow__ = pow_
 
     def clamp_(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
         """clamp() in place."""
         if min is None and max is None:
             raise ValueError("clamp_: give min, max or both")
-        if min is not None:
-            self.clamp_min_(min)
-        return self if max is None else self.clamp_max_(max)
+        if max is None:
+            return self._clamp_min_(min)
+        return self._clamp_max_(max) if min is None else self._clamp_(min, max)
 
-    clip_ = clamp_
+    def clamp_min_(self, min: Any) -> Any:  # noqa: A002
+        """clamp_min() in place."""
+        return self._clamp_min_(min)
 
-    def clamp_min(self, min: Any) -> Any:  # noqa: A002
-        """self, at least min."""
-        return _clamp_min(self, min)
+    def clamp_max_(self, max: Any) -> Any:  # noqa: A002
+        """clamp_max() in place."""
+        return self._clamp_max_(max)
 
-    def clamp_max(self, max: Any) -> Any:  # noqa: A002
-        """self, at most max."""
-        return _clamp_max(self, max)
+    subtract_, divide_, clip_ = sub_, div_, clamp_
 
 
 # Functions made or defined here, less those of one underscore: norch/__init__.py hands them all on.

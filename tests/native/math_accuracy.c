@@ -15,9 +15,12 @@ static double (*const libm_pow)(double, double) = pow;
 #define EACH(ROW)                                                                                                  \
     ROW(exp, 1.0) ROW(exp2, 1.2) ROW(expm1, 2.0) ROW(log, 1.0) ROW(tanh, 2.0) ROW(erf, 1.4) ROW(log2, .51)         \
     ROW(log10, .51) ROW(log1p, .51) ROW(sin, .51) ROW(cos, .51) ROW(tan, .51) ROW(asin, .51) ROW(acos, .51)        \
-    ROW(atan, .51) ROW(sinh, .51) ROW(cosh, .51) ROW(asinh, .51) ROW(acosh, .51) ROW(atanh, .51) ROW(erfc, .51)
+    ROW(atan, .51) ROW(sinh, .51) ROW(cosh, .51) ROW(asinh, .51) ROW(acosh, .51) ROW(atanh, .51) ROW(erfc, .51)    \
+    ROW(lgamma, .51)
 /* clang-format on */
-#define EACH_DOUBLE(ROW) ROW(exp, 1.1) ROW(exp2, 1.2) ROW(expm1, 2.2) ROW(log, 1.0) ROW(tanh, 2.7)
+#define EACH_DOUBLE(ROW) ROW(exp, 1.1) ROW(exp2, 1.2) ROW(expm1, 2.2) ROW(log, 1.0) ROW(tanh, 2.7) ROW(lgamma, 9.0)
+/* name, limits of float and double; those of libm have no reference there, see below */
+#define EACH_SPECIAL(ROW) ROW(erfinv, .51, 3.0) ROW(digamma, .51, 5.0) ROW(sinc, .51, 3.0)
 
 enum { BLOCK = 4096 };
 static float in[BLOCK], out[BLOCK];
@@ -37,7 +40,49 @@ static uint64_t draw(void) {
 EACH(REFERENCE)
 EACH_DOUBLE(REFERENCE_DOUBLE)
 
+/* Newton's method from the result of double precision, which it is told. */
+static long double refined_erfinv(long double x, long double y) {
+    for (int i = 0; i < 3; i++) {
+        long double size = fabsl(x), t = fabsl(y);
+        long double miss = size < 0.5L ? erfl(t) - size : (1.0L - size) - erfcl(t);
+        y -= copysignl(miss * 0.886226925452758013649L * expl(t * t), miss) * (x < 0 ? -1 : 1);
+    }
+    return y;
+}
+
+/* Powers beside the zero, else recurrence to 30 and the asymptotic series. */
+static long double reference_digamma(long double x) {
+    static const long double slopes[] = {
+        0.967672245447621170427L, -0.442763168983592106093L,  0.258499760955651010624L,  -0.163942705442406527504L,
+        0.107824050691262365757L, -0.0721995612564547109262L, 0.0488042888164311072251L, -0.0331611264748473592923L};
+    if (x == 0) return signbit(x) ? HUGE_VALL : -HUGE_VALL;
+    if (x != x || x == -HUGE_VALL || (x < 0 && x == floorl(x))) return NAN;
+    long double pi = 3.14159265358979323846L, d = x - 1.461632144968362341262659L, sum = 0;
+    if (x < 0) return reference_digamma(1 - x) - pi / tanl(pi * (x - rintl(x)));
+    if (fabsl(d) < 0x1p-9L) {
+        for (int k = 7; k >= 0; k--) sum = sum * d + slopes[k];
+        return sum * d;
+    }
+    for (; x < 30; x++) sum -= 1 / x;
+    long double z = 1 / (x * x);
+    long double series = z * (1 / 12.0L - z * (1 / 120.0L - z * (1 / 252.0L - z * (1 / 240.0L - z * (1 / 132.0L)))));
+    return sum + (logl(x) - 0.5L / x - series);
+}
+
+static long double reference_sinc(long double x) {
+    long double pi = 3.14159265358979323846L, part = x - rintl(x);
+    return x == 0 ? 1 : (fmodl(rintl(x), 2) == 0 ? 1 : -1) * sinl(pi * part) / (pi * x);
+}
+
 #include "../../csrc/cpu/math.h"
+
+static long double reference_erfinv(long double x) {
+    long double y = erfinv((double)x);
+    return fabsl(x) < 1 && x != 0 ? refined_erfinv(x, y) : y;
+}
+static double narrow_erfinv(double x) { return (double)reference_erfinv(x); }
+static double narrow_digamma(double x) { return (double)reference_digamma(x); }
+static double narrow_sinc(double x) { return (double)reference_sinc(x); }
 
 #define LOOPS(name, limit)                                    \
     static void loop_##name(void) {                           \
@@ -47,8 +92,10 @@ EACH_DOUBLE(REFERENCE_DOUBLE)
     static void loop_wide_##name(void) {                                \
         for (int i = 0; i < BLOCK; i++) out_wide[i] = name(in_wide[i]); \
     }
+#define LOOPS_SPECIAL(name, limit, wide_limit) LOOPS(name, limit) LOOPS_DOUBLE(name, wide_limit)
 EACH(LOOPS)
 EACH_DOUBLE(LOOPS_DOUBLE)
+EACH_SPECIAL(LOOPS_SPECIAL)
 
 /* ulps of a float result against a double; 1e9 where they differ in kind */
 static double ulps(float got, double want) {
@@ -63,13 +110,16 @@ static double ulps(float got, double want) {
     return fabs((double)got - want) * ldexp(1.0, 24 - e);
 }
 
+/* The least binary exponent that an error is measured against; that of digamma left of 0 is more, for its zeros there. */
+static int least = -1021;
+
 static double ulps_wide(double got, long double want) {
     if (want != want || got != got) return (want != want) && (got != got) ? 0 : 1e9;
     if ((double)want == 0) return got == 0 ? 0 : 1e9;
     if (isinf((double)want) || isinf(got)) return got == (double)want ? 0 : 1e9;
     int e;
     frexpl(want, &e);
-    e = e < -1021 ? -1021 : e;
+    e = e < least ? least : e;
     return (double)(fabsl((long double)got - want) * ldexpl(1.0L, 53 - e));
 }
 
@@ -143,6 +193,7 @@ static void measure_wide(const char *name, void (*loop)(void), widest_function r
         fill(r);
         loop();
         for (int i = 0; i < BLOCK; i++) {
+            least = reference == reference_digamma && in_wide[i] < 0 ? 6 : -1021;
             double error = ulps_wide(out_wide[i], reference((long double)in_wide[i]));
             if (error > worst) worst = error, at = in_wide[i];
         }
@@ -217,6 +268,34 @@ static void check_edges(void) {
     CHECK(SAME(floor_quotient(-0.0f, 2.0f), -0.0f) && SAME(floor_remainder(1.0, 0.0), (double)NAN));
 }
 
+static void check_special(void) {
+    /* psi'(1), psi'(1/2), zeta(3, 1), zeta(11, 12.5), zeta(2, -1.5), from tables of 20 digits */
+    static const double values[][3] = {{2, 1, 1.6449340668482264365},
+                                       {2, 0.5, 4.9348022005446793094},
+                                       {3, 1, 1.2020569031595942854},
+                                       {11, 12.5, 1.5652153644640432231e-12},
+                                       {2, -1.5, 9.3792466449891237539}};
+    for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
+        CHECK(ulps_wide(zeta(values[i][0], values[i][1]), (long double)values[i][2]) < 8);
+    CHECK(zeta(2.0, -3.0) == INFINITY && zeta(1.0, 2.0) == INFINITY && zeta(2.0, (double)INFINITY) == 0);
+    CHECK(zeta(2.5, -0.5) != zeta(2.5, -0.5) && zeta(2.0, (double)NAN) != zeta(2.0, (double)NAN));
+    CHECK(erfinv(1.0f) == INFINITY && erfinv(-1.0) == -INFINITY && SAME(erfinv(-0.0f), -0.0f) &&
+          SAME(erfinv(0.0), 0.0));
+    CHECK(erfinv(1.5f) != erfinv(1.5f) && erfinv(-2.0) != erfinv(-2.0));
+    CHECK(digamma(0.0) == -INFINITY && digamma(-0.0f) == INFINITY && digamma(-3.0f) != digamma(-3.0f));
+    CHECK(lgamma(-2.0) == INFINITY && lgamma(1.0f) == 0 && sinc(0.0f) == 1 && sinc(3.0) == 0 && sinc(0x1p90f) == 0);
+    CHECK(hypot(3e38f, 4e37f) > 3e38f && hypot(-INFINITY, NAN) == INFINITY && hypot(NAN, 1.0f) != hypot(NAN, 1.0f));
+    CHECK(SAME(trunc_remainder(-7.0f, 7.0f), -0.0f) && trunc_remainder((int32_t)-7, 4) == -3);
+    CHECK(trunc_remainder(INT32_MIN, -1) == 0 && trunc_quotient(INT32_MIN, -1) == INT32_MIN);
+    CHECK(trunc_quotient((int64_t)-7, 2) == -3 && trunc_quotient((uint8_t)7, (uint8_t)0) == 0);
+    CHECK(shifted_left((int32_t)3, 31) == INT32_MIN && shifted_left((int32_t)3, 32) == 0 &&
+          shifted_left((int32_t)3, -1) == 0);
+    CHECK(shifted_right((int64_t)-8, 64) == -1 && shifted_right((int64_t)-8, 1) == -4 &&
+          shifted_right((int64_t)8, -1) == 0);
+    CHECK(shifted_right((uint8_t)255, (uint8_t)7) == 1 && shifted_right((uint8_t)255, (uint8_t)8) == 0);
+    CHECK(shifted_left((uint8_t)3, (uint8_t)7) == 128);
+}
+
 int main(int count, char **arguments) {
     int rounds = 100;
     if (count > 1) sscanf(arguments[1], "%d", &rounds);
@@ -224,9 +303,14 @@ int main(int count, char **arguments) {
     EACH(RUN)
 #define RUN_DOUBLE(name, limit) measure_wide(#name, loop_wide_##name, libm_long_##name, limit, rounds / 2 + 1);
     EACH_DOUBLE(RUN_DOUBLE)
+#define RUN_SPECIAL(name, limit, wide_limit)                   \
+    measure(#name, loop_##name, narrow_##name, limit, rounds); \
+    measure_wide(#name, loop_wide_##name, reference_##name, wide_limit, rounds / 2 + 1);
+    EACH_SPECIAL(RUN_SPECIAL)
     measure_pairs("power", 1, rounds);
     measure_pairs("atan2", 0, rounds);
     check_edges();
+    check_special();
     printf(failures ? "%d failures\n" : "good\n", failures);
     return failures != 0;
 }

@@ -1,0 +1,189 @@
+"""More of the page "what happens in backward": activations, special functions, and others that are less often met.
+
+Entries as in derivatives.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .forms import Binary, Ternary, Unary
+
+# ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
+# fmt: off
+
+_SLOPE = 2 * math.sqrt(2 / math.pi)  # of gelu_tanh: x * sigmoid(v), v = _SLOPE * (x + 0.044715 x**3)
+_BEND = 3 * 0.044715 * _SLOPE
+
+# ---- one input -------------------------------------------------------------------------------------------------
+
+
+class Erfinv(Unary):
+    def grad_x(self, g: Any) -> Any: return g * ((self.out * self.out).exp() * (math.sqrt(math.pi) / 2))
+
+
+class Lgamma(Unary):
+    def grad_x(self, g: Any) -> Any: return g * self.x.digamma()
+
+
+class Digamma(Unary):
+    def grad_x(self, g: Any) -> Any: return g * self.x.polygamma(1)
+
+
+class Sinc(Unary):
+    def grad_x(self, g: Any) -> Any:
+        return g * (((self.x * math.pi).cos() - self.x.sinc()) / self.x).where(self.x != 0, 0)
+
+
+class Logit(Unary):  # NaN outside [0, 1], infinite at its ends
+    def grad_x(self, g: Any) -> Any:
+        return (g / (self.x * (1 - self.x))).where((self.x >= 0) & (self.x <= 1), math.nan)
+
+
+class GeluTanh(Unary):
+    def grad_x(self, g: Any) -> Any: return g._gelu_tanh_backward(self.x)
+
+
+class Mish(Unary):
+    def grad_x(self, g: Any) -> Any: return g._mish_backward(self.x)
+
+
+class Hardswish(Unary):
+    def grad_x(self, g: Any) -> Any:
+        return g * (self.x / 3 + 0.5).where((self.x >= 3).logical_not(), 1).where((self.x <= -3).logical_not(), 0)
+
+
+class Softsign(Unary):
+    def grad_x(self, g: Any) -> Any: return g / (self.x.abs() + 1).square()
+
+
+class Logsigmoid(Unary):
+    def grad_x(self, g: Any) -> Any: return g * (-self.x).sigmoid()
+
+
+# ---- two inputs ------------------------------------------------------------------------------------------------
+
+
+class Quotient(Binary):
+    """A rounded quotient: steps, flat between them."""
+    def grad_a(self, g: Any) -> Any: return g.new_zeros(g.shape)
+    def grad_b(self, g: Any) -> Any: return g.new_zeros(g.shape)
+
+
+class Fmod(Binary):  # a - b trunc(a / b)
+    passes = True
+    def grad_a(self, g: Any) -> Any: return g
+    def grad_b(self, g: Any) -> Any: return -g * self.a.div(self.b, rounding_mode="trunc")
+
+
+class Hypot(Binary):
+    def grad_a(self, g: Any) -> Any: return g * (self.a / self.out)
+    def grad_b(self, g: Any) -> Any: return g * (self.b / self.out)
+
+
+class Copysign(Binary):
+    def grad_a(self, g: Any) -> Any: return g * (self.out / self.a).where(self.a != 0, 0)
+    def grad_b(self, g: Any) -> Any: return g.new_zeros(g.shape)
+
+
+class Xlogy(Binary):
+    def grad_a(self, g: Any) -> Any:
+        return g.xlogy(self.b).where(((self.a == 0) & (self.b <= 0)).logical_not(), 0)
+
+    def grad_b(self, g: Any) -> Any: return g * self.a / self.b
+
+
+class Logaddexp(Binary):
+    def grad_a(self, g: Any) -> Any: return g * (self.a - self.b).sigmoid()
+    def grad_b(self, g: Any) -> Any: return g * (self.b - self.a).sigmoid()
+
+
+class Logaddexp2(Binary):
+    def grad_a(self, g: Any) -> Any: return g * ((self.a - self.b) * math.log(2)).sigmoid()
+    def grad_b(self, g: Any) -> Any: return g * ((self.b - self.a) * math.log(2)).sigmoid()
+
+
+class Fmax(Binary):  # of equal ones a has the gradient
+    def grad_a(self, g: Any) -> Any: return g.where((self.a >= self.b) | self.b.isnan(), 0)
+    def grad_b(self, g: Any) -> Any: return g.where(((self.a >= self.b) | self.b.isnan()).logical_not(), 0)
+
+
+class Fmin(Binary):
+    def grad_a(self, g: Any) -> Any: return g.where((self.a <= self.b) | self.b.isnan(), 0)
+    def grad_b(self, g: Any) -> Any: return g.where(((self.a <= self.b) | self.b.isnan()).logical_not(), 0)
+
+
+class Zeta(Binary):  # a, the exponent, is a number
+    def grad_a(self, g: Any) -> Any: return None
+    def grad_b(self, g: Any) -> Any: return -g * (self.a * (self.a + 1)._zeta(self.b))
+
+
+class LeakyRelu(Binary):  # b: the slope for negative a, the weight of prelu
+    def grad_a(self, g: Any) -> Any: return g.where(self.a > 0, g * self.b)
+    def grad_b(self, g: Any) -> Any: return (g * self.a).where((self.a > 0).logical_not(), 0)
+
+
+class GeluTanhBackward(Binary):  # a is the gradient, b the input: a * (s + b s (1 - s) v'), s = sigmoid(v)
+    def grad_a(self, g: Any) -> Any: return g._gelu_tanh_backward(self.b)
+
+    def grad_b(self, g: Any) -> Any:
+        square = self.b * self.b
+        slope = square * _BEND + _SLOPE
+        v = self.b * (square * (_BEND / 3) + _SLOPE)
+        s, rest = v.sigmoid(), (-v).sigmoid()  # rest is 1 - s
+        bend = self.b * ((rest - s) * slope * slope + self.b * (2 * _BEND))
+        return g * self.a * (s * rest * (slope * 2 + bend))
+
+
+class MishBackward(Binary):  # a * (t + b t'), t = tanh(softplus(b)), t' = (1 - t t) s, s = sigmoid(b)
+    def grad_a(self, g: Any) -> Any: return g._mish_backward(self.b)
+
+    def grad_b(self, g: Any) -> Any:
+        s, rest = self.b.sigmoid(), (-self.b).sigmoid()  # rest is 1 - s
+        t = (-((-self.b)._logsigmoid())).tanh()
+        return g * self.a * ((1 - t * t) * s * (2 + self.b * (rest - s * t * 2)))
+
+
+# ---- three inputs ----------------------------------------------------------------------------------------------
+
+
+class Lerp(Ternary):
+    def grad_a(self, g: Any) -> Any: return g * (1 - self.c)
+    def grad_b(self, g: Any) -> Any: return g * self.c
+    def grad_c(self, g: Any) -> Any: return g * (self.b - self.a)
+
+
+class Addcmul(Ternary):
+    passes = True
+    def grad_a(self, g: Any) -> Any: return g
+    def grad_b(self, g: Any) -> Any: return g * self.c
+    def grad_c(self, g: Any) -> Any: return g * self.b
+
+
+class Addcdiv(Ternary):
+    passes = True
+    def grad_a(self, g: Any) -> Any: return g
+    def grad_b(self, g: Any) -> Any: return g / self.c
+    def grad_c(self, g: Any) -> Any: return -g * (self.b / (self.c * self.c))
+
+
+class Hardtanh(Ternary):  # the row of clamp, but a value at a bound counts as outside; b and c are numbers
+    def grad_a(self, g: Any) -> Any: return g.where((self.a > self.b) & (self.a < self.c), 0)
+    def grad_b(self, g: Any) -> Any: return None
+    def grad_c(self, g: Any) -> Any: return None
+
+
+class Elu(Ternary):  # b expm1(a c) for negative a
+    def grad_a(self, g: Any) -> Any:
+        below = (self.a.clamp(max=0) * self.c).exp() * (self.b * self.c)
+        return g * below.where((self.a > 0).logical_not(), 1)
+
+    def grad_b(self, g: Any) -> Any: return None
+    def grad_c(self, g: Any) -> Any: return None
+
+
+class Softplus(Ternary):  # log1p(exp(a b)) / b, and a where a b > c
+    def grad_a(self, g: Any) -> Any: return g.where(self.a * self.b > self.c, g * (self.a * self.b).sigmoid())
+    def grad_b(self, g: Any) -> Any: return None
+    def grad_c(self, g: Any) -> Any: return None

@@ -1,0 +1,255 @@
+"""The activations of nn.functional, with PyTorch's names, argument order and defaults.
+
+Those that are rows of csrc/ops.def stand in ops/activation.py; the others are composed of recorded operations.
+`inplace=True` writes the result into the input.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..dtype import dtype as DType
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..ops import activation as _rows
+from ..ops import softmax as _softmax
+from ..ops._inplace import in_place
+from ..ops._operand import must
+from ..ops.composite import hardshrink as hardshrink
+from ..ops.composite import prelu as prelu
+from ..ops.composite import threshold as _threshold
+from ..ops.pointwise import clamp, mul, sub, tanh
+from ..ops.pointwise import relu as _relu
+from ..ops.pointwise import sigmoid as sigmoid
+from ..random import rand_like
+from ..tensor import Tensor
+
+# ruff: noqa: A002  (PyTorch's names)
+
+logsigmoid = _rows.logsigmoid
+softsign = _rows.softsign
+
+_writing: dict[Any, Any] = {}  # the in-place forms that have been asked for
+
+
+def _either(function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Tensor:
+    """function(input, *arguments), or that written into input."""
+    if not inplace:
+        return function(input, *arguments)
+    if function not in _writing:
+        _writing[function] = in_place(function)[0]
+    return _writing[function](input, *arguments)
+
+
+def _floating(input: Any, name: str) -> Any:
+    input = must(input, name)
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"{name}: not defined for dtype {input.dtype.name}")
+    return input
+
+
+# ---- with a corner at 0 -------------------------------------------------------------------------------------------
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(0, x); NaN stays."""
+    return relu_(input) if inplace else _relu(input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """min(max(0, x), 6)."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """min(max(min_val, x), max_val); a value at a bound has no gradient."""
+    input = must(input, "hardtanh")
+    if min_val > max_val:
+        raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
+    if input.dtype.is_floating_point:
+        return _either(_rows.hardtanh, inplace, input, min_val, max_val)
+    if min_val < 0 and not input.dtype.is_signed:
+        raise DTypeError(f"hardtanh: dtype {input.dtype.name} has no numbers as low as min_val {min_val}")
+    return _either(_rows.hardtanh, inplace, input, int(min_val), int(max_val))
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x for positive x, negative_slope * x for others. Floats only.
+
+    >>> norch.nn.functional.leaky_relu(norch.tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
+    return _either(_rows.leaky_relu, inplace, _floating(input, "leaky_relu"), negative_slope)
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """leaky_relu() with slopes drawn from [lower, upper) while training, and their mean otherwise (Xu et al. 2015)."""
+    if lower > upper:
+        raise ArgumentError(f"rrelu: lower {lower} is above upper {upper}")
+    input = _floating(input, "rrelu")
+    slope = rand_like(input) * (upper - lower) + lower if training else (lower + upper) / 2
+    return _either(_rows.leaky_relu, inplace, input, slope)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x where it is above the threshold (or NaN), value elsewhere."""
+    return _either(_threshold, inplace, input, threshold, value)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x less lambd for x above it, x plus lambd for x below -lambd, 0 between. Floats only."""
+    if not lambd >= 0:
+        raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
+    input = _floating(input, "softshrink")
+    outside = hardshrink(input, lambd)
+    return sub(outside, clamp(outside.detach(), -lambd, lambd))
+
+
+# ---- exponential on one side --------------------------------------------------------------------------------------
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x for positive x, alpha * (exp(x) - 1) for others (Clevert et al. 2015). Floats only."""
+    return _either(_rows.elu, inplace, _floating(input, "elu"), alpha, 1.0)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x for positive x, alpha * (exp(x / alpha) - 1) for others (Barron 2017). Floats only."""
+    if alpha == 0:
+        raise ZeroDivisionError("celu: alpha cannot be 0")
+    return _either(_rows.elu, inplace, _floating(input, "celu"), alpha, 1.0 / alpha)
+
+
+def _selu(input: Tensor) -> Tensor:
+    return mul(_rows.elu(input, 1.6732632423543772848170429916717, 1.0), 1.0507009873554804934193349852946)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """A multiple of elu() under which zero mean and unit variance stay (Klambauer et al. 2017). Floats only."""
+    return _either(_selu, inplace, _floating(input, "selu"))
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above threshold. Floats only.
+
+    >>> norch.nn.functional.softplus(norch.tensor([0.0, 100.0]))
+    tensor([  0.6931, 100.0000])
+    """
+    return _rows.softplus(_floating(input, "softplus"), beta, threshold)
+
+
+# ---- gates: x times something between 0 and 1 ---------------------------------------------------------------------
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x times the normal distribution function at x; approximate="tanh" replaces erf by a tanh. Floats only.
+
+    >>> norch.nn.functional.gelu(norch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8413])
+    """
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
+    return _rows.gelu(input) if approximate == "none" else _rows.gelu_tanh(input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """x * sigmoid(x). Floats only."""
+    return _either(_rows.silu, inplace, input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x * tanh(softplus(x)). Floats only."""
+    return _either(_rows.mish, inplace, input)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """relu6(x + 3) / 6. Floats only."""
+    return _either(_hardsigmoid, inplace, _floating(input, "hardsigmoid"))
+
+
+def _hardsigmoid(input: Any) -> Any:
+    return _rows.hardtanh(input + 3.0, 0.0, 6.0) / 6.0
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x * relu6(x + 3) / 6. Floats only."""
+    return _either(_rows.hardswish, inplace, input)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """a * sigmoid(b), a and b the halves of the input along dim (Dauphin et al. 2016). Floats only.
+
+    >>> norch.nn.functional.glu(norch.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
+    input = _floating(input, "glu")
+    if input.ndim == 0:
+        raise ShapeError("glu: a 0-d tensor has no halves")
+    half, odd = divmod(input.size(dim), 2)
+    if odd:
+        raise ShapeError(f"glu: dimension {dim} must be even, but has size {2 * half + 1}")
+    return input.narrow(dim, 0, half) * input.narrow(dim, half, half).sigmoid()
+
+
+# ---- other --------------------------------------------------------------------------------------------------------
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x)."""
+    return sub(input, tanh(input))
+
+
+def _softmax_dim(name: str, input: Tensor, dim: int | None) -> int:
+    if dim is not None:
+        return dim
+    warnings.warn(f"{name}: implicit dimension choice is deprecated, pass dim=X", stacklevel=3)
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along dim, the largest entry taken off first so that nothing overflows.
+
+    >>> norch.nn.functional.softmax(norch.tensor([1e4, 1e4]), 0)
+    tensor([0.5000, 0.5000])
+    """
+    dim = _softmax_dim("softmax", input, dim)
+    return _softmax.softmax(input, dim, dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """softmax(-x) along dim."""
+    return _softmax.softmax(-input, _softmax_dim("softmin", input, dim), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """log(softmax(x)) along dim: finite where x is, and exact to rounding at logits of any size."""
+    dim = _softmax_dim("log_softmax", input, dim)
+    return _softmax.log_softmax(input, dim, dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A sample near one class along dim, differentiable by logits: softmax((logits + Gumbel noise) / tau).
+
+    hard: exactly one class, with the gradient of the soft sample (Jang et al. 2016). eps has no effect.
+    """
+    logits = _floating(logits, "gumbel_softmax")
+    noise = -(-(1.0 - rand_like(logits)).log()).log()  # 1 - u lies in (0, 1]
+    soft = _softmax.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.detach().argmax(dim, keepdim=True)
+    one = soft.new_zeros(soft.shape).scatter_add(dim, index, soft.new_ones(index.shape))
+    return one - soft.detach() + soft
+
+
+relu_, celu_, elu_, selu_ = in_place(_relu, celu, elu, selu)
+hardtanh_, leaky_relu_, rrelu_, threshold_ = in_place(hardtanh, leaky_relu, rrelu, _threshold)
+
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu",
+    "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+]  # fmt: skip

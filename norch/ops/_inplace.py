@@ -1,0 +1,46 @@
+"""The in-place forms: ``exp_`` from ``exp``, for rows of the table and for what is composed of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._handle import Handle
+from ..autograd.grad_mode import mode
+from ..autograd.inplace import check_writable, edge
+from ..dtype import can_cast
+from ..errors import DTypeError, ShapeError
+from ._forms import Op, before
+from .copy import copy_
+
+
+def in_place(*functions: Op) -> list[Op]:
+    """The in-place methods of functions: of a row its own kernel, else what is computed is copied into the tensor."""
+    return [f.in_place() if hasattr(f, "in_place") else composed_(f) for f in functions]
+
+
+def composed_(function: Op) -> Op:
+    """The in-place method of a function whose result has the shape of its first argument, which must not change it."""
+    name = function.__name__ + "_"
+
+    def function_(self: Any, *arguments: Any, **named: Any) -> Any:
+        check_writable(self, name)
+        given = (self, *arguments, *named.values())
+        old = self
+        if mode.enabled and any(isinstance(x, Handle) and edge(x) is not None for x in given):
+            old = before(self)  # what nodes save must not be what is written to
+        result = function(
+            old,
+            *(old if x is self else x for x in arguments),
+            **{key: old if x is self else x for key, x in named.items()},
+        )
+        if result.shape != self.shape:
+            shapes = f"{tuple(result.shape)} and cannot be written into shape {tuple(self.shape)}"
+            raise ShapeError(f"{name}: the result has shape {shapes}")
+        if not can_cast(result.dtype, self.dtype):
+            dtypes = f"{result.dtype.name} cannot be written into a tensor of dtype {self.dtype.name}"
+            raise DTypeError(f"{name}: a result of dtype {dtypes}")
+        return copy_(self, result)
+
+    function_.__name__ = function_.__qualname__ = name
+    function_.__doc__ = f"{function.__name__}() in place."
+    return function_

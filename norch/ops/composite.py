@@ -1,0 +1,298 @@
+"""Elementwise operations that are composed of those in pointwise.py: no kernel and no derivative of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from .._handle import Handle
+from ..dtype import finfo, float64, int32
+from ..errors import ArgumentError, DTypeError, ShapeError
+from . import activation
+from ._inplace import in_place
+from ._operand import must
+from .copy import clone, fill_
+from .pointwise import (
+    PointwiseMethods,
+    _addcdiv,
+    _addcmul,
+    _logit,
+    _pow,
+    _round,
+    _sub,
+    _times,
+    digamma,
+    eq,
+    isfinite,
+    isnan,
+    lgamma,
+    log2,
+    mul,
+    trunc,
+    where,
+)
+from .reduce import amax, amin
+from .reduce import sum as sum_
+
+# ruff: noqa: A001, A002  (PyTorch's names)
+
+
+def _floating(input: Any, name: str) -> Any:
+    """input as a tensor of floats, or a DTypeError."""
+    input = must(input, name)
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"{name}: not defined for dtype {input.dtype.name}")
+    return input
+
+
+# ---- one input ----------------------------------------------------------------------------------------------------
+
+
+def positive(input: Any) -> Any:
+    """input itself. Not for bool."""
+    input = must(input, "positive")
+    if input.dtype.kind == "b":
+        raise DTypeError("positive: not defined for dtype bool")
+    return input
+
+
+def round(input: Any, *, decimals: int = 0) -> Any:
+    """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one.
+
+    >>> norch.round(norch.tensor([0.5, 1.5, 2.375])), norch.round(norch.tensor([2.375]), decimals=1)
+    (tensor([0., 2., 2.]), tensor([2.4000]))
+    """
+    if decimals == 0:
+        return _round(input)
+    input = _floating(input, "round")
+    ten = 10.0 ** abs(decimals)
+    return _round(input * ten) / ten if decimals > 0 else _round(input / ten) * ten
+
+
+def frac(input: Any) -> Any:
+    """input - trunc(input). Floats only."""
+    input = _floating(input, "frac")
+    return _sub(input, trunc(input).detach())
+
+
+def deg2rad(input: Any) -> Any:
+    """Degrees as radians. Integers become floats."""
+    return mul(input, math.pi / 180)
+
+
+def rad2deg(input: Any) -> Any:
+    """Radians as degrees. Integers become floats."""
+    return mul(input, 180 / math.pi)
+
+
+def logit(input: Any, eps: float | None = None) -> Any:
+    """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first held between eps and 1 - eps."""
+    if eps is not None:
+        input = must(input, "logit")
+        input = where(input < eps, eps, where(input > 1 - eps, 1 - eps, input))
+    return _logit(input)
+
+
+def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+    """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest.
+
+    >>> norch.nan_to_num(norch.tensor([float("nan"), float("inf")]), posinf=9.0)
+    tensor([0., 9.])
+    """
+    input = must(input, "nan_to_num")
+    if not input.dtype.is_floating_point:
+        return input.clone()
+    limits = finfo(input.dtype)
+    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    infinite = where(input > 0, input.new_full((), high), input.new_full((), low))
+    return where(isfinite(input), input, where(isnan(input), input.new_full((), nan or 0.0), infinite))
+
+
+def isposinf(input: Any) -> Any:
+    """Where input is +inf."""
+    return eq(input, math.inf)
+
+
+def isneginf(input: Any) -> Any:
+    """Where input is -inf."""
+    return eq(input, -math.inf)
+
+
+def isreal(input: Any) -> Any:
+    """True everywhere: there are no complex numbers."""
+    input = must(input, "isreal")
+    return eq(input, input) | isnan(input)
+
+
+def polygamma(n: int, input: Any) -> Any:
+    """The n-th derivative of digamma: (-1)**(n + 1) n! sum((input + k)**-(n + 1)). Integers become floats."""
+    if not isinstance(n, int) or n < 0:
+        raise ArgumentError(f"polygamma: n is an integer from 0 on, not {n!r}")
+    if n == 0:
+        return digamma(input)
+    factor = float(math.factorial(n)) if n < 171 else math.inf
+    return PointwiseMethods._zeta(n + 1, input) * (factor if n % 2 else -factor)
+
+
+def mvlgamma(input: Any, p: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
+    if p < 1:
+        raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
+    total = lgamma(input)
+    for j in range(1, p):
+        total = total + lgamma(_sub(input, j / 2))
+    return total + p * (p - 1) / 4 * math.log(math.pi)
+
+
+class Frexp(NamedTuple):
+    """What frexp gives."""
+
+    mantissa: Any
+    exponent: Any
+
+
+def frexp(input: Any) -> Frexp:
+    """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
+
+    >>> norch.frexp(norch.tensor([3.0, -0.25]))
+    Frexp(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 2, -1], dtype=norch.int32))
+    """
+    input = _floating(input, "frexp")
+    size = input.detach().abs()
+    plain = isfinite(size) & (size != 0)
+    exponent = where(plain, log2(size).floor() + 1, 0.0)
+    for _ in range(2):  # the logarithm may have been rounded over a whole number, and the result so once more
+        part = _scaled(size, -exponent)
+        exponent = exponent + where(plain, (part >= 1).to(size.dtype) - (part < 0.5).to(size.dtype), 0.0)
+    return Frexp(_scaled(input, -exponent), exponent.to(int32))
+
+
+def _scaled(x: Any, exponent: Any) -> Any:
+    """x * 2**exponent, by halves, which do not overflow where the whole would."""
+    half = (exponent * 0.5).floor()
+    return x * half.exp2() * (exponent - half).exp2()
+
+
+def fill(input: Any, value: Any) -> Any:
+    """A copy of input with every element set to value, a number or a 0-d tensor."""
+    return fill_(clone(input), value)
+
+
+# ---- two and more -------------------------------------------------------------------------------------------------
+
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """other - alpha * input."""
+    return _sub(other, input if alpha == 1 else _times(other, input, alpha, "rsub"))
+
+
+def float_power(input: Any, exponent: Any) -> Any:
+    """input ** exponent in float64."""
+    a, b = must(input, "float_power"), must(exponent, "float_power")
+    return _pow(a.to(float64), b.to(float64))
+
+
+def ldexp(input: Any, other: Any) -> Any:
+    """input * 2**other, as floats."""
+    return mul(input, _pow(2.0, other))
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """input + value * tensor1 * tensor2."""
+    return _addcmul(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcmul"), tensor2)
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """input + value * tensor1 / tensor2. Floats only."""
+    return _addcdiv(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcdiv"), tensor2)
+
+
+def dist(input: Any, other: Any, p: float = 2) -> Any:
+    """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats only."""
+    size = _floating(_sub(input, other), "dist").abs()
+    if math.isinf(p):
+        return amax(size) if p > 0 else amin(size)
+    if p == 0:
+        return sum_((size != 0).to(size.dtype))
+    if p == 1:
+        return sum_(size)
+    total = sum_(size.square() if p == 2 else _pow(size, p))
+    return where(total == 0, 0.0, _pow(where(total == 0, 1.0, total), 1 / p))  # at 0 the gradient is 0
+
+
+def equal(input: Any, other: Any) -> bool:
+    """Whether both have one shape and the same elements; NaN equals nothing."""
+    for x in (input, other):
+        if not isinstance(x, Handle):
+            raise TypeError(f"equal: expected two tensors, got {type(x).__name__}")
+    return input.shape == other.shape and bool(eq(input, other).all())
+
+
+# ---- activations that are functions of tensors, too ---------------------------------------------------------------
+
+
+def threshold(input: Any, threshold: float, value: float) -> Any:
+    """input where it is above the threshold (or NaN), value elsewhere."""
+    input = must(input, "threshold")
+    if input.dtype.kind == "b":
+        raise DTypeError("threshold: not defined for dtype bool")
+    return where(input <= threshold, input.new_full((), value if input.dtype.is_floating_point else int(value)), input)
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+    """input, but 0 where |input| <= lambd. Floats only."""
+    input = _floating(input, "hardshrink")
+    return where((input > lambd) | (input < -lambd), input, where(isnan(input), input.detach(), 0.0))
+
+
+def prelu(input: Any, weight: Any) -> Any:
+    """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
+    input, weight = _floating(input, "prelu"), _floating(weight, "prelu")
+    if input.dtype is not weight.dtype:
+        raise DTypeError(f"prelu: input is {input.dtype.name} but weight is {weight.dtype.name}")
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.numel() not in (1, channels):
+        raise ShapeError(f"prelu: weight of shape {tuple(weight.shape)} for {channels} channels; needs 1 or {channels}")
+    if weight.ndim == 1:
+        weight = weight.reshape(()) if input.ndim < 2 else weight.reshape(-1, *(1,) * (input.ndim - 2))
+    return activation.leaky_relu(input, weight)
+
+
+class CompositeMethods(Handle):
+    """These as methods of Tensor."""
+
+    __slots__ = ()
+
+    positive, round, frac, deg2rad, rad2deg, logit = positive, round, frac, deg2rad, rad2deg, logit
+    nan_to_num, isposinf, isneginf, isreal, mvlgamma, frexp = nan_to_num, isposinf, isneginf, isreal, mvlgamma, frexp
+    float_power, ldexp, addcmul, addcdiv, dist, equal = float_power, ldexp, addcmul, addcdiv, dist, equal
+    hardshrink, prelu, __pos__ = hardshrink, prelu, positive
+
+    round_, frac_, deg2rad_, rad2deg_, logit_, nan_to_num_ = in_place(round, frac, deg2rad, rad2deg, logit, nan_to_num)
+    mvlgamma_, ldexp_, addcmul_, addcdiv_ = in_place(mvlgamma, ldexp, addcmul, addcdiv)
+
+    def polygamma(self, n: int) -> Any:
+        """The n-th derivative of digamma at self."""
+        return polygamma(n, self)
+
+    def polygamma_(self, n: int) -> Any:
+        """polygamma() in place."""
+        return self._polygamma_(n)
+
+    _polygamma_ = in_place(polygamma)[0]
+
+    def float_power_(self, exponent: Any) -> Any:
+        """float_power() in place, for float64 only."""
+        if self.dtype is not float64:  # type: ignore[attr-defined]
+            raise DTypeError(f"float_power_: the result is float64, the tensor {self.dtype.name}")  # type: ignore[attr-defined]
+        return self._float_power_(exponent)
+
+    _float_power_ = in_place(float_power)[0]
+
+
+# As in pointwise.py.
+__all__ = [  # noqa: PLE0605
+    name
+    for name, thing in list(globals().items())
+    if getattr(thing, "__module__", "") == __name__ and name[0] != "_" and not isinstance(thing, type)
+]
