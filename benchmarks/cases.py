@@ -15,6 +15,8 @@ from collections.abc import Callable
 from itertools import cycle
 from typing import Any, NamedTuple
 
+from . import models
+
 Run = Callable[[], Any]
 
 
@@ -358,6 +360,8 @@ CASES = [
     Case("overhead", "SGD step, 20 tensors of 16", sgd_step, sgd_step_arrays),
     Case("training", "the article's step, batch 1", article_step, article_step_arrays, mark=5.0),
     Case("training", "MLP 784-128-64-10, batch 64", mlp_step, mlp_step_arrays, mark=1.0),
+    Case("training", "CNN 28x28, batch 64", models.cnn_step, None, mark=1.5),
+    Case("training", "GPT of 2 layers, batch 16", models.gpt_step, None, mark=1.5),
     *[_same("kernels", f"matmul {n}x{n}x{n}", matmul(n)) for n in (64, 256, 512)],
     *[_same("kernels", f"add, {n:,}", binary_add(n)) for n in (1000, 100_000, 1_000_000)],
     *[_same("kernels", f"{f}, {n:,}", unary(f, n)) for f in ("exp", "tanh") for n in (1000, 100_000, 1_000_000)],
