@@ -78,6 +78,18 @@ def test_digits_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_digits_are_read_by_a_convolutional_network(tmp_path: Path) -> None:
+    for name in NEEDED_BY_DIGITS:
+        pytest.importorskip(name)
+    picture = tmp_path / "cnn_digits.png"
+    done = run("examples/cnn_digits.py", "--out", str(picture))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.fullmatch(r"test accuracy: (\d+\.\d)%", done.stdout.splitlines()[-1])
+    assert found is not None and float(found[1]) >= 98
+    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
+
+
+@pytest.mark.slow
 def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
     for name in NEEDED_BY_DIGITS:
         pytest.importorskip(name)
@@ -86,7 +98,13 @@ def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "script, option", [("digits", "--epochs=1"), ("linear_regression", "--seed=1"), ("norch_article", "--plot=x.png")]
+    "script, option",
+    [
+        ("digits", "--epochs=1"),
+        ("cnn_digits", "--epochs=1"),
+        ("linear_regression", "--seed=1"),
+        ("norch_article", "--plot=x.png"),
+    ],
 )
 def test_what_is_missing_is_said_in_a_sentence(script: str, option: str) -> None:
     code = (
