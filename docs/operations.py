@@ -1,8 +1,9 @@
-"""Writes docs/operations.md: every operation, what it takes and where it runs. `make docs` runs it.
+"""Writes docs/operations.md: every operation, what it takes and where it runs. `make docs` runs it from the sources.
 
 The rows are the public functions of norch, the methods that Tensor alone has, and those of nn.functional and linalg.
 The dtypes are found by asking: each operation that has a case in tests/cases.py is called with every dtype, and has a
-derivative when its result requires grad.
+derivative when its result requires grad. It runs on CUDA when each function of the library that it calls is of a family
+(csrc/ops/x.c) that has kernels there (csrc/cuda/x.cu), or needs none.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from case import CASES, draw, source  # noqa: E402
 
 import norch  # noqa: E402
 from norch import _left_out  # noqa: E402
+from norch._lib import lib  # noqa: E402
 from norch.dtype import DTYPES  # noqa: E402
 from norch.nn import functional  # noqa: E402
 
@@ -34,7 +36,7 @@ HEAD = """# Operations
 Written by `make docs` from the code; a test tells when it is old. A function is a method of Tensor too, and works in
 place, where the second column says so. The dtypes are those with which it was tried and did its work, out of
 {dtypes}.
-What has a derivative has that of the derivative too. Everything runs on the CPU.
+What has a derivative has that of the derivative too. All of it runs on the CPU; the column CUDA says what runs there.
 
 `out=` is nowhere. What PyTorch has beyond this is [at the end](#left-out), with the reason.
 """
@@ -136,6 +138,36 @@ def derivable(case: Any) -> bool:
     return any(x.requires_grad for x in (made if isinstance(made, (tuple, list)) else [made]) if norch.is_tensor(x))
 
 
+ROOT = HERE.parent
+# The family of each function of the library; None for those that run no kernel.
+FAMILIES: dict[str, str | None] = {
+    name: path.stem if any((ROOT / "csrc" / "cpu").glob(f"{path.stem}*.c")) else None
+    for path in sorted((ROOT / "csrc").glob("*/*.c"))
+    for name in re.findall(r"^[a-z].*?\b(norch_\w+)\(", path.read_text(), re.M)
+}
+CALLED = {id(function): name for name, function in vars(lib).items()}
+
+
+def lacking(case: Any) -> set[str]:
+    """The families that a case needs and CUDA has not."""
+    names = set()
+
+    def note(_: Any, event: str, function: Any) -> None:
+        if event == "c_call" and id(function) in CALLED:
+            names.add(CALLED[id(function)])
+
+    for dtype in (norch.float32, norch.int64):
+        sys.setprofile(note)
+        try:
+            case.call(norch, *inputs(case, dtype))
+        except (norch.Error, TypeError, ValueError):
+            pass
+        finally:
+            sys.setprofile(None)
+    families = {FAMILIES.get(name) for name in names} - {None}
+    return {family for family in families if family and not (ROOT / "csrc" / "cuda" / f"{family}.cu").exists()}
+
+
 def named(dtypes: list[Any]) -> str:
     for name, holds in GROUPS.items():
         if dtypes == [d for d in DTYPES if holds(d)]:
@@ -143,15 +175,16 @@ def named(dtypes: list[Any]) -> str:
     return ", ".join(d.name for d in dtypes)
 
 
-def taken(name: str) -> tuple[str, str]:
-    """The dtypes of an operation and whether it has a derivative, "" where nobody knows."""
+def taken(name: str) -> tuple[str, str, str]:
+    """The dtypes of an operation, whether it runs on CUDA and has a derivative, "" where nobody knows."""
     if name in MADE:
-        return named(accepts(MADE[name])), ""
+        return named(accepts(MADE[name])), "yes", ""
     known = [case for case in CASES if case.row == name or case.name.split()[0] == name]
     if not known:
-        return "", ""
+        return "", "", ""
     dtypes = {d for case in known for d in accepts(lambda d, case=case: case.call(norch, *inputs(case, d)))}
-    return named([d for d in DTYPES if d in dtypes]), "yes" if any(map(derivable, known)) else ""
+    cuda = "" if set().union(*map(lacking, known)) else "yes"
+    return named([d for d in DTYPES if d in dtypes]), cuda, "yes" if any(map(derivable, known)) else ""
 
 
 # ---- the table ------------------------------------------------------------------------------------------------------
@@ -171,12 +204,11 @@ def operations(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 def row(name: str, function: Any, forms: list[str], key: str) -> str:
-    dtypes, derivative = taken(key)
-    return f"| `{name}` | {', '.join(forms)} | {dtypes} | {derivative} | {about(function)} |"
+    return " | ".join((f"| `{name}`", ", ".join(forms), *taken(key), about(function) + " |"))
 
 
 def table(rows: list[str]) -> list[str]:
-    return ["| operation | also | dtypes | derivative | |", "| --- | --- | --- | --- | --- |", *rows, ""]
+    return ["| operation | also | dtypes | CUDA | derivative | |", "| --- " * 6 + "|", *rows, ""]
 
 
 def text() -> str:

@@ -1,0 +1,44 @@
+"""What the documentation says is so: the table of operations is up to date, and the examples in docstrings run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import pkgutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import norch
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+MODULES = ["norch"] + [m.name for m in pkgutil.walk_packages(norch.__path__, "norch.") if "libnorch" not in m.name]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_table_of_operations_is_up_to_date() -> None:
+    if not DOCS.exists():
+        pytest.skip("the docs are not here")
+    spec = importlib.util.spec_from_file_location("operations", DOCS / "operations.py")
+    assert spec is not None and spec.loader is not None
+    made: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = made.text()
+    assert text == (DOCS / "operations.md").read_text(), "docs/operations.md is old: run make docs"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    default = norch.get_default_dtype()
+    found = doctest.testmod(
+        importlib.import_module(name),
+        extraglobs={"norch": norch},
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
+    )
+    norch.set_default_dtype(default)
+    assert not found.failed, f"{found.failed} examples of {name} give something else"

@@ -1,0 +1,135 @@
+"""PyTorch's public names: each is in norch, or in the list of what is left out (norch/_left_out.py), with its reason.
+
+Runs where PyTorch is installed. What issue 3 promised may be in no list.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import pytest
+
+import norch
+from norch import _left_out
+from norch.nn import functional
+
+CREATION = """
+arange linspace logspace eye full empty zeros ones zeros_like ones_like full_like empty_like tril triu tril_indices
+triu_indices meshgrid from_numpy normal randint randperm bernoulli multinomial rand randn rand_like randn_like
+randint_like Generator manual_seed tensor as_tensor
+"""
+POINTWISE = """
+expm1 log1p log2 log10 exp2 rsqrt square reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc
+erfinv lgamma digamma sigmoid logit relu celu selu sign sgn signbit floor ceil round trunc frac isnan isinf isfinite
+nan_to_num logical_not bitwise_not deg2rad rad2deg sinc abs neg exp log sqrt true_divide floor_divide div add sub mul
+remainder fmod pow atan2 hypot maximum minimum fmax fmin copysign logaddexp xlogy bitwise_and bitwise_or bitwise_xor
+bitwise_left_shift bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor isclose where clamp lerp
+addcmul addcdiv threshold
+"""
+REDUCTIONS = """
+sum nansum mean nanmean prod max min amax amin aminmax argmax argmin var std var_mean norm logsumexp all any
+count_nonzero median quantile cumsum cumprod cummax cummin logcumsumexp diff softmax log_softmax bincount sort argsort
+topk unique searchsorted bucketize
+"""
+SHAPES = """
+reshape flatten unflatten ravel permute transpose swapaxes movedim broadcast_to broadcast_tensors squeeze unsqueeze cat
+stack hstack vstack dstack split chunk tensor_split unbind tile repeat_interleave roll flip fliplr flipud rot90 narrow
+select diagonal diag diag_embed trace as_strided atleast_1d atleast_2d atleast_3d clone
+"""
+INDEXING = """
+gather scatter scatter_add scatter_reduce index_select index_add index_copy index_fill masked_fill masked_scatter
+masked_select take take_along_dim nonzero argwhere
+"""
+PRODUCTS = "matmul mm bmm mv dot vdot inner outer addmm addmv baddbmm tensordot kron cross chain_matmul einsum"
+DTYPES = (
+    "int8 int16 float16 bfloat16 bool uint8 int32 int64 float32 float64 finfo iinfo promote_types result_type can_cast"
+)
+PROMISED = {
+    "torch": " ".join((CREATION, POINTWISE, REDUCTIONS, SHAPES, INDEXING, PRODUCTS, DTYPES)),
+    "Tensor": """
+        new_zeros new_ones new_full new_empty new_tensor uniform_ normal_ random_ bernoulli_ view expand expand_as
+        repeat unfold contiguous copy_ put_ fill_ zero_ clamp_ masked_fill_ masked_scatter_ index_fill_ index_copy_
+        index_add_ index_put_ scatter_ scatter_add_ scatter_reduce_ exp_ add_ sub_ mul_ div_ pow_ sqrt_ lerp_ addcmul_
+        addcdiv_ clip_ sigmoid_ round_ type_as
+    """,
+    "functional": """
+        one_hot pad softplus relu relu6 leaky_relu elu selu celu gelu silu mish hardtanh hardsigmoid hardswish softsign
+        tanhshrink threshold dropout softmax log_softmax sigmoid tanh bilinear linear
+    """,
+}
+ONLY_FUNCTIONS = set(
+    f"{CREATION} broadcast_tensors cat stack hstack vstack dstack atleast_1d atleast_2d atleast_3d".split()
+)
+ONLY_FUNCTIONS |= set("threshold where var_mean norm bucketize searchsorted tensordot chain_matmul einsum".split())
+HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": functional}
+LISTED = {
+    where: {name: why for why, names in _left_out.LEFT_OUT.items() for name in names.get(where, "").split()}
+    for where in HERE
+}
+
+
+@pytest.fixture
+def there(torch: Any) -> dict[str, Any]:
+    return {"torch": torch, "Tensor": torch.Tensor, "functional": torch.nn.functional}
+
+
+def public(thing: Any) -> list[str]:
+    """Names of its own: no underscore, no module of somebody else's."""
+    names = [name for name in dir(thing) if name[0] != "_"]
+    return [name for name in names if not is_foreign(getattr(thing, name, None))]
+
+
+def is_foreign(value: Any) -> bool:
+    return isinstance(value, types.ModuleType) and not value.__name__.startswith("torch.")
+
+
+@pytest.mark.parametrize("where", HERE)
+def test_every_name_is_here_or_left_out_with_a_reason(there: dict[str, Any], where: str) -> None:
+    unknown = [name for name in public(there[where]) if not hasattr(HERE[where], name) and name not in LISTED[where]]
+    assert not unknown, f"{where}: neither in norch nor in norch/_left_out.py: {' '.join(unknown)}"
+
+
+@pytest.mark.parametrize("where", HERE)
+def test_the_list_holds_nothing_else(there: dict[str, Any], where: str) -> None:
+    names = set(public(there[where]))
+    assert not set(LISTED[where]) - names, "no names of this PyTorch"
+    both = [n for n, why in LISTED[where].items() if hasattr(HERE[where], n) and why not in _left_out.COMING]
+    assert not both, f"{where}: left out, and there: {' '.join(both)}"
+
+
+@pytest.mark.parametrize("where", HERE)
+def test_names_are_listed_once(where: str) -> None:
+    listed = [name for names in _left_out.LEFT_OUT.values() for name in names.get(where, "").split()]
+    assert len(listed) == len(set(listed))
+
+
+@pytest.mark.parametrize("where", HERE)
+def test_what_was_promised_is_there(where: str) -> None:
+    promised = set(PROMISED[where].split())
+    lacking = sorted(name for name in promised if not hasattr(HERE[where], name))
+    if where == "Tensor":
+        functions = set(PROMISED["torch"].split()) - ONLY_FUNCTIONS - set(DTYPES.split())
+        lacking += sorted(name for name in functions if not hasattr(norch.Tensor, name))
+    assert not lacking, f"{where} lacks {' '.join(lacking)}"
+    assert not promised & set(LISTED[where])
+
+
+# ---- what a user sees -----------------------------------------------------------------------------------------------
+
+
+def test_messages() -> None:
+    table = r"docs/operations\.md lists what there is"
+    for module, name in ((norch, "stft"), (functional, "scaled_mm"), (norch, "nonsense"), (functional, "nonsense")):
+        with pytest.raises(AttributeError, match=f"{name}.*{table}"):
+            getattr(module, name)
+    with pytest.raises(AttributeError, match=f"'norch' leaves out 'stft' of PyTorch: signal processing; {table}"):
+        _ = norch.stft
+    with pytest.raises(AttributeError, match=rf"norch\.Tensor leaves out 'svd' of PyTorch: .*numpy\.linalg.*; {table}"):
+        norch.ones(2, 2).svd()
+    with pytest.raises(ImportError):
+        exec("from norch import stft")
+    assert not hasattr(norch.Tensor, "svd") and "svd" not in dir(norch.ones(1))
+    assert norch.exp_ is norch.Tensor.exp_ and functional.relu_ is norch.Tensor.relu_
+    with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nonsense'"):
+        _ = norch.ones(1).nonsense
