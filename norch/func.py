@@ -17,7 +17,7 @@ from .autograd.inplace import edge
 from .autograd.node import Leaf, Node
 from .errors import ShapeError
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
@@ -272,3 +272,53 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
             [ 0., 12.]])
     """
     return jacfwd(jacrev(func, argnums), argnums)
+
+
+# ---- modules as functions -------------------------------------------------------------------------------------------
+
+
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """module(*args, **kwargs) with other tensors in place of its parameters and buffers, which stay as they were.
+
+    parameter_and_buffer_dicts maps dotted names to tensors, or is a sequence of such dicts. A tensor that the module
+    holds under several names is replaced under all of them, unless tie_weights is False; strict asks for every name.
+
+    >>> layer = norch.nn.Linear(2, 1, bias=False)
+    >>> norch.func.functional_call(layer, {"weight": norch.tensor([[1.0, 2.0]])}, norch.tensor([3.0, 4.0]))
+    tensor([11.])
+    """
+    dicts = [parameter_and_buffer_dicts] if isinstance(parameter_and_buffer_dicts, dict) else parameter_and_buffer_dicts
+    given = {name: value for one in dicts for name, value in one.items()}
+    held = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
+    unknown, absent = sorted(given.keys() - held.keys()), sorted(held.keys() - given.keys())
+    if unknown or (strict and absent):
+        raise KeyError(
+            f"functional_call: the module has no {', '.join(unknown) or 'tensor'}; absent: {', '.join(absent)}"
+        )
+    replaced = dict(given)
+    for name, value in given.items() if tie_weights else ():
+        replaced.update({other: value for other, x in held.items() if x is held[name] and other not in given})
+    places = []
+    for name, value in replaced.items():
+        path, _, last = name.rpartition(".")
+        owner = module.get_submodule(path)
+        places.append((owner, last, value, owner._registry_of(last)))
+    before = [(registry[last], owner.__dict__[last]) for owner, last, _, registry in places]
+    try:
+        for owner, last, value, registry in places:
+            registry[last] = owner.__dict__[last] = value
+        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
+    finally:
+        for (owner, last, _, registry), (old, seen) in zip(places, before, strict=True):
+            registry[last], owner.__dict__[last] = old, seen

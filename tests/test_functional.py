@@ -174,6 +174,36 @@ def test_products_with_jacobians() -> None:
     assert func.grad(lambda t: func.jvp(lambda x: (x**2).sum(), (x,), (t,))[1])(x).tolist() == [2, 4]
 
 
+def test_functional_call() -> None:
+    nn = norch.nn
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)).double()
+    parameters = {name: p.detach().clone() for name, p in model.named_parameters()}
+    x, y = of([[1.0, 2.0], [0.5, -1.0]]), of([[1.0], [0.0]])
+
+    def loss(parameters: Any, x: Any) -> Any:
+        return (func.functional_call(model, parameters, x) - y).square().mean()
+
+    found = func.grad(loss)(parameters, x)
+    (model(x) - y).square().mean().backward()
+    for name, p in model.named_parameters():
+        assert_close(found[name], p.grad)
+    before = model[0].weight
+    assert func.functional_call(model, {"0.weight": parameters["0.weight"] * 0}, (x,)).shape == (2, 1)
+    assert model[0].weight is before is dict(model.named_parameters())["0.weight"]
+    with pytest.raises(KeyError, match="no 1.weight"):
+        func.functional_call(model, {"1.weight": x}, x)
+    with pytest.raises(KeyError, match="absent: 0.bias"):
+        func.functional_call(model, {"0.weight": x}, x, strict=True)
+    with pytest.raises(norch.ShapeError):  # what fails leaves the module as it was
+        func.functional_call(model, ({"0.weight": x.T[:1]}, {}), x)
+    assert model[0].weight is before
+    tied = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)).double()
+    tied[1].weight = tied[0].weight
+    zeros = {"0.weight": of([[0.0, 0.0]] * 2), "0.bias": of([0.0, 0.0]), "1.bias": of([0.0, 0.0])}
+    assert not func.functional_call(tied, zeros, x).any()
+    assert func.functional_call(tied, {"0.bias": of([5.0, 5.0]), **zeros}, x, tie_weights=False).shape == (2, 2)
+
+
 def test_newton() -> None:
     """A use of it all: two steps to the minimum of a quadratic function and a little more."""
     a = of([[3.0, 1.0], [1.0, 2.0]])
