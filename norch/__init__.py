@@ -12,6 +12,7 @@ from ._threads import get_num_threads, set_num_threads
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.anomaly import set_detect_anomaly as set_anomaly_enabled
+from .autograd.grad_mode import inference_mode
 from .create import (
     arange,
     as_tensor,

@@ -13,8 +13,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "complex numbers": {
         "torch": """
             ComplexDoubleStorage angle cdouble cfloat chalf complex complex128 complex32 complex64
-            conj_physical conj_physical_ fft imag polar view_as_complex view_as_complex_copy
-            view_as_real view_as_real_copy
+            conj_physical conj_physical_ fft imag polar view_as_complex view_as_complex_copy view_as_real
+            view_as_real_copy
         """,
         "Tensor": """
             angle cdouble cfloat chalf conj_physical conj_physical_ imag
@@ -84,7 +84,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             wait while_loop windows xpu
         """,
         "Tensor": """
-            ipu is_distributed mtia pin_memory record_stream share_memory_ to_mkldnn xpu
+            ipu is_distributed mtia record_stream share_memory_ to_mkldnn xpu
         """,
     },
     "named tensors": {
@@ -121,6 +121,11 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             nonzero_static
         """,
     },
+    "a map over a batch axis: operations take batches, or write the loop": {
+        "torch": """
+            vmap
+        """,
+    },
     "signal processing": {
         "torch": """
             bartlett_window blackman_window hamming_window hann_window istft kaiser_window signal stft
@@ -149,23 +154,19 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             module_load
         """,
         "functional": """
-            GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES adaptive_avg_pool1d
-            adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices
-            adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool3d
-            adaptive_max_pool3d_with_indices affine_grid alpha_dropout avg_pool1d avg_pool2d avg_pool3d
-            batch_norm binary_cross_entropy channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d
-            conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss dropout1d
-            dropout2d dropout3d embedding embedding_bag feature_alpha_dropout fold fractional_max_pool2d
+            GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES adaptive_avg_pool3d
+            adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d
+            adaptive_max_pool3d_with_indices affine_grid alpha_dropout avg_pool3d binary_cross_entropy
+            channel_shuffle conv3d conv_tbc conv_transpose3d cosine_embedding_loss ctc_loss dropout1d
+            dropout2d dropout3d embedding_bag feature_alpha_dropout fold fractional_max_pool2d
             fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices
-            gaussian_nll_loss grid_sample group_norm hinge_embedding_loss huber_loss
-            instance_norm interpolate kl_div layer_norm linear_cross_entropy local_response_norm lp_pool1d
-            lp_pool2d lp_pool3d margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d
-            max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d
-            max_unpool3d multi_head_attention_forward multi_margin_loss multilabel_margin_loss
-            multilabel_soft_margin_loss native_channel_shuffle normalize pairwise_distance pdist
-            pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm
-            scaled_dot_product_attention smooth_l1_loss soft_margin_loss triplet_margin_loss
-            triplet_margin_with_distance_loss upsample upsample_bilinear upsample_nearest
+            gaussian_nll_loss grad grid_sample hinge_embedding_loss huber_loss interpolate kl_div
+            linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss
+            max_pool1d_with_indices max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d
+            max_unpool2d max_unpool3d multi_head_attention_forward multi_margin_loss multilabel_margin_loss
+            multilabel_soft_margin_loss native_channel_shuffle normalize pdist pixel_shuffle pixel_unshuffle
+            poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
+            triplet_margin_with_distance_loss unfold upsample upsample_bilinear upsample_nearest
         """,
     },
     "copies of what are views: clone() the view": {
@@ -205,6 +206,14 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             uint3 uint32 uint4 uint5 uint6 uint64 uint7
         """,
     },
+    "said otherwise here: arange(), x[...], from_numpy(numpy.frombuffer(...))": {
+        "torch": """
+            frombuffer range
+        """,
+        "Tensor": """
+            index
+        """,
+    },
     "parts and settings of PyTorch itself": {
         "torch": """
             AVG AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BFloat16Storage
@@ -225,23 +234,22 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark
             TracingState TupleType Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType
             UntypedStorage Use Value are_deterministic_algorithms_enabled channels_last channels_last_3d
-            classes classproperty empty_permuted from_dlpack functional get_default_device
-            get_deterministic_debug_mode get_file_path get_float32_matmul_precision hash_tensor
-            import_ir_module import_ir_module_from_buffer inference_mode
-            is_deterministic_algorithms_warn_only_enabled is_inference_mode_enabled is_storage
-            is_warn_always_enabled legacy_contiguous_format merge_type_from_type_comment overrides parse_ir
-            parse_schema parse_type_comment return_types set_default_device set_default_tensor_type
-            set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_warn_always
-            storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int
-            sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack torch_version types unify_type_list
-            use_deterministic_algorithms version vmap
+            classes classproperty empty_permuted from_dlpack functional get_deterministic_debug_mode
+            get_file_path get_float32_matmul_precision hash_tensor import_ir_module
+            import_ir_module_from_buffer is_deterministic_algorithms_warn_only_enabled
+            is_inference_mode_enabled is_storage is_warn_always_enabled legacy_contiguous_format
+            merge_type_from_type_comment overrides parse_ir parse_schema parse_type_comment return_types
+            set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision
+            set_flush_denormal set_warn_always storage sym_constrain_range sym_constrain_range_for_size
+            sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack
+            torch_version types unify_type_list use_deterministic_algorithms version
         """,
         "Tensor": """
             const_data_ptr dim_order grad_dtype hash_tensor is_set_to map2_ new output_nr
             register_post_accumulate_grad_hook reinforce storage storage_type untyped_storage volatile
         """,
         "functional": """
-            BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable Optional TYPE_CHECKING
+            BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType Optional TYPE_CHECKING
             assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function
             has_torch_function_unary has_torch_function_variadic reproducibility_notes tf32_notes
         """,

@@ -24,7 +24,7 @@ NO_OPERATIONS = {
     "set_rng_state", "tril_indices", "triu_indices", "is_nonzero", "numel", "memory_format", "is_anomaly_enabled",
     "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "multinomial", "poisson",
     "get_default_device", "set_default_device",
-    "isin", "is_same_size", "is_signed", "real", "as_strided_scatter", "set_printoptions", "typename",
+    "inference_mode", "isin", "is_same_size", "is_signed", "real", "as_strided_scatter", "set_printoptions", "typename",
     "ArgumentError", "DTypeError", "DeviceError", "Error", "ShapeError",
 }  # fmt: skip
 

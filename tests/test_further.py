@@ -28,6 +28,24 @@ def test_questions() -> None:
         norch.is_nonzero(x)
 
 
+def test_inference_mode() -> None:
+    x = norch.ones(2, requires_grad=True)
+
+    @norch.inference_mode()
+    def twice(y: Any) -> Any:
+        return y * 2
+
+    @norch.inference_mode
+    def thrice(y: Any) -> Any:
+        return y * 3
+
+    assert not twice(x).requires_grad and not thrice(x).requires_grad and (x * 2).requires_grad
+    with norch.inference_mode(False):
+        assert (x * 2).requires_grad
+    with norch.no_grad(), norch.inference_mode(mode=False):
+        assert not (x * 2).requires_grad
+
+
 def test_retains_grad() -> None:
     x = norch.ones(2, requires_grad=True)
     y = x * 2

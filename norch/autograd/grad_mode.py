@@ -97,3 +97,15 @@ class enable_grad(_Within):  # noqa: N801  (PyTorch's name)
     """Operations inside are recorded, also within no_grad()."""
 
     enabled = True
+
+
+def inference_mode(mode: Any = True) -> Any:
+    """no_grad() by another name, for a `with` or a decorator; with False everything stays as it is.
+
+    >>> with norch.inference_mode():
+    ...     print((norch.ones(2, requires_grad=True) * 2).requires_grad)
+    False
+    """
+    if callable(mode):
+        return decorated(mode, no_grad)
+    return no_grad() if mode else set_grad_enabled(is_grad_enabled())
