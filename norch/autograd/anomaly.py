@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +29,7 @@ _on = False
 class _Time(int):
     """A time of tick() that knows the stack of its moment."""
 
-    stack: traceback.StackSummary
+    stack: Any  # a traceback.StackSummary
 
 
 def _noted_tick() -> int:
@@ -38,6 +37,8 @@ def _noted_tick() -> int:
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_HOME):
         frame = frame.f_back
+    import traceback  # late, as it takes a while to import
+
     now.stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=False)
     now.stack.reverse()
     return now
