@@ -355,7 +355,7 @@ class Tensor(
         from . import create
 
         pairs = zip(self._values(), tensor.expand(self.shape)._values())
-        values = create.tensor([callable(a, b) for a, b in pairs], dtype=self.dtype)
+        values = create.tensor([callable(a, b) for a, b in pairs], dtype=self.dtype, device=self.device)
         return copy_(self, values.view(self.shape))
 
     def is_nonzero(self) -> bool:

@@ -1,12 +1,16 @@
 """What all tests share: the check that nothing leaks, PyTorch where it is installed, dtypes and layouts.
 
-NORCH_TEST_TORCH=0 leaves out what needs PyTorch, as if it were not installed.
+NORCH_TEST_TORCH=0 leaves out what needs PyTorch, as if it were not installed. NORCH_TEST_DEVICE=cuda makes every
+tensor that names no device on that device: so `make test-cudasim` runs the suite on the simulated backend. What a test
+reads as a NumPy array is copied to the CPU then; tests marked `host` are about memory of the CPU, and are left out.
 """
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +24,73 @@ DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
 FLOATS = ("float32", "float64")
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "flipped", "expanded")
 
+DEVICE = os.environ.get("NORCH_TEST_DEVICE", "cpu")
+
 _failed = pytest.StashKey[bool]()
+
+
+# Where the public functions that make tensors put them. Tests of operations see only that: what norch itself makes
+# on the way must find the right device. Tests of what holds tensors (modules ...) get a default device instead.
+_CREATORS = (
+    *"tensor as_tensor asarray scalar_tensor from_numpy empty empty_strided zeros ones full arange linspace".split(),
+    *"logspace eye rand randn randint randperm tril_indices triu_indices".split(),
+)
+_OPERATIONS = re.compile(
+    r"test_(ops|derivatives|products|shapes|indexing|index|scans|order|einsum|narrow|inplace|views)"
+)
+_placed = False
+
+
+def _on_device(make: Any) -> Any:
+    @functools.wraps(make)
+    def made(*arguments: Any, **options: Any) -> Any:
+        if _placed and options.get("device") is None:
+            if make.__name__ == "from_numpy":
+                return make(*arguments).to(DEVICE)
+            options["device"] = DEVICE
+        return make(*arguments, **options)
+
+    return made
+
+
+def _stand_on_device() -> None:
+    """Lets creators look where to put what they make, and NumPy see what is there."""
+    for name in _CREATORS:
+        setattr(norch, name, _on_device(getattr(norch, name)))
+    numpy = norch.Tensor.numpy
+
+    def copied(self: Any, *, force: bool = False) -> Any:
+        if self.requires_grad and not force:
+            return numpy(self)  # raises
+        return numpy(self.detach().cpu())
+
+    norch.Tensor.numpy = copied  # type: ignore[method-assign]
+
+
+if DEVICE != "cpu":
+    _stand_on_device()
+
+
+@pytest.fixture(autouse=True)
+def on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test's tensors on the device that is tested."""
+    global _placed
+    if DEVICE == "cpu":
+        yield
+        return
+    _placed = _OPERATIONS.match(request.node.path.name) is not None
+    if not _placed:
+        norch.set_default_device(DEVICE)
+    yield
+    _placed = False
+    norch.set_default_device(None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if DEVICE != "cpu":
+        for item in items:
+            if item.get_closest_marker("host"):
+                item.add_marker(pytest.mark.skip(reason="about memory of the CPU"))
 
 
 def load_torch() -> Any:

@@ -179,7 +179,7 @@ static int32_t run_strided(const nr_call *call, const nr_plan &plan) {
     if (across) return run_turn(call, plan, across, size);
     copy_args a = {};
     a.to = plan.data[0];
-    a.from = operand_of(plan, 1);
+    a.from = operand_of(plan, 1, nr_library->dtypes[call->dtype].size);
     a.n = plan.numel;
     a.from_dtype = call->from_dtype;
     a.where = nest_of<2>(plan.ndim, plan.size, plan.stride);
@@ -204,7 +204,7 @@ int32_t nr_cuda_copy(const nr_call *call) {
     }
     copy_args a = {};
     a.to = plan.data[0];
-    a.from = operand_of(plan, 1);
+    a.from = operand_of(plan, 1, nr_library->dtypes[call->dtype].size);
     a.from.step = plan.stride[1][0] != 0;
     a.n = plan.numel;
     a.from_dtype = call->from_dtype;

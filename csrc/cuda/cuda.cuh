@@ -140,7 +140,7 @@ struct divisor {
 };
 
 static inline divisor divisor_of(int64_t size) {
-    divisor d = {(uint32_t)size, 0, 0};
+    divisor d = {size ? (uint32_t)size : 1, 0, 0}; /* an empty loop is gone through by nobody */
     while (((uint64_t)1 << d.shift) < d.size) d.shift++;
     d.factor = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - d.size)) / d.size + 1);
     return d;
@@ -190,7 +190,8 @@ template <class Run> static int32_t in_parts(const nr_plan &plan, const Run &run
         part.size[cut] = half ? plan.size[cut] - middle : middle;
         part.numel = plan.numel / plan.size[cut] * part.size[cut];
         for (int o = 0; half && o < plan.operands; o++)
-            if (plan.data[o] != (const char *)&plan.value[o]) part.data[o] += middle * plan.stride[o][cut];
+            if (plan.data[o] && plan.data[o] != (const char *)&plan.value[o])
+                part.data[o] += middle * plan.stride[o][cut];
         for (int o = 0; o < plan.operands; o++)
             if (plan.data[o] == (const char *)&plan.value[o]) part.data[o] = (char *)&part.value[o];
         NR_TRY(in_parts(part, run));
@@ -208,10 +209,11 @@ struct operand {
     int32_t step;
 };
 
-static inline operand operand_of(const nr_plan &plan, int o) {
+/* size: bytes of the number, if it is one. */
+static inline operand operand_of(const nr_plan &plan, int o, int64_t size) {
     operand x = {};
     if (is_immediate(plan, o))
-        x.value = (uint64_t)plan.value[o];
+        memcpy(&x.value, &plan.value[o], (size_t)size);
     else
         x.data = plan.data[o];
     return x;
@@ -305,6 +307,9 @@ int32_t nr_cuda_copy(const nr_call *call);
 int32_t nr_cuda_index(const nr_call *call);
 int32_t nr_cuda_random(const nr_call *call);
 int32_t nr_cuda_optim(const nr_call *call);
+int32_t nr_cuda_scan(const nr_call *call);
+int32_t nr_cuda_sort(const nr_call *call);
+int32_t nr_cuda_softmax(const nr_call *call);
 
 /* Files named *_dtype.cu are compiled once a wide dtype, NR_DTYPE_NAME; each fills its part of the table. */
 #define NR_JOIN(a, b) a##_##b

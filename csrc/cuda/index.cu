@@ -24,17 +24,24 @@ DEVICE bool fits(const index_args &a, int64_t index) {
     return a.axis_size == INT64_MAX ? index != INT64_MIN : index >= 0 && index < a.axis_size;
 }
 
-/* The place in bytes that an index stands for, or -1. */
+/* Several index tensors have become offsets in bytes (axis_size is INT64_MAX then); one of them that was out of range
+ * lies far below all others. */
+#define LOST (INT64_MIN / 2)
+
+DEVICE void report(const index_args &a, int64_t index) {
+    if (a.report->found) return;
+    a.report->op = NR_INDEXING;
+    a.report->index = index;
+    a.report->size = a.axis_size;
+    __threadfence_system();
+    a.report->found = 1;
+}
+
+/* The place in bytes that an index stands for; LOST where there is none. */
 DEVICE int64_t place_of(const index_args &a, int64_t index) {
-    if (fits(a, index)) return index * a.axis_stride;
-    if (!a.report->found) {
-        a.report->op = NR_INDEXING;
-        a.report->index = index;
-        a.report->size = a.axis_size;
-        __threadfence_system();
-        a.report->found = 1;
-    }
-    return -1;
+    if (a.axis_size == INT64_MAX ? index > LOST / 2 : index >= 0 && index < a.axis_size) return index * a.axis_stride;
+    if (a.axis_size != INT64_MAX) report(a, index);
+    return LOST;
 }
 
 template <class W> __global__ void __launch_bounds__(NR_BLOCK) gather(const index_args a) {
@@ -42,45 +49,39 @@ template <class W> __global__ void __launch_bounds__(NR_BLOCK) gather(const inde
     if (i >= a.n) return;
     int64_t at[3];
     a.where.find(i, at);
-    int64_t index = *reinterpret_cast<const int64_t *>(a.index + at[1]);
-    bool good = fits(a, index);
-    int64_t place = good ? index * a.axis_stride : place_of(a, index);
-    *reinterpret_cast<W *>(a.dense + at[0]) = good ? *reinterpret_cast<const W *>(a.target + at[2] + place) : (W)0;
+    int64_t place = place_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1]));
+    *reinterpret_cast<W *>(a.dense + at[0]) =
+        place != LOST ? *reinterpret_cast<const W *>(a.target + at[2] + place) : (W)0;
 }
 
-/* What two elements add up to. */
-template <class D> DEVICE typename D::S sum_of(typename D::S a, typename D::S b) {
-    if constexpr (D::kind == NR_KIND_B)
-        return (a | b) != 0;
-    else if constexpr (D::kind == NR_KIND_F)
-        return narrow<D>(widen<D>(a) + widen<D>(b));
-    else
-        return (typename D::S)((uint64_t)a + (uint64_t)b);
-}
-
-/* What is left of an element a and one that is written over it. */
-template <class D, int kind> DEVICE typename D::S combined(typename D::S a, typename D::S b) {
-    if constexpr (kind == NR_SCATTER) return b;
-    if constexpr (kind == NR_SCATTER_ADD) return sum_of<D>(a, b);
-    const auto x = widen<D>(a), y = widen<D>(b);
-    if constexpr (kind == NR_SCATTER_PROD && D::kind == NR_KIND_B) return x && y;
-    if constexpr (kind == NR_SCATTER_PROD && D::kind != NR_KIND_B) return narrow<D>(x * y);
-    if constexpr (kind == NR_SCATTER_AMAX) return x < y || y != y ? b : a;
-    return x > y || y != y ? b : a;
-}
-
-/* Each offset, or that of before, and what its index adds; a negative index counts from the end. */
 __global__ void __launch_bounds__(NR_BLOCK) offsets(const index_args a) {
     uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= a.n) return;
     int64_t at[3];
     a.where.find(i, at);
-    int64_t index = *reinterpret_cast<const int64_t *>(a.index + at[1]);
-    if (index < 0 && index >= -a.axis_size) index += a.axis_size;
-    int64_t before = a.target ? *reinterpret_cast<const int64_t *>(a.target + at[2]) : 0;
-    bool good = index >= 0 && index < a.axis_size && before != INT64_MIN;
-    if (!good && before != INT64_MIN) place_of(a, index);
-    *reinterpret_cast<int64_t *>(a.dense + at[0]) = good ? before + index * a.axis_stride : INT64_MIN;
+    int64_t index = *reinterpret_cast<const int64_t *>(a.index + at[1]), size = a.axis_size;
+    int64_t sum = a.target ? *reinterpret_cast<const int64_t *>(a.target + at[2]) : 0;
+    bool good = index >= -size && index < size;
+    if (!good) report(a, index);
+    *reinterpret_cast<int64_t *>(a.dense + at[0]) =
+        good && sum > LOST / 2 ? sum + (index < 0 ? index + size : index) * a.axis_stride : LOST;
+}
+
+/* How an element is written over another, by kind; a NaN wins over all. */
+template <class D, int kind> DEVICE typename D::S combined(typename D::S a, typename D::S b) {
+    using S = typename D::S;
+    if constexpr (kind == NR_SCATTER)
+        return b;
+    else if constexpr (kind == NR_SCATTER_AMAX)
+        return a < b || b != b ? b : a;
+    else if constexpr (kind == NR_SCATTER_AMIN)
+        return a > b || b != b ? b : a;
+    else if constexpr (D::kind == NR_KIND_B)
+        return kind == NR_SCATTER_ADD ? a || b : a && b;
+    else if constexpr (D::kind == NR_KIND_F)
+        return kind == NR_SCATTER_ADD ? a + b : a * b;
+    else /* in 64 bits wrapping is defined, and the low ones are those of any width */
+        return (S)(kind == NR_SCATTER_ADD ? (uint64_t)a + (uint64_t)b : (uint64_t)a * (uint64_t)b);
 }
 
 template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter_in_order(const index_args a) {
@@ -91,47 +92,72 @@ template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter
     a.where.find(i, at);
     for (uint32_t k = 0; k < a.steps; k++) {
         a.along.find(k, more);
-        int64_t index = *reinterpret_cast<const int64_t *>(a.index + at[1] + more[1]);
-        bool good = fits(a, index);
-        int64_t place = good ? index * a.axis_stride : place_of(a, index);
-        if (!good) continue;
+        int64_t place = place_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1] + more[1]));
+        if (place == LOST) continue;
         S *to = reinterpret_cast<S *>(a.target + at[2] + place);
         *to = combined<D, kind>(*to, *reinterpret_cast<const S *>(a.dense + at[0] + more[0]));
     }
 }
 
-template <class F> __global__ void __launch_bounds__(NR_BLOCK) scatter_by_chance(const index_args a) {
+/* Moves by the size of an element, and sums of floats: each element by a thread of its own. */
+template <class W> __global__ void __launch_bounds__(NR_BLOCK) move_by_chance(const index_args a) {
     uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= a.n) return;
     int64_t at[3];
     a.where.find(i, at);
-    int64_t index = *reinterpret_cast<const int64_t *>(a.index + at[1]);
-    bool good = fits(a, index);
-    int64_t place = good ? index * a.axis_stride : place_of(a, index);
-    if (good) atomicAdd(reinterpret_cast<F *>(a.target + at[2] + place), *reinterpret_cast<const F *>(a.dense + at[0]));
+    int64_t place = place_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1]));
+    if (place != LOST) *reinterpret_cast<W *>(a.target + at[2] + place) = *reinterpret_cast<const W *>(a.dense + at[0]);
+}
+
+template <class F> __global__ void __launch_bounds__(NR_BLOCK) add_by_chance(const index_args a) {
+    uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (i >= a.n) return;
+    int64_t at[3];
+    a.where.find(i, at);
+    int64_t place = place_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1]));
+    if (place != LOST)
+        atomicAdd(reinterpret_cast<F *>(a.target + at[2] + place), *reinterpret_cast<const F *>(a.dense + at[0]));
 }
 
 typedef void (*index_kernel)(index_args);
 
 /* Writes look at the size of an element alone; products and extremes are of wide dtypes. */
-static index_kernel scatter_of(int32_t kind, int32_t number) {
-    const int64_t size = nr_library->dtypes[number].size;
-    if (kind == NR_SCATTER)
-        return size == 1   ? scatter_in_order<dtype_uint8, NR_SCATTER>
-               : size == 2 ? scatter_in_order<dtype_int16, NR_SCATTER>
-               : size == 4 ? scatter_in_order<dtype_int32, NR_SCATTER>
-                           : scatter_in_order<dtype_int64, NR_SCATTER>;
+#define BY_SIZE(kernel, size) \
+    ((size) == 1 ? kernel<uint8_t> : (size) == 2 ? kernel<uint16_t> : (size) == 4 ? kernel<uint32_t> : kernel<uint64_t>)
+
+template <int kind> static index_kernel combining(int32_t number) {
     switch (number) {
-#define ROW(name)                                                                          \
-    case dtype_##name::code:                                                               \
-        return kind == NR_SCATTER_ADD    ? scatter_in_order<dtype_##name, NR_SCATTER_ADD>  \
-               : kind == NR_SCATTER_PROD ? scatter_in_order<dtype_##name, NR_SCATTER_PROD> \
-               : kind == NR_SCATTER_AMAX ? scatter_in_order<dtype_##name, NR_SCATTER_AMAX> \
-                                         : scatter_in_order<dtype_##name, NR_SCATTER_AMIN>;
+#define ROW(name) \
+    case dtype_##name::code: return scatter_in_order<dtype_##name, kind>;
         NR_WIDE_DTYPES(ROW)
 #undef ROW
     }
     return nullptr;
+}
+
+/* The kernel that writes in order. What is only moved goes by size, under the name of a dtype of that size. */
+static index_kernel in_order(const nr_call *call) {
+    switch (call->op) {
+    case NR_SCATTER_ADD: return combining<NR_SCATTER_ADD>(call->dtype);
+    case NR_SCATTER_PROD: return combining<NR_SCATTER_PROD>(call->dtype);
+    case NR_SCATTER_AMAX: return combining<NR_SCATTER_AMAX>(call->dtype);
+    case NR_SCATTER_AMIN: return combining<NR_SCATTER_AMIN>(call->dtype);
+    }
+    switch (nr_library->dtypes[call->dtype].size) {
+    case 1: return scatter_in_order<dtype_uint8, NR_SCATTER>;
+    case 2: return scatter_in_order<dtype_float16, NR_SCATTER>;
+    case 4: return scatter_in_order<dtype_int32, NR_SCATTER>;
+    }
+    return scatter_in_order<dtype_int64, NR_SCATTER>;
+}
+
+/* The one that does not, where there is one. */
+static index_kernel by_chance(const nr_call *call) {
+    if (call->op == NR_SCATTER) return BY_SIZE(move_by_chance, nr_library->dtypes[call->dtype].size);
+    if (call->op != NR_SCATTER_ADD) return nullptr;
+    return call->dtype == NORCH_FLOAT32   ? add_by_chance<float>
+           : call->dtype == NORCH_FLOAT64 ? add_by_chance<double>
+                                          : nullptr;
 }
 
 static int32_t run_part(const nr_call *call, const nr_plan &nest, index_kernel kernel) {
@@ -174,7 +200,7 @@ static int32_t run_in_order(const nr_call *call, const nr_plan &nest) {
     a.report = gpu_of(call)->report_on_device;
     a.where = nest_of<3>(columns.ndim, columns.size, columns.stride);
     a.along = nest_of<2>(along.ndim, along.size, along.stride);
-    LAUNCH(scatter_of(call->op, call->dtype), blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
+    LAUNCH(in_order(call), blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
     LAUNCHED(call);
     return NORCH_OK;
 }
@@ -186,25 +212,20 @@ static bool deterministic() {
 
 int32_t nr_cuda_index(const nr_call *call) {
     const nr_index_plan &plan = *static_cast<const nr_index_plan *>(call->plan);
+    if (call->op >= NR_COUNT)
+        return nr_library->fail(NORCH_ERROR_DEVICE, "nonzero: has no kernels on %s", call->backend->name);
     if (plan.nest.numel == 0) return NORCH_OK;
-    if (call->op == NR_GATHER) {
-        int64_t size = nr_library->dtypes[call->dtype].size;
-        index_kernel kernel = size == 1   ? gather<uint8_t>
-                              : size == 2 ? gather<uint16_t>
-                              : size == 4 ? gather<uint32_t>
-                                          : gather<uint64_t>;
+    if (call->op == NR_GATHER || call->op == NR_OFFSETS) {
+        index_kernel kernel = BY_SIZE(gather, nr_library->dtypes[call->dtype].size);
+        if (call->op == NR_OFFSETS) kernel = offsets;
         return in_parts(plan.nest, [&](const nr_plan &part) { return run_part(call, part, kernel); });
     }
-    if (call->op == NR_OFFSETS)
-        return in_parts(plan.nest, [&](const nr_plan &part) { return run_part(call, part, offsets); });
     int64_t steps = 1;
     for (int32_t d = 0; d < plan.nest.ndim; d++)
         if (plan.nest.stride[2][d] == 0) steps *= plan.nest.size[d];
     bool busy = steps <= 64 || plan.nest.numel / steps >= 4096;
-    index_kernel by_chance = call->dtype == NORCH_FLOAT32   ? scatter_by_chance<float>
-                             : call->dtype == NORCH_FLOAT64 ? scatter_by_chance<double>
-                                                            : nullptr;
-    if (call->op == NR_SCATTER_ADD && by_chance && !busy && !deterministic())
-        return in_parts(plan.nest, [&](const nr_plan &part) { return run_part(call, part, by_chance); });
+    index_kernel quick = by_chance(call);
+    if (quick && !busy && !deterministic())
+        return in_parts(plan.nest, [&](const nr_plan &part) { return run_part(call, part, quick); });
     return in_parts(plan.nest, [&](const nr_plan &part) { return run_in_order(call, part); });
 }

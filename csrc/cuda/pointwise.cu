@@ -8,6 +8,12 @@ static int64_t size_of(const nr_call *call, const pointwise_kernel *kernel, int 
     return is_bool ? 1 : nr_library->dtypes[call->dtype].size;
 }
 
+/* Input o; a number in the plan is as wide as what the kernel computes with. */
+static operand input_of(const nr_call *call, const pointwise_kernel *kernel, const nr_plan &plan, int o) {
+    const nr_dtype_row *dtypes = nr_library->dtypes;
+    return operand_of(plan, o, o == 1 && kernel->choice ? 1 : dtypes[dtypes[call->dtype].wide].size);
+}
+
 static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
     const nr_plan &plan = *static_cast<const nr_plan *>(call->plan);
     dense_args a = {};
@@ -16,7 +22,7 @@ static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
     a.number = call->dtype;
     a.aligned = is_aligned(a.out, size_of(call, kernel, 0) * kernel->width);
     for (int o = 1; o < plan.operands; o++) {
-        a.in[o - 1] = operand_of(plan, o);
+        a.in[o - 1] = input_of(call, kernel, plan, o);
         a.in[o - 1].step = plan.stride[o][0] != 0;
         if (plan.stride[o][0])
             a.aligned = a.aligned && is_aligned(plan.data[o], size_of(call, kernel, o) * kernel->width);
@@ -33,7 +39,7 @@ static int32_t run_strided(const nr_call *call, const pointwise_kernel *kernel, 
     a.number = call->dtype;
     a.where = nest_of<NR_INPUTS + 1>(plan.ndim, plan.size, plan.stride);
     for (int o = 0; o < NR_INPUTS + 1; o++) {
-        if (o >= 1 && o < plan.operands) a.in[o - 1] = operand_of(plan, o);
+        if (o >= 1 && o < plan.operands) a.in[o - 1] = input_of(call, kernel, plan, o);
         for (int32_t d = 0; o >= plan.operands && d < plan.ndim; d++) a.where.stride[o][d] = 0;
     }
     LAUNCH(kernel->strided, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);

@@ -489,7 +489,7 @@ class Strided(ViewOf):
         low, high = zip(_reach(shape, own, 0), _reach(size, stride, shift))
         first, count = min(low), max(high) - min(low) + 1
         flat = g.new_zeros(count)
-        where = arange(count)._strided(size, stride, shift - first, (1,)).reshape(-1)
+        where = arange(count, device=g.device)._strided(size, stride, shift - first, (1,)).reshape(-1)
         summed = flat.index_add(0, where, g.reshape(-1))
         return summed._strided(shape, own, -first, (1,)).clone()
 

@@ -72,7 +72,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(tensor.amax().item()) + 1 if tensor.numel() else 0
     if tensor.numel() and (int(tensor.amin().item()) < 0 or int(tensor.amax().item()) >= num_classes):
         raise ValueError(f"one_hot: class values must lie in 0 ... {num_classes - 1}")
-    return (tensor.unsqueeze(-1) == arange(num_classes)).to(int64)
+    return (tensor.unsqueeze(-1) == arange(num_classes, device=tensor.device)).to(int64)
 
 
 # ---- losses -----------------------------------------------------------------------------------------------

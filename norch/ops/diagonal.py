@@ -58,7 +58,8 @@ def _triangle(input: Any, diagonal: int, name: str) -> Any:
 
     size = max(input.shape[-2:])
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
-    rows, columns = unsqueeze(arange(offset, input.shape[-2] + offset), 1), arange(input.shape[-1])
+    rows = unsqueeze(arange(offset, input.shape[-2] + offset, device=input.device), 1)
+    columns = arange(input.shape[-1], device=input.device)
     return where(columns <= rows if name == "tril" else columns >= rows, input, False)
 
 

@@ -70,7 +70,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         return input.new_empty(0)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     chosen = array("q", itertools.chain.from_iterable(choose(range(len(input)), r)))
-    return reshape(index_select(input, 0, tensor(chosen)), len(chosen) // r, r)
+    return reshape(index_select(input, 0, tensor(chosen, device=input.device)), len(chosen) // r, r)
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803

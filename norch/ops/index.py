@@ -22,7 +22,7 @@ from ..dtype import check_fits
 from ..errors import DTypeError, ShapeError
 from ._forms import OPS, before
 from ._operand import must
-from .copy import cast, copy_
+from .copy import cast, copy_, to
 from .pointwise import where
 
 KINDS = {name[6:]: number for name, number in constants.items() if name.startswith("INDEX_")}
@@ -38,12 +38,17 @@ def as_values(value: Any, x: Any, name: str) -> Any:
     """What is written into x, in its dtype; numbers must fit it."""
     if isinstance(value, (int, float)):
         check_fits(value, x.dtype, name)
-    return cast(must(value, name), x.dtype)
+    return near(cast(must(value, name), x.dtype), x)
+
+
+def near(value: Any, x: Any) -> Any:
+    """value, on the device of x if it is a number on the CPU."""
+    return to(value, x.device) if value.ndim == 0 and value.is_cpu and x.is_cuda else value
 
 
 def _source(src: Any, x: Any, name: str) -> Any:
     """The same, but a tensor keeps its dtype, which must be that of x."""
-    return src if isinstance(src, Handle) else as_values(src, x, name)
+    return near(src, x) if isinstance(src, Handle) else as_values(src, x, name)
 
 
 # ---- index tensors that are broadcast together ----------------------------------------------------------------------
@@ -61,13 +66,17 @@ class Places:
     def __init__(self, indices: tuple[Any, ...], axes: tuple[int, ...], lead: int):
         self.indices, self.axes, self.lead = indices, axes, lead
 
+    def on(self, x: Any) -> tuple[Any, ...]:
+        """The indices on the device of x: those on the CPU go with any."""
+        return tuple(to(index, x.device) if index.is_cpu and x.is_cuda else index for index in self.indices)
+
     def ndim(self, x: Any) -> int:
         """The dimensions of what they hold of x."""
         return x.ndim - len(self.indices) + max(index.ndim for index in self.indices)
 
 
 def _read(x: Any, places: Places, kind: int) -> Any:
-    return lib.norch_index_get(x, kind, places.indices, places.axes, places.lead)
+    return lib.norch_index_get(x, kind, places.on(x), places.axes, places.lead)
 
 
 def get_at(x: Any, places: Places, kind: int = KINDS["GET"]) -> Any:
@@ -90,7 +99,7 @@ def put_at(
     if in_place:
         check_writable(x, "index_put_")
     to_x, to_values = (edge(x), edge(values)) if record else (None, None)
-    out = lib.norch_index_put(x, kind, places.indices, places.axes, places.lead, values, in_place)
+    out = lib.norch_index_put(x, kind, places.on(x), places.axes, places.lead, values, in_place)
     node = None
     if to_x is not None or to_values is not None:
         node = d.IndexPut(to_x, to_values)

@@ -247,15 +247,15 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
         raise ShapeError(f"cross: expected size 3 along dimension {dim}, got {shapes}")
 
     def turned(x: Any, by: int) -> Any:
-        return index_select(x, dim, _cycle(by))
+        return index_select(x, dim, _cycle(by, x.device))
 
     return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
 
 
-def _cycle(by: int) -> Any:
+def _cycle(by: int, device: Any) -> Any:
     from ..create import tensor  # late, as it stands above
 
-    return tensor([by % 3, (by + 1) % 3, (by + 2) % 3])
+    return tensor([by % 3, (by + 1) % 3, (by + 2) % 3], device=device)
 
 
 # ---- many factors -----------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
     if power == 0:
         from ..create import eye  # late, as it stands above
 
-        return broadcast_to(eye(x.shape[-1], dtype=x.dtype), tuple(x.shape)).clone()
+        return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=x.device), tuple(x.shape)).clone()
     result = None
     while True:
         if power & 1:

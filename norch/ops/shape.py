@@ -405,7 +405,7 @@ def repeat_interleave(
     """
     if repeats is None:
         counts = _counts(tensor_of(input, "repeat_interleave"))
-        return _indices(chain.from_iterable(map(again, range(len(counts)), counts)))
+        return _indices(chain.from_iterable(map(again, range(len(counts)), counts)), input)
     if dim is None:
         return repeat_interleave(ravel(tensor_of(input, "repeat_interleave")), repeats, 0, output_size=output_size)
     at, size = _along(input, dim, "repeat_interleave")
@@ -420,7 +420,7 @@ def repeat_interleave(
     elif len(listed) != size:
         raise ShapeError(f"repeat_interleave: {len(listed)} repeats for dimension {dim} of size {size}")
     else:
-        out = index_select(input, at, _indices(chain.from_iterable(map(again, range(size), listed))))
+        out = index_select(input, at, _indices(chain.from_iterable(map(again, range(size), listed)), input))
     if output_size is not None and output_size != out.shape[at]:
         raise ArgumentError(f"repeat_interleave: output_size {output_size}, but the repeats add up to {out.shape[at]}")
     return out
@@ -437,12 +437,12 @@ def _counts(repeats: Any) -> list[int]:
     return counts
 
 
-def _indices(values: Any) -> Any:
+def _indices(values: Any, x: Any) -> Any:
     from array import array
 
     from ..create import tensor  # late, as it stands above
 
-    return tensor(array("q", values))
+    return tensor(array("q", values), device=x.device)
 
 
 # ---- copies with a part replaced ------------------------------------------------------------------------------------

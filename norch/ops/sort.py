@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from .._handle import Handle
 from .._lib import int64, lib
 from ..autograd import derivatives as d
+from ..device import place
 from ..dtype import float32, float64, int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -225,7 +226,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     fresh = ne(ordered.narrow(dim, 1, size - 1), ordered.narrow(dim, 0, size - 1))
     fresh = cat([fresh.new_ones(order.narrow(dim, 0, 1).shape), fresh], dim)
     axis = dim % x.ndim
-    places = _iota(size).reshape(-1, *[1] * (x.ndim - 1 - axis)).expand(fresh.shape)
+    places = _iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - axis)).expand(fresh.shape)
     runs = places - cummax(where(fresh, places, 0), dim).values  # how many equal ones came before
     return taken(x, dim, keepdim, order.gather(dim, argmax(runs, dim, True)), mode_result)
 
@@ -271,7 +272,7 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
             raise ArgumentError(f"unique: shape {tuple(x.shape)} has an empty axis besides {dim}")
         rows = lines.reshape(lines.shape[0], -1 if lines.numel() else 1)
     count = rows.shape[0]
-    order = _iota(count)
+    order = _iota(count, x)
     if ordered:
         for column in reversed(range(rows.shape[1])):  # stable sorts, by the last column first
             order = order.index_select(0, _order(rows.select(1, column).index_select(0, order), 0))
@@ -279,7 +280,7 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
     fresh = any(ne(rows[1:], rows[:-1]), 1)
     group = cumsum(cat([fresh.new_zeros((min(count, 1),)), fresh]), 0)
     number = int(group[-1].item()) + 1 if count else 0
-    starts = lib.norch_searchsorted(group, _iota(number), False)
+    starts = lib.norch_searchsorted(group, _iota(number, x), False)
     chosen = order.index_select(0, starts)
     values = x.reshape(-1).index_select(0, chosen) if dim is None else x.index_select(dim, chosen)
     out = [values]
@@ -291,9 +292,9 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
     return tuple(out) if len(out) > 1 else values
 
 
-def _iota(n: int) -> Any:
-    """0, 1, ... n - 1."""
-    return lib.norch_arange(n, int64_.code, 0.0, 1.0, 0, 1)
+def _iota(n: int, x: Any) -> Any:
+    """0, 1, ... n - 1, on the device of x."""
+    return lib.norch_to_device(lib.norch_arange(n, int64_.code, 0.0, 1.0, 0, 1), place(x.device), False)
 
 
 # ---- search -------------------------------------------------------------------------------------------------------
