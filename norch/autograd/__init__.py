@@ -1,6 +1,6 @@
 """Reverse-mode automatic differentiation.
 
-node.py (what a graph is made of), derivatives.py and derivatives_index.py (what each operation does in backward),
+node.py (what a graph is made of), derivatives/ (what each operation does in backward),
 engine.py (the walk), inplace.py (views and writes), function.py (operations of your own), functional.py (Jacobians
 and the like), grad_mode.py (no_grad and its kin), anomaly.py (finds the operation behind a NaN).
 """

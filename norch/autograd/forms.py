@@ -1,6 +1,6 @@
 """Forms of built-in nodes: what one saves, and when its gradients are asked for.
 
-An entry of derivatives.py writes one method for each input: ``grad_x(self, g)`` for the input x, and so on. What
+An entry of derivatives/ writes one method for each input: ``grad_x(self, g)`` for the input x, and so on. What
 such a method mentions is what the node saves: ``self.x``, ``self.a``, ``self.b``, ``self.c`` are inputs,
 ``self.out`` is the result. Nothing else is kept alive.
 """

@@ -1,4 +1,4 @@
-"""Function: an operation of the user's own, with a derivative. (Built-in ones are in derivatives.py.)"""
+"""Function: an operation of the user's own, with a derivative. (Built-in ones are in derivatives/.)"""
 
 from __future__ import annotations
 

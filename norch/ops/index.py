@@ -14,8 +14,7 @@ from typing import Any
 
 from .._handle import Handle, alias
 from .._lib import constants, lib
-from ..autograd import derivatives
-from ..autograd import derivatives_index as d
+from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import check_fits
@@ -418,7 +417,7 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     to_x, to_value = (edge(x), edge(value)) if record else (None, None)
     node = None
     if to_x is not None or to_value is not None:
-        node = derivatives.Where(None, to_value, to_x)
+        node = d.Where(None, to_value, to_x)
         node.likes = (like_of(mask), like_of(value), like_of(x))
         node._a, node._b, node._c, node._out = mask, None, None, None
     lib.norch_ternary_into(x, OPS["where"], mask, value, x)

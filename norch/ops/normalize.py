@@ -9,7 +9,7 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
-from ..autograd import derivatives_layers as d
+from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.inplace import edge
 from ..dtype import finfo

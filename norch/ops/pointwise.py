@@ -1,7 +1,7 @@
 """Elementwise operations.
 
 ``a + b`` comes here, is one call into C (csrc/ops/pointwise.c), and, when a gradient is wanted, one node of
-autograd/derivatives.py. All of a form share one function body: _forms.py.
+autograd/derivatives/pointwise.py. All of a form share one function body: _forms.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Any
 
 from .._handle import Handle
 from ..autograd import derivatives as d
-from ..autograd import derivatives_pointwise as dp
 from ..errors import ArgumentError, DTypeError
 from ._forms import binary, operator, reflected, ternary, unary
 from ._inplace import in_place
@@ -44,10 +43,10 @@ acosh = arccosh = unary("acosh", d.Acosh, "Inverse hyperbolic cosine; NaN below 
 atanh = arctanh = unary("atanh", d.Atanh, "Inverse hyperbolic tangent; NaN outside [-1, 1].")
 erf = unary("erf", d.Erf, "Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.")
 erfc = unary("erfc", d.Erfc, "1 - erf(x).")
-erfinv = unary("erfinv", dp.Erfinv, "The number whose erf is x; infinite at -1 and 1, NaN beyond.")
-lgamma = unary("lgamma", dp.Lgamma, "Logarithm of the absolute value of the gamma function.")
-digamma = unary("digamma", dp.Digamma, "Derivative of lgamma; NaN at negative integers.")
-sinc = unary("sinc", dp.Sinc, "sin(pi x) / (pi x), 1 at 0.")
+erfinv = unary("erfinv", d.Erfinv, "The number whose erf is x; infinite at -1 and 1, NaN beyond.")
+lgamma = unary("lgamma", d.Lgamma, "Logarithm of the absolute value of the gamma function.")
+digamma = unary("digamma", d.Digamma, "Derivative of lgamma; NaN at negative integers.")
+sinc = unary("sinc", d.Sinc, "sin(pi x) / (pi x), 1 at 0.")
 sigmoid = unary("sigmoid", d.Sigmoid, "1 / (1 + e**-x). Integers become floats.")
 relu = unary("relu", d.Relu, "The larger of x and 0; NaN stays.")
 floor = unary("floor", d.Floor, "The largest integer not above x.")
@@ -59,27 +58,27 @@ isfinite = unary("isfinite", None, "Where x is neither infinite nor NaN.")
 signbit = unary("signbit", None, "Where the sign is a minus, that of -0.0 too.")
 logical_not = unary("logical_not", None, "Where x is 0 or False.")
 bitwise_not = unary("bitwise_not", None, "Each bit inverted; for bool, logical not.")
-_round, _logit = unary("round", d.Round, ""), unary("logit", dp.Logit, "")
+_round, _logit = unary("round", d.Round, ""), unary("logit", d.Logit, "")
 
 _add = binary("add", d.Add)
 _sub = binary("sub", d.Sub)
 mul = multiply = binary("mul", d.Mul, "a * b.")
 true_divide = binary("div", d.Div, "a / b as floats.")
 floor_divide = binary("floor_divide", None, "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
-_floor_divide, _trunc_divide = binary("floor_divide", dp.Quotient), binary("trunc_divide", dp.Quotient)
+_floor_divide, _trunc_divide = binary("floor_divide", d.Quotient), binary("trunc_divide", d.Quotient)
 remainder = binary("remainder", d.Remainder, "a - b * floor(a / b): the sign of b. An integer divisor 0 raises.")
-fmod = binary("fmod", dp.Fmod, "a - b * trunc(a / b): the sign of a. An integer divisor 0 raises.")
+fmod = binary("fmod", d.Fmod, "a - b * trunc(a / b): the sign of a. An integer divisor 0 raises.")
 _pow = binary("pow", d.Pow)
 atan2 = arctan2 = binary("atan2", d.Atan2, "The angle of the point (b, a) in radians, in (-pi, pi].")
-hypot = binary("hypot", dp.Hypot, "sqrt(a * a + b * b), without overflow on the way. Floats only.")
-copysign = binary("copysign", dp.Copysign, "|a| with the sign of b. Integers become floats.")
-xlogy = binary("xlogy", dp.Xlogy, "a * log(b), 0 where a is 0 and b no NaN. Integers become floats.")
-logaddexp = binary("logaddexp", dp.Logaddexp, "log(e**a + e**b), without overflow. Floats only.")
-logaddexp2 = binary("logaddexp2", dp.Logaddexp2, "log2(2**a + 2**b), without overflow. Floats only.")
+hypot = binary("hypot", d.Hypot, "sqrt(a * a + b * b), without overflow on the way. Floats only.")
+copysign = binary("copysign", d.Copysign, "|a| with the sign of b. Integers become floats.")
+xlogy = binary("xlogy", d.Xlogy, "a * log(b), 0 where a is 0 and b no NaN. Integers become floats.")
+logaddexp = binary("logaddexp", d.Logaddexp, "log(e**a + e**b), without overflow. Floats only.")
+logaddexp2 = binary("logaddexp2", d.Logaddexp2, "log2(2**a + 2**b), without overflow. Floats only.")
 maximum = binary("maximum", d.Maximum, "The larger of a and b; NaN wins. Equal ones share the gradient.")
 minimum = binary("minimum", d.Minimum, "The smaller of a and b; NaN wins. Equal ones share the gradient.")
-fmax = binary("fmax", dp.Fmax, "The larger of a and b; NaN loses. Of equal ones a has the gradient.")
-fmin = binary("fmin", dp.Fmin, "The smaller of a and b; NaN loses. Of equal ones a has the gradient.")
+fmax = binary("fmax", d.Fmax, "The larger of a and b; NaN loses. Of equal ones a has the gradient.")
+fmin = binary("fmin", d.Fmin, "The smaller of a and b; NaN loses. Of equal ones a has the gradient.")
 _clamp_min, _clamp_max = binary("clamp_min", d.ClampMin), binary("clamp_max", d.ClampMax)
 eq = binary("eq", None, "Where a == b.")
 ne = not_equal = binary("ne", None, "Where a != b.")
@@ -97,7 +96,7 @@ bitwise_left_shift = binary("bitwise_left_shift", None, "a * 2**b modulo the siz
 bitwise_right_shift = binary("bitwise_right_shift", None, "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
 _where = ternary("where", d.Where)
 _clamp = ternary("clamp", d.Clamp)
-_lerp, _addcmul, _addcdiv = ternary("lerp", dp.Lerp), ternary("addcmul", dp.Addcmul), ternary("addcdiv", dp.Addcdiv)
+_lerp, _addcmul, _addcdiv = ternary("lerp", d.Lerp), ternary("addcmul", d.Addcmul), ternary("addcdiv", d.Addcdiv)
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
@@ -285,10 +284,10 @@ class PointwiseMethods(Handle):
     _tanh_backward = binary("tanh_backward", d.TanhBackward)
     _silu_backward = binary("silu_backward", d.SiluBackward)
     _gelu_backward = binary("gelu_backward", d.GeluBackward)
-    _gelu_tanh_backward = binary("gelu_tanh_backward", dp.GeluTanhBackward)
-    _mish_backward = binary("mish_backward", dp.MishBackward)
-    _zeta = binary("zeta", dp.Zeta)
-    _logsigmoid = unary("logsigmoid", dp.Logsigmoid, "")
+    _gelu_tanh_backward = binary("gelu_tanh_backward", d.GeluTanhBackward)
+    _mish_backward = binary("mish_backward", d.MishBackward)
+    _zeta = binary("zeta", d.Zeta)
+    _logsigmoid = unary("logsigmoid", d.Logsigmoid, "")
 
     def where(self, condition: Any, other: Any) -> Any:
         """self where condition holds, other elsewhere."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
-from ..autograd import derivatives_layers as d
+from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
 from ..device import place

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from .._handle import Handle, alias
 from .._lib import constants, int64, lib
-from ..autograd import derivatives_scan as d
+from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
 from ..dtype import bool_, dtype_named, float32, float64

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._handle import Handle, alias
 from .._lib import lib
-from ..autograd import derivatives_scan as d
+from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
 from ..dtype import dtype as DType  # noqa: N812

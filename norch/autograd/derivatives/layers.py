@@ -1,12 +1,12 @@
-"""The derivatives of the operations behind layers, written as those of derivatives.py."""
+"""Derivatives of the operations behind layers: convolution, pooling, normalisation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._lib import lib
-from .forms import Binary, Operation, Ternary
-from .grad_mode import mode
+from ..._lib import lib
+from ..forms import Binary, Operation, Ternary
+from ..grad_mode import mode
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off

@@ -1,4 +1,4 @@
-"""What happens in backward of indexing: reads and writes are each other's reverse. See derivatives.py.
+"""Derivatives of indexing: reads and writes are each other's reverse.
 
 A node keeps its indices, and notices when they were changed in place since.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle
-from .forms import Binary, Operation
-from .inplace import zeros_of
-from .node import freed, saved_intact
+from ..._handle import Handle
+from ..forms import Binary, Operation
+from ..inplace import zeros_of
+from ..node import freed, saved_intact
 
 # ruff: noqa: D101, D102, E704
 # fmt: off

@@ -1,4 +1,4 @@
-"""What happens in backward, continued: scans along an axis, and softmax. See derivatives.py.
+"""Derivatives of scans along an axis, and of softmax.
 
 dim is the axis; reverse says that a scan came from the end. The derivative of a scan is another, the other way.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .forms import Binary, Unary
+from ..forms import Binary, Unary
 
 # ruff: noqa: D101, D102, E704
 # fmt: off
