@@ -66,13 +66,16 @@ from .dtype import int_ as int  # noqa: A004
 from .dtype import long as long
 from .errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError
 from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
-from .ops.composite import *  # noqa: F403
+from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
+from .ops.composed.einsum import einsum
+from .ops.composed.further import *  # noqa: F403
+from .ops.composed.grid import *  # noqa: F403
+from .ops.composed.pad import constant_pad_nd
+from .ops.composed.pointwise import *  # noqa: F403
+from .ops.composed.products import *  # noqa: F403
+from .ops.composed.shape import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
-from .ops.diagonal import diag, diag_embed, diagflat, trace, tril, triu
-from .ops.einsum import einsum
-from .ops.further import *  # noqa: F403
 from .ops.getitem import index_put
-from .ops.grid import *  # noqa: F403
 from .ops.index import (
     argwhere,
     gather,
@@ -94,12 +97,9 @@ from .ops.index import (
 )
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.norm import norm
-from .ops.pad import constant_pad_nd
 from .ops.pointwise import *  # noqa: F403
-from .ops.products import *  # noqa: F403
 from .ops.reduce import *  # noqa: F403
 from .ops.scan import *  # noqa: F403
-from .ops.shape import *  # noqa: F403
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import *  # noqa: F403
 from .ops.view import (

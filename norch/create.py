@@ -15,8 +15,8 @@ from .dtype import dtype as DType  # noqa: N812
 from .dtype import int64 as norch_int64
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ops._operand import tensor_of
+from .ops.composed.shape import repeat_interleave
 from .ops.copy import stack
-from .ops.shape import repeat_interleave
 from .ops.view import sizes
 from .tensor import Tensor
 

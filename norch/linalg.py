@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from .ops.composed.products import linalg_cross as cross
+from .ops.composed.products import matrix_power, multi_dot, vecdot
 from .ops.matmul import matmul
 from .ops.norm import linalg_norm as norm
 from .ops.norm import matrix_norm, vector_norm
-from .ops.products import linalg_cross as cross
-from .ops.products import matrix_power, multi_dot, vecdot
 from .ops.view import diagonal as _diagonal
 
 _ELSEWHERE = frozenset(

@@ -22,9 +22,9 @@ from .dtype import int64 as norch_int64
 from .dtype import uint8 as norch_uint8
 from .errors import ArgumentError, DTypeError
 from .ops._operand import tensor_of
+from .ops.composed.shape import broadcast_shapes
 from .ops.copy import cast, copy_
 from .ops.pointwise import where
-from .ops.shape import broadcast_shapes
 from .ops.sort import searchsorted
 from .ops.view import expand, narrow, sizes
 

@@ -17,20 +17,20 @@ from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
 from .ops._operand import tensor_of
-from .ops.composite import CompositeMethods
+from .ops.composed.further import FurtherMethods
+from .ops.composed.pointwise import CompositeMethods
+from .ops.composed.products import ProductMethods
+from .ops.composed.shape import ShapeMethods
 from .ops.conv import ConvMethods
 from .ops.copy import CopyMethods, copy_
-from .ops.further import FurtherMethods
 from .ops.getitem import ItemMethods
 from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
 from .ops.norm import NormMethods
 from .ops.pointwise import PointwiseMethods
 from .ops.pool import PoolMethods
-from .ops.products import ProductMethods
 from .ops.reduce import ReduceMethods
 from .ops.scan import ScanMethods
-from .ops.shape import ShapeMethods
 from .ops.softmax import SoftmaxMethods
 from .ops.sort import SortMethods
 from .ops.view import ViewMethods, axis

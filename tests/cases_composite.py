@@ -1,4 +1,4 @@
-"""The cases of elementwise operations that are composed of others, in norch/ops/composite.py. See case.py."""
+"""The cases of elementwise operations that are composed of others, in norch/ops/composed/pointwise.py. See case.py."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import norch
-from norch.ops import einsum as lowering
+from norch.ops.composed import einsum as lowering
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
 

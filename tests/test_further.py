@@ -1,4 +1,4 @@
-"""ops/further.py beyond its cases: constants, questions, kinks, bad arguments."""
+"""ops/composed/further.py beyond its cases: constants, questions, kinks, bad arguments."""
 
 from __future__ import annotations
 

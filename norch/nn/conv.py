@@ -8,8 +8,8 @@ from typing import Any
 from ..create import empty
 from ..dtype import dtype as DType
 from ..ops import conv as F  # noqa: N812
+from ..ops.composed.pad import pad
 from ..ops.conv import Sizes, per_axis
-from ..ops.pad import pad
 from ..tensor import Tensor
 from . import init
 from .module import Module

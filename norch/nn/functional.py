@@ -14,20 +14,21 @@ from ..create import arange
 from ..dtype import bool_, int64
 from ..errors import DTypeError, ShapeError
 from ..ops._operand import tensor_of
-from ..ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from ..ops.composed.further import cosine_similarity as cosine_similarity
+from ..ops.composed.further import pairwise_distance as pairwise_distance
+from ..ops.composed.pad import pad as pad
+from ..ops.composed.products import bilinear as bilinear
 from ..ops.conv import conv1d as conv1d
 from ..ops.conv import conv2d as conv2d
 from ..ops.conv import conv_transpose1d as conv_transpose1d
 from ..ops.conv import conv_transpose2d as conv_transpose2d
-from ..ops.further import cosine_similarity as cosine_similarity
-from ..ops.further import pairwise_distance as pairwise_distance
 from ..ops.matmul import linear as linear
 from ..ops.normalize import batch_norm as batch_norm
 from ..ops.normalize import group_norm as group_norm
 from ..ops.normalize import instance_norm as instance_norm
 from ..ops.normalize import layer_norm as layer_norm
 from ..ops.normalize import rms_norm as rms_norm
-from ..ops.pad import pad as pad
 from ..ops.pointwise import where
 from ..ops.pool import adaptive_avg_pool1d as adaptive_avg_pool1d
 from ..ops.pool import adaptive_avg_pool2d as adaptive_avg_pool2d
@@ -37,7 +38,6 @@ from ..ops.pool import avg_pool1d as avg_pool1d
 from ..ops.pool import avg_pool2d as avg_pool2d
 from ..ops.pool import max_pool1d as max_pool1d
 from ..ops.pool import max_pool2d as max_pool2d
-from ..ops.products import bilinear as bilinear
 from ..random import rand_like
 from ..tensor import Tensor
 from . import functional_activation as _activation

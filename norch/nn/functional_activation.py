@@ -15,9 +15,9 @@ from ..ops import activation as _rows
 from ..ops import softmax as _softmax
 from ..ops._inplace import in_place
 from ..ops._operand import must
-from ..ops.composite import hardshrink as hardshrink
-from ..ops.composite import prelu as prelu
-from ..ops.composite import threshold as _threshold
+from ..ops.composed.pointwise import hardshrink as hardshrink
+from ..ops.composed.pointwise import prelu as prelu
+from ..ops.composed.pointwise import threshold as _threshold
 from ..ops.pointwise import clamp, mul, sub, tanh
 from ..ops.pointwise import relu as _relu
 from ..ops.pointwise import sigmoid as sigmoid

@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle
-from ..dtype import dtype_named, get_default_dtype
-from ..errors import ArgumentError, DTypeError, ShapeError
-from ._operand import must
-from .matmul import matmul
-from .norm import vector_norm
-from .pointwise import where
-from .reduce import sum as sum_
-from .sort import searchsorted
-from .view import as_strided, broadcast_to, narrow, reshape, unsqueeze
+from ..._handle import Handle
+from ...dtype import dtype_named, get_default_dtype
+from ...errors import ArgumentError, DTypeError, ShapeError
+from .._operand import must
+from ..matmul import matmul
+from ..norm import vector_norm
+from ..pointwise import where
+from ..reduce import sum as sum_
+from ..sort import searchsorted
+from ..view import as_strided, broadcast_to, narrow, reshape, unsqueeze
 
 __all__ = [
     *("as_strided_scatter", "cdist", "corrcoef", "cosine_similarity", "cov", "cumulative_trapezoid"),

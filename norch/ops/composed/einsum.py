@@ -22,12 +22,12 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import Any
 
-from ..errors import ArgumentError, DTypeError, ShapeError
-from ._operand import must
-from .matmul import product
-from .pointwise import mul
-from .reduce import sum as sum_
-from .view import diagonal, permute, reshape
+from ...errors import ArgumentError, DTypeError, ShapeError
+from .._operand import must
+from ..matmul import product
+from ..pointwise import mul
+from ..reduce import sum as sum_
+from ..view import diagonal, permute, reshape
 
 Labels = tuple[int, ...]  # letters by their code, axes of an ellipsis as -1 for the last, -2 for the one before ...
 Step = tuple[Any, int, int, tuple[Any, ...]]  # function, slot, second slot or -1, further arguments

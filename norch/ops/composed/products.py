@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._handle import Handle
-from ..errors import ArgumentError, DTypeError, Error, ShapeError
-from ._operand import must
-from .copy import copy_
+from ..._handle import Handle
+from ...errors import ArgumentError, DTypeError, Error, ShapeError
+from .._operand import must
+from ..copy import copy_
+from ..index import index_select
+from ..matmul import bmm, linear, matmul, mm, mv
+from ..pointwise import where
+from ..reduce import sum as sum_
+from ..view import broadcast_to, expand, reshape, t, unsqueeze
 from .einsum import contract
-from .index import index_select
-from .matmul import bmm, linear, matmul, mm, mv
-from .pointwise import where
-from .reduce import sum as sum_
-from .view import broadcast_to, expand, reshape, t, unsqueeze
 
 __all__ = [
     *("addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "chain_matmul", "cross"),
@@ -253,7 +253,7 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
 
 
 def _cycle(by: int, device: Any) -> Any:
-    from ..create import tensor  # late, as it stands above
+    from ...create import tensor  # late, as it stands above
 
     return tensor([by % 3, (by + 1) % 3, (by + 2) % 3], device=device)
 
@@ -324,7 +324,7 @@ def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
     if (power := n.__index__()) < 0:
         raise Error(f"matrix_power: n = {power} needs an inverse, which is left to NumPy: numpy.linalg.inv(x.numpy())")
     if power == 0:
-        from ..create import eye  # late, as it stands above
+        from ...create import eye  # late, as it stands above
 
         return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=x.device), tuple(x.shape)).clone()
     result = None

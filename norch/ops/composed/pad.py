@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._lib import int64, lib
-from ..errors import ArgumentError, ShapeError
-from ._operand import tensor_of
-from .copy import cat, clone
-from .view import expand, select, slice_, unsqueeze
+from ..._lib import int64, lib
+from ...errors import ArgumentError, ShapeError
+from .._operand import tensor_of
+from ..copy import cat, clone
+from ..view import expand, select, slice_, unsqueeze
 
 
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:

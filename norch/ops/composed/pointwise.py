@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .._handle import Handle
-from ..dtype import finfo, float64, int32
-from ..errors import ArgumentError, DTypeError, ShapeError
-from . import activation
-from ._inplace import in_place
-from ._operand import must
-from .copy import clone, fill_
-from .pointwise import (
+from ..._handle import Handle
+from ...dtype import finfo, float64, int32
+from ...errors import ArgumentError, DTypeError, ShapeError
+from .. import activation
+from .._inplace import in_place
+from .._operand import must
+from ..copy import clone, fill_
+from ..pointwise import (
     PointwiseMethods,
     _addcdiv,
     _addcmul,
@@ -31,8 +31,8 @@ from .pointwise import (
     trunc,
     where,
 )
-from .reduce import amax, amin
-from .reduce import sum as sum_
+from ..reduce import amax, amin
+from ..reduce import sum as sum_
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 

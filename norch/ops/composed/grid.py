@@ -8,12 +8,12 @@ import warnings
 from array import array
 from typing import Any
 
-from .._lib import int64
-from ..errors import ArgumentError, DTypeError, ShapeError
-from ._operand import tensor_of, tensors_of
-from .copy import cast, stack
-from .index import index_select
-from .view import expand, reshape, transpose
+from ..._lib import int64
+from ...errors import ArgumentError, DTypeError, ShapeError
+from .._operand import tensor_of, tensors_of
+from ..copy import cast, stack
+from ..index import index_select
+from ..view import expand, reshape, transpose
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
@@ -60,7 +60,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-    from ..create import tensor  # late, as it stands above
+    from ...create import tensor  # late, as it stands above
 
     if tensor_of(input, "combinations").ndim != 1:
         raise ShapeError(f"combinations: takes a vector, got shape {tuple(input.shape)}")
@@ -79,8 +79,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     >>> norch.vander(norch.tensor([2, 3])).tolist()
     [[2, 1], [3, 1]]
     """
-    from ..create import ones_like  # late, as it stands above
-    from ..dtype import int64 as norch_int64
+    from ...create import ones_like  # late, as it stands above
+    from ...dtype import int64 as norch_int64
 
     if tensor_of(x, "vander").ndim != 1:
         raise ShapeError(f"vander: takes a vector, got shape {tuple(x.shape)}")

@@ -11,15 +11,13 @@ from itertools import accumulate, chain
 from itertools import repeat as again
 from typing import Any
 
-from .._handle import Handle
-from .._lib import int64
-from ..errors import ArgumentError, DTypeError, ShapeError
-from ._operand import tensor_of, tensors_of
-from .copy import cat, clone
-from .diagonal import diag, diag_embed, diagflat, trace, tril, triu
-from .index import index_select
-from .pad import pad
-from .view import (
+from ..._handle import Handle
+from ..._lib import int64
+from ...errors import ArgumentError, DTypeError, ShapeError
+from .._operand import tensor_of, tensors_of
+from ..copy import cat, clone
+from ..index import index_select
+from ..view import (
     _END,
     Axes,
     alias_of,
@@ -36,6 +34,8 @@ from .view import (
     unsqueeze,
     view,
 )
+from .diagonal import diag, diag_embed, diagflat, trace, tril, triu
+from .pad import pad
 
 swapdims = transpose
 concat = concatenate = cat
@@ -113,7 +113,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
     >>> norch.broadcast_shapes((2, 1), (3,), 1)
     norch.Size([2, 3])
     """
-    from ..tensor import Size  # late, as it stands above
+    from ...tensor import Size  # late, as it stands above
 
     listed = [tuple(shape) if hasattr(shape, "__iter__") else (shape,) for shape in shapes]
     out = [1] * max(map(len, listed), default=0)
@@ -287,7 +287,7 @@ def block_diag(*tensors: Any) -> Any:
             f"block_diag: takes at most 2 dimensions, got {', '.join(str(tuple(x.shape)) for x in listed)}"
         )
     if not listed:
-        from ..create import zeros  # late, as it stands above
+        from ...create import zeros  # late, as it stands above
 
         return zeros(1, 0)
     width, before, rows = sum(x.shape[1] for x in listed), 0, []
@@ -440,7 +440,7 @@ def _counts(repeats: Any) -> list[int]:
 def _indices(values: Any, x: Any) -> Any:
     from array import array
 
-    from ..create import tensor  # late, as it stands above
+    from ...create import tensor  # late, as it stands above
 
     return tensor(array("q", values), device=x.device)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._lib import int64
-from ..errors import ShapeError
-from ._operand import tensor_of
-from .copy import clone
-from .pointwise import where
-from .view import axes, reshape, unsqueeze
-from .view import diagonal as _diagonal
+from ..._lib import int64
+from ...errors import ShapeError
+from .._operand import tensor_of
+from ..copy import clone
+from ..pointwise import where
+from ..view import axes, reshape, unsqueeze
+from ..view import diagonal as _diagonal
 
 
 def diag(input: Any, diagonal: int = 0) -> Any:
@@ -54,7 +54,7 @@ def trace(input: Any) -> Any:
 def _triangle(input: Any, diagonal: int, name: str) -> Any:
     if tensor_of(input, name).ndim < 2:
         raise ShapeError(f"{name}: needs at least 2 dimensions, got shape {tuple(input.shape)}")
-    from ..create import arange  # late, as it stands above
+    from ...create import arange  # late, as it stands above
 
     size = max(input.shape[-2:])
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))

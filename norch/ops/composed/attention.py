@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._handle import Handle
-from .._lib import lib
-from ..device import place
-from ..dtype import bool_
-from ..errors import ShapeError
+from ..._handle import Handle
+from ..._lib import lib
+from ...device import place
+from ...dtype import bool_
+from ...errors import ShapeError
+from ..matmul import product
+from ..pointwise import where
+from ..softmax import softmax
 from .diagonal import triu
-from .matmul import product
-from .pointwise import where
-from .softmax import softmax
 
 
 def scaled_dot_product_attention(
