@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .cases import Library
+    from .library import Library
 
 BATCH, LENGTH, WIDTH, HEADS, VOCABULARY = 16, 64, 64, 4, 65
 

@@ -3,7 +3,7 @@
 Reads one JSON request a line from standard input and answers each with one line on standard output:
 
     ["setup", case number, seed]  ->  {"output": [...]}: numbers from the first call, to be compared
-    ["calibrate", seconds]        ->  {"count": n}: how many calls take about that long
+    ["calibrate", seconds]        ->  {"count": n, "seconds": s}: how many calls take about that long, and one takes
     ["time", n]                   ->  {"seconds": s}: CPU time of n calls
 
 Every other failure is answered with {"error": text}; the end of input ends the process.
@@ -18,7 +18,8 @@ from itertools import repeat
 from time import process_time
 from typing import Any
 
-from .cases import CASES, Library, Run
+from .cases import CASES
+from .library import Library, Run
 
 COMPARED = 1000  # numbers of an output that are sent for comparison
 
@@ -31,18 +32,20 @@ def timed(run: Run, count: int) -> float:
     return process_time() - start
 
 
-def calibrate(run: Run, seconds: float) -> int:
-    """How many calls take about seconds; warms caches and allocators up on the way."""
+def calibrate(run: Run, seconds: float) -> tuple[int, float]:
+    """How many calls take about seconds, and what one takes; warms caches and allocators up on the way."""
     count = 1
     while (spent := timed(run, count)) < seconds / 2:
         count = min(count * 10, int(count * seconds / max(spent, 1e-9)) + 1)
-    return max(1, round(count * seconds / spent))
+    return max(1, round(count * seconds / spent)), spent / count
 
 
 def numbers(output: Any) -> list[float]:
     """The elements of what a case gave, evenly thinned where they are many."""
     if isinstance(output, (list, tuple)):
         return [number for part in output for number in numbers(part)]
+    if isinstance(output, float):
+        return [output]
     flat = (output.detach() if hasattr(output, "detach") else output).reshape(-1)
     step = max(1, flat.shape[0] // COMPARED)
     return [float(value) for value in flat[::step].tolist()]
@@ -65,7 +68,8 @@ def serve(lib: Library) -> None:
                 answer = {"output": numbers(run())}
             elif request == "calibrate":
                 assert run is not None
-                answer = {"count": calibrate(run, *arguments)}
+                count, seconds = calibrate(run, *arguments)
+                answer = {"count": count, "seconds": seconds}
             else:
                 assert run is not None
                 answer = {"seconds": timed(run, *arguments)}

@@ -1,0 +1,85 @@
+"""What the cases are written with: a `Library` under its own name, the inputs it draws, and `Case`, a row of a table.
+
+All libraries draw from the same stream: the same seed gives the same numbers everywhere, whatever the library.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from array import array
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Run = Callable[[], Any]
+
+
+class Library:
+    """One of the libraries, on one thread, and the inputs that it draws."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        if name == "norch":
+            import norch as module
+
+            self._floats = lambda values: module.tensor(values).float()
+        elif name == "torch":
+            import torch as module
+
+            self._floats = lambda values: module.frombuffer(values, dtype=module.int32).float()
+        else:
+            import numpy as module
+
+            self._floats = lambda values: module.array(values).astype(module.float32)
+        if name != "numpy":
+            module.set_num_threads(1)
+        self.module: Any = module
+        self.version: str = module.__version__
+        self.seed(0)
+
+    def seed(self, seed: int) -> None:
+        """Starts the stream of inputs anew."""
+        self._stream = random.Random(seed)
+
+    def random(self, *shape: int, grad: bool = False, low: float = -1.0, high: float = 1.0) -> Any:
+        """Numbers from low to high as a float32 tensor or array of this library."""
+        made = self._floats(array("i", self._stream.randbytes(4 * math.prod(shape)))).reshape(shape)
+        made *= (high - low) / 2**32
+        made += (low + high) / 2
+        return made.requires_grad_() if grad else made
+
+    def integers(self, count: int, below: int) -> Any:
+        """count random class numbers as int64."""
+        values = [self._stream.randrange(below) for _ in range(count)]
+        return self.module.array(values) if self.name == "numpy" else self.module.tensor(values)
+
+
+Setup = Callable[[Library], Run]
+
+
+class Marks(NamedTuple):
+    """What a ratio, the other's time / norch's, is held against: of a case, or the geometric mean of a group's."""
+
+    reach: float
+    aim: float
+    floor: float | None = None  # no case of the group below
+    numpy: float | None = None  # the geometric mean against NumPy; the others are against PyTorch
+
+
+class Case(NamedTuple):
+    """A row of a table: tensors sets it up for norch and PyTorch, arrays for NumPy (None: it has none).
+
+    A setup draws the inputs and gives a callable, of which one call is timed.
+    """
+
+    group: str
+    name: str
+    tensors: Setup
+    arrays: Setup | None
+    marks: Marks | None = None
+    counted: bool = True  # in the geometric mean and the worst case
+
+
+def same(group: str, name: str, setup: Setup, counted: bool = True) -> Case:
+    """A case whose setup serves all three libraries."""
+    return Case(group, name, setup, setup, counted=counted)

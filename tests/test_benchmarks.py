@@ -1,0 +1,60 @@
+"""The benchmarks run: tables, numbers and pictures of a few quick cases. What they measure is no matter of a test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PNG = b"\x89PNG\r\n\x1a\n"
+
+if not (ROOT / "benchmarks").is_dir():
+    pytest.skip("benchmarks/ is not part of this checkout", allow_module_level=True)
+
+
+def run(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", module, "--against", "numpy", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_tables_and_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    done = run("benchmarks", "--quick", "--only", "1 x 10 x 1", "--only", "x.item()", "--json", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    first, *lines = done.stdout.splitlines()
+    assert "norch" in first and "NumPy" in first and "Python" in first
+    assert any(line.startswith("  1 x 10 x 1 ") for line in lines)
+    assert any(line.startswith("  x.item() ") and line.endswith("(not counted)") for line in lines)
+    for label in ("geometric mean ", "worst "):
+        assert sum(label in line for line in lines) == 1, "one for matmul; of overhead nothing counts"
+    kept = json.loads((tmp_path / "out").read_text())
+    assert [(row["group"], row["case"]) for row in kept["rows"]] == [("matmul", "1 x 10 x 1"), ("overhead", "x.item()")]
+    assert all(row["numpy"]["low"] <= row["numpy"]["ratio"] <= row["numpy"]["high"] for row in kept["rows"])
+
+
+def test_the_charts(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    pytest.importorskip("matplotlib")
+    bars, curves = tmp_path / "bars.png", tmp_path / "curves.png"
+    done = run("benchmarks", "--quick", "--only", "exp, 1e3", "--only", "8x8", "--chart", str(bars))
+    assert done.returncode == 0 and bars.read_bytes().startswith(PNG), done.stderr
+    done = run("benchmarks.scaling", "--elements", "3", "--side", "2", "--chart", str(curves))
+    assert done.returncode == 0 and curves.read_bytes().startswith(PNG), done.stderr
+
+
+def test_an_unknown_case_is_refused() -> None:
+    done = run("benchmarks", "--only", "nonsense")
+    assert done.returncode == 2 and "no group and no case" in done.stderr
+
+
+def test_outputs_that_differ_stop_the_benchmark() -> None:
+    measure = pytest.importorskip("benchmarks.measure")
+    case = measure.CASES[0]
+    measure.agree(case, {"norch": [1.0, 2.0], "numpy": [1.0, 2.00001]})
+    for wrong in ([1.0, 2.1], [1.0], [float("nan"), 2.0]):
+        with pytest.raises(SystemExit, match=r"norch and numpy disagree"):
+            measure.agree(case, {"norch": [1.0, 2.0], "numpy": wrong})
