@@ -90,6 +90,15 @@ def test_digits_are_read_by_a_convolutional_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_small_gpt_learns_to_sort() -> None:
+    done = run("examples/tiny_gpt.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.fullmatch(r"sorted without a mistake: (\d+\.\d)%", done.stdout.splitlines()[-1])
+    assert found is not None and float(found[1]) >= 95
+    assert run("examples/tiny_gpt.py", "--steps=1").returncode == 1
+
+
+@pytest.mark.slow
 def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
     for name in NEEDED_BY_DIGITS:
         pytest.importorskip(name)
