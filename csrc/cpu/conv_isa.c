@@ -16,6 +16,14 @@
 #define DEPTH (VECTOR == 64 ? 256 : 384)
 #define BAND_BYTES (96 * 1024)
 #define BLOCK_BYTES (160 * 1024)
+/* Taps side by side in the product for the weight: each has an address of its own, so more would not fit. */
+#if TILE_ROWS < 6
+#define OUTER_ROWS 5
+#define EACH_OUTER_ROW(X) X(1) X(2) X(3) X(4) X(5)
+#else
+#define OUTER_ROWS 6
+#define EACH_OUTER_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#endif
 /* Positions that one panel of the transposed gradient holds, in the product for the weight. */
 #define POSITIONS 256
 

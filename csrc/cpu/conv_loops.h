@@ -272,12 +272,12 @@ typedef struct NAME(weights) {
 /* rows taps x vectors of channels: each position of a band gives one rank-1 update. */
 static ALWAYS_INLINE void NAME(outer)(int rows, int vectors, const view *v, int64_t grid_rows, const T *padded,
                                       const int64_t *offset, const T *b, T *c, int64_t c_row) {
-    NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
+    NAME(vec) sum[OUTER_ROWS][TILE_VECTORS];
     UNROLL for (int i = 0; i < rows; i++) {
         UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = VEC(c + i * c_row + j * LANES);
     }
     for (int64_t r = 0; r < grid_rows; r++) {
-        const T *at[TILE_ROWS];
+        const T *at[OUTER_ROWS];
         UNROLL for (int i = 0; i < rows; i++) at[i] = padded + offset[i] + r * v->step[0] * v->pitch;
         for (int64_t x = 0; x < v->grid[1]; x++, b += PANEL_COLS) {
             NAME(vec) row[TILE_VECTORS];
@@ -303,10 +303,10 @@ typedef void (*NAME(outer_of))(const view *v, int64_t grid_rows, const T *padded
                                        const T *b, T *c, int64_t c_row) {                                        \
         NAME(outer)(rows, 2, v, grid_rows, padded, offset, b, c, c_row);                                         \
     }
-EACH_TILE_ROW(OUTERS)
+EACH_OUTER_ROW(OUTERS)
 #undef OUTERS
 #define OUTERS(rows) {NAME(outer_##rows##x1), NAME(outer_##rows##x2)},
-static const NAME(outer_of) NAME(outers)[TILE_ROWS][TILE_VECTORS] = {EACH_TILE_ROW(OUTERS)};
+static const NAME(outer_of) NAME(outers)[OUTER_ROWS][TILE_VECTORS] = {EACH_OUTER_ROW(OUTERS)};
 #undef OUTERS
 
 /* One image's part of the sums of a block of channels. */
@@ -314,7 +314,7 @@ static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t grou
     const view *v = &s->v;
     const nr_conv_plan *p = s->p;
     int64_t c = block * v->block, channels = least(v->block, v->channels - c), taps = channels * v->taps;
-    int64_t area = v->grid[0] * v->grid[1], item = image * p->groups + group, tiles = ceil_div(taps, TILE_ROWS);
+    int64_t area = v->grid[0] * v->grid[1], item = image * p->groups + group, tiles = ceil_div(taps, OUTER_ROWS);
     T *panel = scratch, *padded = scratch + v->rows * v->grid[1] * PANEL_COLS;
     for (int64_t first = 0; first < v->grid[0]; first += v->rows) {
         int64_t rows = least(v->rows, v->grid[0] - first);
