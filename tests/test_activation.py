@@ -1,0 +1,157 @@
+"""Activation layers and what functional's activations take beyond the cases: repr, inplace, parameters, noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import norch
+from norch import nn
+from norch.nn import functional as F
+from norch.testing import assert_close, gradcheck
+
+# (class, arguments, what PyTorch's repr says)
+LAYERS: list[tuple[str, dict[str, Any], str]] = [
+    ("ReLU", {}, "ReLU()"),
+    ("ReLU", {"inplace": True}, "ReLU(inplace=True)"),
+    ("ReLU6", {"inplace": True}, "ReLU6(inplace=True)"),
+    ("LeakyReLU", {}, "LeakyReLU(negative_slope=0.01)"),
+    ("LeakyReLU", {"negative_slope": 0.2, "inplace": True}, "LeakyReLU(negative_slope=0.2, inplace=True)"),
+    ("ELU", {}, "ELU(alpha=1.0)"),
+    ("ELU", {"alpha": 2.0, "inplace": True}, "ELU(alpha=2.0, inplace=True)"),
+    ("CELU", {"alpha": 0.5}, "CELU(alpha=0.5)"),
+    ("SELU", {"inplace": True}, "SELU(inplace=True)"),
+    ("SiLU", {}, "SiLU()"),
+    ("SiLU", {"inplace": True}, "SiLU(inplace=True)"),
+    ("Mish", {"inplace": True}, "Mish(inplace=True)"),
+    ("GELU", {"approximate": "tanh"}, "GELU(approximate='tanh')"),
+    ("Softplus", {"beta": 2.0}, "Softplus(beta=2.0, threshold=20.0)"),
+    ("Hardtanh", {}, "Hardtanh(min_val=-1.0, max_val=1.0)"),
+    ("Hardtanh", {"min_value": -2, "max_value": 2, "inplace": True}, "Hardtanh(min_val=-2, max_val=2, inplace=True)"),
+    ("Hardsigmoid", {"inplace": True}, "Hardsigmoid()"),
+    ("Hardswish", {"inplace": True}, "Hardswish()"),
+    ("Hardshrink", {}, "Hardshrink(0.5)"),
+    ("Softshrink", {"lambd": 0.25}, "Softshrink(0.25)"),
+    ("Softsign", {}, "Softsign()"),
+    ("Tanhshrink", {}, "Tanhshrink()"),
+    ("LogSigmoid", {}, "LogSigmoid()"),
+    ("Threshold", {"threshold": 0.5, "value": 2, "inplace": True}, "Threshold(threshold=0.5, value=2, inplace=True)"),
+    ("GLU", {"dim": 1}, "GLU(dim=1)"),
+    ("PReLU", {"num_parameters": 4, "init": 0.1}, "PReLU(num_parameters=4)"),
+    ("Softmin", {"dim": 1}, "Softmin(dim=1)"),
+    ("Softmax2d", {}, "Softmax2d()"),
+    ("RReLU", {}, "RReLU(lower=0.125, upper=0.3333333333333333)"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "text"), LAYERS, ids=[text for _, _, text in LAYERS])
+def test_layers(name: str, arguments: dict[str, Any], text: str) -> None:
+    layer = getattr(nn, name)(**arguments).eval()
+    assert repr(layer) == text
+    values = np.random.default_rng(4).normal(0, 2, (2, 4, 3, 4)).astype(np.float32)
+    x = norch.tensor(values)
+    found = layer(x)
+    assert (found is x) == bool(arguments.get("inplace"))
+    if not arguments.get("inplace"):
+        assert_close(x, values)  # the input stays
+
+
+@pytest.mark.parametrize(("name", "arguments", "text"), LAYERS, ids=[text for _, _, text in LAYERS])
+def test_layers_like_torch(torch: Any, name: str, arguments: dict[str, Any], text: str) -> None:
+    values = np.random.default_rng(5).normal(0, 2, (2, 4, 3, 4))
+    ours, theirs = getattr(nn, name)(**arguments).eval().double(), getattr(torch.nn, name)(**arguments).eval().double()
+    x, y = norch.tensor(values, requires_grad=True), torch.tensor(values, requires_grad=True)
+    found, wanted = ours(x * 1), theirs(y * 1)
+    assert_close(found, wanted.detach().numpy(), rtol=1e-13, atol=1e-14)
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    slack = 1e-7 if name == "Hardsigmoid" else 1e-12  # its 1/6 is of float32 there
+    assert x.grad is not None
+    assert_close(x.grad, y.grad.numpy(), rtol=slack, atol=slack)
+    for ours_too, theirs_too in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert_close(ours_too.grad, theirs_too.grad.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: F.relu(x, inplace=True),
+        lambda x: F.leaky_relu(x, 0.2, inplace=True),
+        lambda x: F.elu(x, 0.7, inplace=True),
+        lambda x: F.hardtanh(x, -0.5, 0.7, inplace=True),
+        lambda x: F.hardswish(x, inplace=True),
+        lambda x: F.hardsigmoid(x, inplace=True),
+        lambda x: F.mish(x, inplace=True),
+        lambda x: F.silu(x, inplace=True),
+        lambda x: F.threshold(x, 0.1, 3.0, inplace=True),
+        lambda x: F.rrelu(x, inplace=True),
+        lambda x: F.celu_(x, 1.5),
+    ],
+)
+def test_written_activations_have_gradients(call: Any) -> None:
+    x = norch.tensor([-2.0, -0.3, 0.4, 1.7], dtype=norch.float64, requires_grad=True)
+    assert gradcheck(lambda x: call(x * 1), x)
+    with pytest.raises(norch.Error, match="leaf"):
+        call(x)
+
+
+def test_prelu_learns() -> None:
+    layer = nn.PReLU(3, init=0.5)
+    assert list(layer.state_dict()) == ["weight"] and layer.weight.tolist() == [0.5] * 3
+    layer(norch.tensor([[-1.0, 2.0, -3.0]])).sum().backward()
+    assert layer.weight.grad is not None and layer.weight.grad.tolist() == [-1.0, 0.0, -3.0]
+    assert nn.PReLU(dtype=norch.float64).weight.dtype is norch.float64
+
+
+def test_rrelu_draws_slopes() -> None:
+    norch.manual_seed(1)
+    x = norch.full((1000,), -1.0, requires_grad=True)
+    y = F.rrelu(x, 0.25, 0.5, training=True)
+    assert -0.5 < float(y.min()) < -0.48 and -0.27 < float(y.max()) <= -0.25
+    y.sum().backward()
+    assert_close(x.grad, -y.detach())
+    assert F.rrelu(norch.ones(3), training=True).tolist() == [1.0] * 3
+    assert nn.RReLU(0.5, 0.5).train()(norch.tensor([-2.0])).item() == -1.0
+
+
+def test_gumbel_softmax() -> None:
+    norch.manual_seed(2)
+    logits = norch.tensor([[0.0, 1.0, 2.0]]).expand(4000, 3).clone().requires_grad_()
+    soft = F.gumbel_softmax(logits, tau=0.5)
+    assert_close(soft.sum(-1), norch.ones(4000), rtol=1e-5, atol=0)
+    hard = F.gumbel_softmax(logits, hard=True)
+    assert set(hard.detach().flatten().tolist()) == {0.0, 1.0} and (hard.sum(-1) == 1).all()
+    share = hard.detach().mean(0).numpy()
+    np.testing.assert_allclose(share, np.exp([0, 1, 2]) / np.exp([0, 1, 2]).sum(), atol=0.03)
+    (hard * norch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert logits.grad is not None and float(logits.grad.abs().sum()) > 0
+
+
+def test_far_out() -> None:
+    """Values and slopes where exponentials overflow: finite where the function is."""
+    ends = [-1e4, -100.0, 100.0, 1e4]
+    for dtype in (norch.float32, norch.float64):
+        x = norch.tensor(ends, dtype=dtype, requires_grad=True)
+        wanted = {
+            "softplus": ([0.0, 0.0, 100.0, 1e4], [0.0, 0.0, 1.0, 1.0]),
+            "mish": ([0.0, 0.0, 100.0, 1e4], [0.0, 0.0, 1.0, 1.0]),
+            "elu": ([-1.0, -1.0, 100.0, 1e4], [0.0, 0.0, 1.0, 1.0]),
+            "logsigmoid": ([-1e4, -100.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]),
+            "tanhshrink": ([-9999.0, -99.0, 99.0, 9999.0], [1.0] * 4),
+        }
+        for name, (values, slopes) in wanted.items():
+            y = getattr(F, name)(x)
+            assert_close(y, np.array(values, dtype.name), rtol=1e-6, atol=1e-6)
+            (g,) = norch.autograd.grad(y.sum(), x, create_graph=True)
+            assert_close(g, np.array(slopes, dtype.name), rtol=1e-6, atol=1e-6)
+            if g.requires_grad:
+                (h,) = norch.autograd.grad(g.sum(), x)
+                assert all(math.isfinite(one) for one in h.tolist()), name
+        y = F.gelu(x, approximate="tanh")
+        assert_close(y, np.array([0.0, 0.0, 100.0, 1e4], dtype.name), rtol=1e-6, atol=1e-6)
+        assert_close(
+            norch.autograd.grad(y.sum(), x)[0], np.array([0.0, 0.0, 1.0, 1.0], dtype.name), rtol=1e-6, atol=1e-6
+        )
