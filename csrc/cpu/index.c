@@ -114,9 +114,11 @@ int32_t nr_run_index(const nr_call *call) {
     if (nest->numel == 0) return NORCH_OK;
     const bool writing = call->op != NR_GATHER && call->op != NR_OFFSETS;
     job j = {.plan = plan, .kernel = kernel_of(call->op, call->dtype)};
-    /* The longest loop that may be cut: for a scatter, short rows cost more than threads give. */
-    int64_t parts = 1;
-    for (int32_t d = 0; d < nest->ndim; d++) {
+    int64_t wanted = nr_threads() == 1 ? 1 : (nest->numel + CHUNK - 1) / CHUNK, parts = 1;
+    if (writing && wanted > CUTS) wanted = CUTS;
+    /* The outermost loop that gives as many parts, or the longest; for a scatter, short rows cost more than threads
+     * give. */
+    for (int32_t d = nest->ndim - 1; d >= 0 && parts < wanted; d--) {
         int64_t most = nest->size[d];
         if (writing && nest->stride[2][d] == 0) continue;
         if (writing && d == 0) most /= 64;
@@ -124,8 +126,6 @@ int32_t nr_run_index(const nr_call *call) {
         parts = most;
         j.cut = d;
     }
-    int64_t wanted = (nest->numel + CHUNK - 1) / CHUNK;
-    if (writing && wanted > CUTS) wanted = CUTS;
     if (parts > wanted) parts = wanted;
     j.part = (nest->size[j.cut] + parts - 1) / parts;
     int64_t chunks = (nest->size[j.cut] + j.part - 1) / j.part;

@@ -11,6 +11,11 @@ static void NR_JOIN2(take, SIZE)(const nr_index_plan *plan, char *dense, const c
         for (int64_t i = 0; i < n; i++) *(WORD *)(dense + i * dense_step) = *(const WORD *)(target + i * target_step);
         return;
     }
+    if (dense_step == sizeof(WORD) && index_step == sizeof(int64_t) && target_step == 0 && axis_step == sizeof(WORD)) {
+        WORD *restrict to = (WORD *)dense; /* picked out of one row */
+        for (int64_t i = 0; i < n; i++) to[i] = ((const WORD *)target)[((const int64_t *)index)[i]];
+        return;
+    }
     for (int64_t i = 0; i < n; i++)
         *(WORD *)(dense + i * dense_step) =
             *(const WORD *)(target + i * target_step + *(const int64_t *)(index + i * index_step) * axis_step);

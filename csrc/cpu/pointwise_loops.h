@@ -65,6 +65,9 @@ static inline __attribute__((always_inline)) void LOOP_NAME(choice)(int64_t n, c
     } else if (s[0] == sizeof(RS) && s[1] == 1 && s[2] == sizeof(S) && s[3] == 0) {
         T one = (T)*c;
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(a[i] != 0, (T)b[i], one);
+    } else if (s[0] == sizeof(RS) && s[1] == 1 && s[2] == 0 && s[3] == sizeof(S)) {
+        T one = (T)*b;
+        IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(a[i] != 0, one, (T)c[i]);
     } else {
         char *q = p[0], *x = p[1], *y = p[2], *z = p[3];
         for (int64_t i = 0; i < n; i++, q += s[0], x += s[1], y += s[2], z += s[3])

@@ -68,13 +68,21 @@ static int32_t check_range(const way *w, const norch_tensor *index, int64_t size
     uint64_t signs = 0;
     for (int64_t left = plan.numel; left > 0; left -= plan.size[0]) {
         const int64_t step = plan.stride[0][0], n = plan.size[0];
-        uint64_t wrong = 0; /* one verdict for the row: no branch an element */
-        for (int64_t i = 0; i < n; i++) {
-            const uint64_t value = (uint64_t)*(const int64_t *)(row + i * step);
-            wrong |= (uint64_t)(value + below >= span);
-            signs |= value;
+        uint64_t wrong = 0; /* one verdict for the row, in its sign bit: no branch an element */
+        if (step == sizeof(int64_t)) {
+            const uint64_t *values = (const uint64_t *)(const void *)row;
+            for (int64_t i = 0; i < n; i++) {
+                wrong |= (values[i] + below) | (span - 1 - below - values[i]);
+                signs |= values[i];
+            }
+        } else {
+            for (int64_t i = 0; i < n; i++) {
+                const uint64_t value = *(const uint64_t *)(const void *)(row + i * step);
+                wrong |= (value + below) | (span - 1 - below - value);
+                signs |= value;
+            }
         }
-        for (int64_t i = 0; wrong && i < n; i++) {
+        for (int64_t i = 0; wrong >> 63 && i < n; i++) {
             const int64_t value = *(const int64_t *)(row + i * step);
             if ((uint64_t)value + below >= span)
                 return nr_fail(NORCH_ERROR_INDEX, "%s: index %lld is out of range for size %lld at dimension %lld",

@@ -13,13 +13,15 @@ from .._handle import Handle
 from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.inplace import same_history
+from ..dtype import bool_
 from ..dtype import int64 as int64_
 from ._operand import must
 from .copy import copy_, fill_
-from .index import Places, as_values, get_at, masked_fill_, nonzero, put_at
+from .index import Places, as_values, get_at, masked_fill_, nonzero, places_of, put_at
 from .view import _made as made
 
 _ALL = slice(None)
+_BOOL, _INT64 = bool_.code, int64_.code
 _DOTS = "an index can hold only one ellipsis (...)"
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
@@ -29,8 +31,10 @@ def getitem(x: Any, index: Any) -> Any:
     view = lib.norch_region(x, index)
     if view is not None:
         return made(view, x, d.Region, region, (index,))
-    view, places, _ = _resolve(x, index)
-    return view if places is None else get_at(view, places)
+    if isinstance(index, Handle) and (places := _alone(x, index)):
+        return get_at(x, places)
+    view, found = _resolve(x, index)
+    return view if found is None else get_at(view, found)
 
 
 def region(x: Any, index: Any) -> Any:
@@ -40,30 +44,51 @@ def region(x: Any, index: Any) -> Any:
 
 def setitem(x: Any, index: Any, value: Any) -> None:
     """x[index] = value: value is broadcast and cast."""
-    places = mask = None
+    places = None
     view = lib.norch_region(x, index)
     if view is not None:
         view = made(view, x, d.Region, region, (index,))
     else:
-        view, places, mask = _resolve(x, index, masks=True)
-    if places is None and mask is None:
-        if isinstance(value, Handle) and lib.norch_is_same(view, value) and same_history(view, value):
-            return  # x[i] += 1 has written through the view already
-        if isinstance(value, Handle):
+        parts = index if type(index) is tuple else (index,)
+        view = x
+        if len(parts) == 1 and isinstance(alone := _part(parts[0]), Handle):
+            parts = (alone,)
+            if alone._dtype == _BOOL and not getattr(value, "ndim", 0):
+                _check_mask(x, alone, 0)
+                more = x.ndim - alone.ndim
+                masked_fill_(x, alone.view(*alone.shape, *[1] * more) if more else alone, value)  # type: ignore[attr-defined]
+                return
+            places = _alone(x, alone)
+        if places is None:
+            view, places = _resolve(x, parts)
+    if places is not None:
+        put_at(view, places, _without_ones(as_values(value, x, "setitem"), places.ndim(view)))
+    elif isinstance(value, Handle):
+        if not (lib.norch_is_same(view, value) and same_history(view, value)):  # x[i] += 1 has written already
             copy_(view, _without_ones(value, view.ndim))
-        elif isinstance(value, (int, float)):
-            fill_(view, value)
-        else:
-            copy_(view, _without_ones(must(value, "setitem"), view.ndim))
-        return
-    value = as_values(value, x, "setitem")
-    if mask is not None:
-        if value.ndim == 0:
-            masked_fill_(view, mask.view(*mask.shape, *(1 for _ in range(view.ndim - mask.ndim))), value)
-            return
-        places = Places(nonzero(mask, as_tuple=True), tuple(axis * 257 for axis in range(mask.ndim)), 0)
-    assert places is not None
-    put_at(view, places, _without_ones(value, places.ndim(view)))
+    elif isinstance(value, (int, float)):
+        fill_(view, value)
+    else:
+        copy_(view, _without_ones(must(value, "setitem"), view.ndim))
+
+
+def _check_mask(x: Any, mask: Any, axis: int) -> None:
+    """Raises where a mask has not the sizes of x from this axis on."""
+    if mask.shape != x.shape[axis : axis + mask.ndim]:
+        raise IndexError(
+            f"a mask of shape {tuple(mask.shape)} does not match shape {tuple(x.shape)} at dimension {axis}"
+        )
+
+
+def _alone(x: Any, index: Any) -> Places | None:
+    """The places of an index that is one tensor, where that is quickly said."""
+    if index.ndim and x.ndim and index._device_type == x._device_type:
+        if index._dtype == _INT64:
+            return Places((index,), (0,), 0)
+        if index._dtype == _BOOL:
+            _check_mask(x, index, 0)
+            return places_of(index)
+    return None
 
 
 def _without_ones(value: Any, ndim: int) -> Any:
@@ -123,9 +148,8 @@ def _axes_of(part: Any) -> int:
     return part.ndim if isinstance(part, Handle) and part.dtype.kind == "b" else 1  # type: ignore[attr-defined]
 
 
-def _resolve(x: Any, index: Any, masks: bool = False) -> tuple[Any, Places | None, Any]:
-    """x[index] as a view, the places of it that index tensors name, and (where masks are wanted) the mask, if a mask
-    that is the first thing in the index is all there is."""
+def _resolve(x: Any, index: Any) -> tuple[Any, Places | None]:
+    """A view of x, and the places of it that index tensors name, if there are some."""
     parts = [_part(part) for part in (index if type(index) is tuple else (index,))]
     ndim = x.ndim
     wide = [_axes_of(part) for part in parts]
@@ -159,13 +183,8 @@ def _resolve(x: Any, index: Any, masks: bool = False) -> tuple[Any, Places | Non
             axes.append(axis + 256 * own)
             axis += 1
         elif part.dtype.kind == "b":
-            if tuple(part.shape) != tuple(x.shape[own : own + n]):
-                raise IndexError(
-                    f"a mask of shape {tuple(part.shape)} does not match shape {tuple(x.shape)} at dimension {own}"
-                )
+            _check_mask(x, part, own)
             basic += [_ALL] * n
-            if masks and len(parts) == 1:
-                return x, None, part
             indices += nonzero(part, as_tuple=True)
             axes += [axis + i + 256 * (own + i) for i in range(n)]
             axis, own = axis + n, own + n
@@ -176,16 +195,16 @@ def _resolve(x: Any, index: Any, masks: bool = False) -> tuple[Any, Places | Non
             axis, own = axis + 1, own + 1
     whole = all(part == _ALL if type(part) is slice else part is Ellipsis for part in basic)
     view = x if whole else region(x, tuple(basic))
-    return view, Places(tuple(indices), tuple(axes), lead) if indices else None, None
+    return view, Places(tuple(indices), tuple(axes), lead) if indices else None
 
 
 def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """x[indices] = values, or += with accumulate (equal indices then add up); indices: a tuple of tensors or None."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices are a tuple of tensors, not {type(indices).__name__}")
-    view, places, _ = _resolve(x, tuple(_ALL if part is None else part for part in indices))
+    view, places = _resolve(x, tuple(_ALL if part is None else part for part in indices))
     if places is None:
-        view, places, _ = _resolve(x, (True, *indices))
+        view, places = _resolve(x, (True, *indices))
     put_at(view, places, must(values, "index_put_"), add=accumulate)  # type: ignore[arg-type]
     return x
 

@@ -42,7 +42,7 @@ def as_values(value: Any, x: Any, name: str) -> Any:
 
 def near(value: Any, x: Any) -> Any:
     """value, on the device of x if it is a number on the CPU."""
-    return to(value, x.device) if value.ndim == 0 and value.is_cpu and x.is_cuda else value
+    return to(value, x.device) if x._device_type and value.ndim == 0 and value.is_cpu else value
 
 
 def _source(src: Any, x: Any, name: str) -> Any:
@@ -67,7 +67,9 @@ class Places:
 
     def on(self, x: Any) -> tuple[Any, ...]:
         """The indices on the device of x: those on the CPU go with any."""
-        return tuple(to(index, x.device) if index.is_cpu and x.is_cuda else index for index in self.indices)
+        if not x._device_type:
+            return self.indices
+        return tuple(to(index, x.device) if index.is_cpu else index for index in self.indices)
 
     def ndim(self, x: Any) -> int:
         """The dimensions of what they hold of x."""
@@ -406,12 +408,19 @@ def _mask(mask: Any, name: str) -> Any:
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast."""
     x = must(input, "masked_fill")
-    return where(_mask(mask, "masked_fill"), _one("masked_fill", value, x), x)
+    return where(_mask(mask, "masked_fill"), _filling("masked_fill", value, x), x)
+
+
+def _filling(name: str, value: Any, x: Any) -> Any:
+    """The same as _one(); but among floats a number needs no cast, as where() knows it for one."""
+    if type(value) is float and x.dtype.is_floating_point:
+        return must(value, name)
+    return _one(name, value, x)
 
 
 def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     """Sets x to value, a number or a 0-d tensor, where mask (bool, broadcast to x) holds."""
-    mask, value = _mask(mask, "masked_fill_"), _one("masked_fill_", value, x)
+    mask, value = _mask(mask, "masked_fill_"), _filling("masked_fill_", value, x)
     check_writable(x, "masked_fill_")
     record = mode.enabled and x.dtype.is_floating_point
     to_x, to_value = (edge(x), edge(value)) if record else (None, None)
