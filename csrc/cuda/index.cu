@@ -19,11 +19,6 @@ struct index_args {
     nest<2> along;
 };
 
-/* Whether an index lies within its axis. Offsets, which know no axis, are checked where they are made. */
-DEVICE bool fits(const index_args &a, int64_t index) {
-    return a.axis_size == INT64_MAX ? index != INT64_MIN : index >= 0 && index < a.axis_size;
-}
-
 /* Several index tensors have become offsets in bytes (axis_size is INT64_MAX then); one of them that was out of range
  * lies far below all others. */
 #define LOST (INT64_MIN / 2)

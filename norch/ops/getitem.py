@@ -53,7 +53,7 @@ def setitem(x: Any, index: Any, value: Any) -> None:
         view = x
         if len(parts) == 1 and isinstance(alone := _part(parts[0]), Handle):
             parts = (alone,)
-            if alone._dtype == _BOOL and not getattr(value, "ndim", 0):
+            if alone._dtype == _BOOL and not getattr(value, "ndim", 0) and alone._device_type == x._device_type:
                 _check_mask(x, alone, 0)
                 more = x.ndim - alone.ndim
                 masked_fill_(x, alone.view(*alone.shape, *[1] * more) if more else alone, value)  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ def _check_mask(x: Any, mask: Any, axis: int) -> None:
 
 def _alone(x: Any, index: Any) -> Places | None:
     """The places of an index that is one tensor, where that is quickly said."""
-    if index.ndim and x.ndim and index._device_type == x._device_type:
+    if index.ndim and x.ndim:
         if index._dtype == _INT64:
             return Places((index,), (0,), 0)
         if index._dtype == _BOOL:
