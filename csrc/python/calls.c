@@ -272,17 +272,20 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
     TAKE(name, 1, k1)                               \
     TAKE(name, 2, k2)                               \
     TAKE(name, 3, k3)                               \
-    TAKE(name, 4, k4) TAKE(name, 5, k5)             \
-        END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5))
-#define CALL7(result, name, k0, k1, k2, k3, k4, k5, k6)                                                             \
-    BEGIN(name, 7)                                                                                                  \
-    TAKE(name, 0, k0)                                                                                               \
-    TAKE(name, 1, k1)                                                                                               \
-    TAKE(name, 2, k2)                                                                                               \
-    TAKE(name, 3, k3)                                                                                               \
-    TAKE(name, 4, k4) TAKE(name, 5, k5) TAKE(name, 6, k6)                                                           \
-        END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5), \
-            PASS_##k6(a6))
+    TAKE(name, 4, k4)                               \
+    TAKE(name, 5, k5)                               \
+    END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5))
+#define CALL7(result, name, k0, k1, k2, k3, k4, k5, k6)                                                         \
+    BEGIN(name, 7)                                                                                              \
+    TAKE(name, 0, k0)                                                                                           \
+    TAKE(name, 1, k1)                                                                                           \
+    TAKE(name, 2, k2)                                                                                           \
+    TAKE(name, 3, k3)                                                                                           \
+    TAKE(name, 4, k4)                                                                                           \
+    TAKE(name, 5, k5)                                                                                           \
+    TAKE(name, 6, k6)                                                                                           \
+    END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5), \
+        PASS_##k6(a6))
 #include "calls.def"
 
 /* ---- those with results of their own ------------------------------------------------------------------- */
