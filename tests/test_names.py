@@ -88,7 +88,10 @@ def is_foreign(value: Any) -> bool:
 
 @pytest.mark.parametrize("where", HERE)
 def test_every_name_is_here_or_left_out_with_a_reason(there: dict[str, Any], where: str) -> None:
-    unknown = [name for name in public(there[where]) if not hasattr(HERE[where], name) and name not in LISTED[where]]
+    thing = there[where]
+    unknown = [name for name in public(thing) if not hasattr(HERE[where], name) and name not in LISTED[where]]
+    # which modules of its own PyTorch has loaded by now depends on what ran before
+    unknown = [name for name in unknown if not isinstance(getattr(thing, name), types.ModuleType)]
     assert not unknown, f"{where}: neither in norch nor in norch/_left_out.py: {' '.join(unknown)}"
 
 
