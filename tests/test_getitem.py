@@ -432,3 +432,22 @@ def test_wrong_values() -> None:
         x.index_put_((norch.tensor([0]),), norch.tensor([1]))
     with pytest.raises(TypeError):
         x.index_put_(norch.tensor([0]), norch.tensor([1.0]))
+
+
+def test_bounds_that_change_the_tensor_are_read_before_it():
+    x = norch.zeros(30, 30)
+
+    class Bound:
+        def __index__(self):
+            x.data = norch.zeros(1, 1)
+            return 0
+
+    assert x[:, Bound() :].shape == (1, 1)
+
+    class Fewer:
+        def __index__(self):
+            x.data = norch.zeros(1)
+            return 0
+
+    with pytest.raises(IndexError):
+        x[:, Fewer() :]

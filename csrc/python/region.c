@@ -15,6 +15,10 @@ static part_kind kind_of(const nr_object *part) {
     return PyType_GetFlags(part->type) & NR_TYPE_IS_INTEGER ? INTEGER : OTHER;
 }
 
+typedef struct bounds {
+    int64_t start, stop, step;
+} bounds;
+
 /* The view while it grows: axis is the next one of x. */
 typedef struct region {
     const norch_tensor *x;
@@ -47,19 +51,17 @@ static int32_t take_one(region *r, void *part) {
     return NORCH_OK;
 }
 
-static int32_t take_slice(region *r, void *part) {
-    int64_t start, stop, step;
-    if (PySlice_Unpack(part, &start, &stop, &step) < 0) return NORCH_ERROR_VALUE; /* Python has raised */
+static int32_t take_slice(region *r, bounds b) {
     int64_t stride = r->x->strides[r->axis];
-    int64_t count = PySlice_AdjustIndices(r->x->shape[r->axis++], &start, &stop, step);
-    if (count > 0) r->shift += start * stride;
-    return push(r, count, count > 1 ? stride * step : stride);
+    int64_t count = PySlice_AdjustIndices(r->x->shape[r->axis++], &b.start, &b.stop, b.step);
+    if (count > 0) r->shift += b.start * stride;
+    return push(r, count, count > 1 ? stride * b.step : stride);
 }
 
-static int32_t take_part(region *r, void *part, int32_t skipped) {
+static int32_t take_part(region *r, void *part, const bounds **slices, int32_t skipped) {
     switch (kind_of(part)) {
     case INTEGER: return take_one(r, part);
-    case SLICE: return take_slice(r, part);
+    case SLICE: return take_slice(r, *(*slices)++);
     case DOTS: return keep(r, skipped);
     default: return push(r, 1, r->axis < r->x->ndim ? r->x->shape[r->axis] * r->x->strides[r->axis] : 1);
     }
@@ -73,9 +75,17 @@ void *nr_py_region(void *self, void *const *given, int64_t n) {
     }
     region r = {.x = given[0]};
     bool many = PyType_GetFlags(((nr_object *)given[1])->type) & NR_TYPE_IS_TUPLE;
-    int64_t parts = many ? PyTuple_Size(given[1]) : 1, axes = 0, dots = 0;
+    int64_t parts = many ? PyTuple_Size(given[1]) : 1, axes = 0, dots = 0, found = 0;
+    bounds unpacked[NORCH_MAX_DIMS];
+    const bounds *slices = unpacked;
     for (int64_t i = 0; i < parts; i++) {
-        part_kind kind = kind_of(many ? PyTuple_GetItem(given[1], i) : given[1]);
+        void *part = many ? PyTuple_GetItem(given[1], i) : given[1];
+        part_kind kind = kind_of(part);
+        /* Bounds may run code of the user's, which may change x: they come before anything is read of it. */
+        if (kind == SLICE && found < NORCH_MAX_DIMS) {
+            bounds *b = &unpacked[found++];
+            if (PySlice_Unpack(part, &b->start, &b->stop, &b->step) < 0) return NULL;
+        }
         if (kind == OTHER) {
             Py_IncRef(NR_NONE);
             return NR_NONE;
@@ -95,7 +105,7 @@ void *nr_py_region(void *self, void *const *given, int64_t n) {
                          r.x->ndim);
     }
     for (int64_t i = 0; status == NORCH_OK && i < parts; i++)
-        status = take_part(&r, many ? PyTuple_GetItem(given[1], i) : given[1], r.x->ndim - (int32_t)axes);
+        status = take_part(&r, many ? PyTuple_GetItem(given[1], i) : given[1], &slices, r.x->ndim - (int32_t)axes);
     if (status == NORCH_OK) status = keep(&r, r.x->ndim - r.axis);
     return status == NORCH_OK ? nr_make_view(r.x, r.ndim, r.shape, r.strides, r.shift) : NULL;
 }

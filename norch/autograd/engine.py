@@ -40,9 +40,9 @@ def run(
 
     check = anomaly.check
     before = mode.enabled
-    mode.enabled = create_graph
     node: Any = None  # in hand, with its gradient g; it is younger than all that wait
     try:
+        mode.enabled = create_graph
         while node is not None or waiting:
             if node is None:
                 node = heappop(waiting)[1]
