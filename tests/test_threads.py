@@ -280,3 +280,25 @@ def test_threads_add_to_one_large_gradient():
     for thread in threads:
         thread.join()
     assert x.grad.min().item() == x.grad.max().item() == 24
+
+
+def test_an_index_that_another_thread_writes_is_checked_as_it_is_used():
+    index, beyond = norch.zeros(100_000, dtype=norch.int64), norch.full((100_000,), 2**40, dtype=norch.int64)
+    source, done = norch.zeros(10), threading.Event()
+
+    def write():
+        while not done.is_set():
+            index.copy_(beyond)
+            index.zero_()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for read in [lambda: source[index], lambda: source.index_select(0, index)] * 20:
+            try:
+                assert read().sum().item() == 0
+            except IndexError:
+                pass
+    finally:
+        done.set()
+        writer.join()

@@ -99,13 +99,14 @@ static int32_t check_range(const way *w, const norch_tensor *index, int64_t size
     return NORCH_OK;
 }
 
-/* index as int64 that no write to `apart` changes, checked; its header in *view, and in *owned what it needed. */
+/* index as int64, checked; its header in *view, and in *owned what it needed. On the CPU that is a copy, so that what was
+ * checked is what is used, whatever another thread writes meanwhile. */
 static int32_t prepare(const way *w, const norch_tensor *index, const norch_tensor *apart, int64_t size, int64_t axis,
                        norch_tensor *view, norch_tensor **owned, bool *negative) {
     *view = *index;
     *owned = NULL;
     norch_tensor once = without_repeats(index);
-    if (index->dtype != NORCH_INT64 || (apart && norch_overlaps(apart, index))) {
+    if (index->dtype != NORCH_INT64 || index->device_type == NORCH_CPU || (apart && norch_overlaps(apart, index))) {
         *owned = norch_cast(&once, NORCH_INT64);
         if (!*owned) return norch_last_error_kind();
         *view = **owned;
