@@ -33,7 +33,7 @@ endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev FORCE \
+.PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev \
     cuda cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim docs
 
 # ---- what is here -------------------------------------------------------------------------------
@@ -55,6 +55,14 @@ else
 NVCC_SAYS := $(NVCC_FOUND) $(NVCC_RELEASE)
 endif
 endif
+
+# $(eval $(call note,FILE,TEXT)): a file that holds the text, and is young only when the text is another than it was.
+# The rule is for `make clean all`, which takes the file away again.
+define note
+$(if $(MACHINE),$(shell mkdir -p $(dir $1) && { echo '$2' | cmp -s - $1 || echo '$2' > $1; }))
+$1:
+	@mkdir -p $$(@D) && echo '$2' > $$@
+endef
 
 # ISA builds: the families in csrc/cpu/*_isa.c are compiled once for each, and one is chosen at load.
 FLAGS_baseline := -DNR_ISA_NAME=baseline -DNR_ISA_BASELINE
@@ -121,19 +129,14 @@ $(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI) -DNORCH_HEADER_PATH='"csrc/n
 $(BUILD)/core/library.o: $(ABI_FILES)
 
 # Both change when what they hold does: other flags rebuild everything, another list of files links anew.
-$(BUILD)/flags: FORCE
-	@mkdir -p $(@D)
-	@echo '$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))' > $@.new
-	@if cmp -s $@.new $@; then rm $@.new; else \
-	    printf '%s\n' '#include <math.h>' '#include <pthread.h>' 'int main(void) { return 0; }' > $(BUILD)/try.c; \
-	    $(CC) -pthread -o $(BUILD)/try $(BUILD)/try.c -lm || { \
-	        echo 'norch needs the headers of the C library, and "$(CC)" finds none: install them (Debian, Ubuntu: apt install build-essential)' >&2; \
-	        rm -f $@.new; exit 1; }; \
-	    mv $@.new $@; fi
-$(BUILD)/objects: FORCE
-	@mkdir -p $(@D)
-	@echo '$(LINK) $(OBJECTS)' > $@.new
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(eval $(call note,$(BUILD)/wanted,$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))))
+$(eval $(call note,$(BUILD)/objects,$(LINK) $(OBJECTS)))
+$(BUILD)/flags: $(BUILD)/wanted
+	@printf '%s\n' '#include <math.h>' '#include <pthread.h>' 'int main(void) { return 0; }' > $(BUILD)/try.c; \
+	$(CC) -pthread -o $(BUILD)/try $(BUILD)/try.c -lm || { \
+	    echo 'norch needs the headers of the C library, and "$(CC)" finds none: install them (Debian, Ubuntu: apt install build-essential)' >&2; \
+	    exit 1; }
+	@cp $< $@
 
 # ---- CUDA: a plugin, and the simulation of it that runs everywhere -------------------------------
 
@@ -146,7 +149,7 @@ CUDA_UNITS := $(CUDA_SOURCES:csrc/cuda/%.cu=%) \
 CUDA_ARCHS ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv$(comma)noheader 2>/dev/null | tr -d . | sort -u),80)
 CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) \
     -gencode arch=compute_$(firstword $(CUDA_ARCHS))$(comma)code=compute_$(firstword $(CUDA_ARCHS))
-CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -Xfatbin -compress-all -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv -DNORCH_ABI=$(ABI)
+CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -Xfatbin -compress-all -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
 CUDA_OBJECTS := $(CUDA_UNITS:%=$(BUILD)/cuda/%.o)
 
 cuda: $(CUDA_LIB)  ## the CUDA backend norch/libnorch_cuda.so, with nvcc 12 or 13
@@ -157,20 +160,17 @@ $(CUDA_LIB): $(CUDA_OBJECTS)
 	$(Q)$(NVCC_FOUND) -shared -cudart static -o $@.new $(CUDA_OBJECTS) -L$(dir $(NVCC_FOUND))../lib -ldl -lpthread -lrt
 	@mv $@.new $@
 
-$(BUILD)/cuda/flags: FORCE
-	@mkdir -p $(@D)
-	@echo '$(NVCC_FOUND) $(NVCC_RELEASE) $(CUDA_FLAGS)' > $@.new
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(if $(NVCC_FOUND),$(eval $(call note,$(BUILD)/cuda/flags,$(NVCC_FOUND) $(NVCC_RELEASE) $(CUDA_FLAGS))))
 
 # $1: the compiler and its flags, $2: the folder of the objects, $3: what it is called on the screen
 define cuda_rules
 $2/%.o: csrc/cuda/%.cu $2/flags
 	$$(if $$(V),,@echo "  $3  $$<")
-	$$(Q)$1 -MMD -MP -MF $$(@:.o=.d) -c -o $$@ $$<
+	$$(Q)$1 $$(EXTRA) -MMD -MP -MF $$(@:.o=.d) -c -o $$@ $$<
 $(foreach d,$(DTYPES),
 $2/%_dtype.$d.o: csrc/cuda/%_dtype.cu $2/flags
 	$$(if $$(V),,@echo "  $3  $$<  $d")
-	$$(Q)$1 -DNR_DTYPE_NAME=$d -MMD -MP -MF $$(@:.o=.d) -c -o $$@ $$<
+	$$(Q)$1 $$(EXTRA) -DNR_DTYPE_NAME=$d -MMD -MP -MF $$(@:.o=.d) -c -o $$@ $$<
 )
 endef
 $(eval $(call cuda_rules,$$(NVCC_FOUND) $$(CUDA_FLAGS),$(BUILD)/cuda,NVCC))
@@ -178,7 +178,7 @@ $(eval $(call cuda_rules,$$(NVCC_FOUND) $$(CUDA_FLAGS),$(BUILD)/cuda,NVCC))
 SIM_BUILD := $(BUILD)/cudasim
 SIM_LIB := $(SIM_BUILD)/libnorch_cudasim.so
 SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERROR) -Wno-unknown-pragmas \
-    -Wno-bool-compare -fPIC -fvisibility=hidden -fwrapv -pthread -DNORCH_ABI=$(ABI) -Itests/cudasim
+    -Wno-bool-compare -fPIC -fvisibility=hidden -fwrapv -pthread -Itests/cudasim
 SIM_OBJECTS := $(CUDA_UNITS:%=$(SIM_BUILD)/%.o) $(SIM_BUILD)/cudasim.o
 
 cudasim: $(SIM_LIB)  ## the CUDA backend compiled by g++ to run on the CPU, for tests
@@ -188,14 +188,14 @@ $(SIM_LIB): $(SIM_OBJECTS)
 	$(Q)$(CXX) -shared -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@.new $(SIM_OBJECTS) -ldl
 	@mv $@.new $@
 
-$(SIM_BUILD)/flags: FORCE
-	@mkdir -p $(@D)
-	@echo '$(CXX) $(SIM_FLAGS)' > $@.new
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(eval $(call note,$(SIM_BUILD)/flags,$(CXX) $(SIM_FLAGS)))
 $(SIM_BUILD)/cudasim.o: tests/cudasim/cudasim.cpp $(SIM_BUILD)/flags
 	$(if $(V),,@echo "  CXX   $<")
 	$(Q)$(CXX) $(SIM_FLAGS) -MMD -MP -c -o $@ $<
 $(eval $(call cuda_rules,$$(CXX) $$(SIM_FLAGS) -x c++,$(SIM_BUILD),CXX ))
+
+$(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: EXTRA = -DNORCH_ABI=$(ABI)
+$(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: $(ABI_FILES)
 
 -include $(OBJECTS:.o=.d) $(CUDA_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d)
 
