@@ -93,6 +93,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="about memory of the CPU"))
 
 
+def pytest_collection_finish() -> None:
+    """What is alive now stays so: collections need not walk over tens of thousands of tests again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def load_torch() -> Any:
     """The module torch on one thread, or None."""
     if os.environ.get("NORCH_TEST_TORCH") == "0":
