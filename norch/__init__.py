@@ -64,7 +64,16 @@ from .dtype import double as double
 from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .dtype import long as long
-from .errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError
+from .errors import (
+    ArgumentError,
+    BoundsError,
+    DeviceError,
+    DivisionError,
+    DTypeError,
+    Error,
+    OutOfMemoryError,
+    ShapeError,
+)
 from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.einsum import einsum

@@ -63,7 +63,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "distribution over machines, other devices and compilers": {
         "torch": """
-            AcceleratorError DeviceObjType Event Future GradScaler OutOfMemoryError Stream StreamObjType
+            AcceleratorError DeviceObjType Event Future GradScaler Stream StreamObjType
             accelerator amp autocast autocast_decrement_nesting autocast_increment_nesting backends
             clear_autocast_cache compile compiled_with_cxx11_abi compiler cond cpp cpu
             cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu

@@ -108,10 +108,10 @@ def _bind_python() -> type:
         "SHAPE": errors.ShapeError,
         "DTYPE": errors.DTypeError,
         "DEVICE": errors.DeviceError,
-        "INDEX": IndexError,
-        "MEMORY": MemoryError,
+        "INDEX": errors.BoundsError,
+        "MEMORY": errors.OutOfMemoryError,
         "VALUE": errors.ArgumentError,
-        "ZERO_DIVISION": ZeroDivisionError,
+        "ZERO_DIVISION": errors.DivisionError,
     }
     by_kind = {constants["ERROR_" + name]: error for name, error in raised.items()}
     classes = [by_kind.get(kind, errors.Error) for kind in range(len(raised) + 1)]

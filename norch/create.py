@@ -197,11 +197,11 @@ def from_numpy(array: Any) -> Tensor:
     found = _array_dtype(interface["typestr"])
     address, read_only = interface["data"]
     if read_only:
-        raise ValueError("from_numpy: this array cannot be written to; copy it, or use norch.tensor()")
+        raise ArgumentError("from_numpy: this array cannot be written to; copy it, or use norch.tensor()")
     shape = tuple(interface["shape"])
     steps = array.strides
     if any(step % found.itemsize for step in steps):
-        raise ValueError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
+        raise ArgumentError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
     strides = ints([step // found.itemsize for step in steps], "stride")
     release, context = keep_alive(array)
     try:
@@ -399,15 +399,18 @@ def arange(
     if end is None:
         start, end = 0, start
     start, end, step = (_plain(x, "arange") for x in (start, end, step))
+    wanted = None if dtype is None else dtype_named(dtype)
+    if wanted is norch_int64 and isfinite(start) and isfinite(end) and isfinite(step):  # as PyTorch, for int64 alone
+        start, end, step = int(start), int(end), int(step)
     if step == 0:
-        raise ValueError("arange: step must not be 0")
+        raise ArgumentError("arange: step must not be 0")
     whole = all(isinstance(x, int) for x in (start, end, step))
     if not whole and not (isfinite(start) and isfinite(end) and isfinite(step)):
         raise ArgumentError(f"arange: from {start} to {end} in steps of {step} is no range")
     count = -((start - end) // step) if whole else ceil((end - start) / step)
     if count < 0 or (end - start) * step < 0:
-        raise ValueError(f"arange: from {start} in steps of {step} never comes to {end}")
-    wanted = dtype_named(dtype) if dtype is not None else norch_int64 if whole else get_default_dtype()
+        raise ArgumentError(f"arange: from {start} in steps of {step} never comes to {end}")
+    wanted = wanted or (norch_int64 if whole else get_default_dtype())
     first, second = _both(start), _both(step)
     return _placed(
         lib.norch_arange(count, wanted.code, first[0], second[0], first[1], second[1]), device, requires_grad
@@ -456,7 +459,8 @@ def logspace(
     tensor([  1.,  10., 100.])
     """
     wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
-    powers = float(_plain(base, "logspace")) ** _evenly(start, end, steps, "logspace", False)
+    whole = not wanted.is_floating_point
+    powers = float(_plain(base, "logspace")) ** _evenly(start, end, steps, "logspace", whole)
     return _placed(powers.to(wanted), device, requires_grad)
 
 

@@ -15,8 +15,7 @@ from ._lib import buffer, doubles, int64s, lib
 from .device import current, place
 from .device import device as Device  # noqa: N812
 from .errors import ArgumentError, DeviceError, Error
-
-OutOfMemoryError = MemoryError
+from .errors import OutOfMemoryError as OutOfMemoryError
 
 
 def _check() -> int:

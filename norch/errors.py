@@ -1,8 +1,7 @@
 """What norch raises.
 
 Each error is both a ``norch.Error`` and the built-in that Python programs expect, so that
-``except ValueError`` works as well as ``except norch.Error``. Out-of-range indices and exhausted memory are the
-plain ``IndexError`` and ``MemoryError``.
+``except ValueError`` works as well as ``except norch.Error``, or PyTorch's ``except RuntimeError``.
 """
 
 from __future__ import annotations
@@ -26,3 +25,15 @@ class DeviceError(Error):
 
 class ArgumentError(Error, ValueError):
     """An argument whose value the operation cannot take."""
+
+
+class BoundsError(Error, IndexError):
+    """An index or an axis that is out of range."""
+
+
+class DivisionError(Error, ZeroDivisionError):
+    """An integer divided by zero."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """Memory that a device has not got."""

@@ -15,7 +15,7 @@ from .device import CPU, cuda_device, place
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
-from .errors import DTypeError, Error
+from .errors import ArgumentError, DTypeError, Error
 from .ops._operand import tensor_of
 from .ops.composed.further import FurtherMethods
 from .ops.composed.pointwise import CompositeMethods
@@ -340,7 +340,7 @@ class Tensor(
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             if copy is False:
-                raise ValueError(f"__array__: from {array.dtype} to {dtype} takes a copy")
+                raise ArgumentError(f"__array__: from {array.dtype} to {dtype} takes a copy")
             return array.astype(dtype)
         return array.copy() if copy else array
 
@@ -374,7 +374,7 @@ class Tensor(
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            raise ValueError(
+            raise ArgumentError(
                 f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous; use .any() or .all()"
                 if self.numel()
                 else "the truth of an empty tensor is ambiguous"

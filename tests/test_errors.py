@@ -10,6 +10,35 @@ from norch._lib import lib
 from norch.nn import functional as F
 from norch.ops import _operand
 
+# ---- kinds -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        (IndexError, lambda: norch.zeros(2)[2]),
+        (IndexError, lambda: norch.zeros(2, 2).gather(1, norch.tensor([[23]]))),
+        (IndexError, lambda: norch.zeros(2).narrow(0, 1, 2)),
+        (IndexError, lambda: norch.tensor(1).unbind()),
+        (IndexError, lambda: norch.tensor(1).roll(0, 0)),
+        (ZeroDivisionError, lambda: norch.tensor(1) // 0),
+        (ZeroDivisionError, lambda: F.celu(norch.zeros(1), alpha=0)),
+        (MemoryError, lambda: norch.empty(1 << 58)),
+        (ValueError, lambda: bool(norch.zeros(2))),
+        (ValueError, lambda: norch.zeros(2).item()),
+        (ValueError, lambda: norch.arange(0, 1, 0)),
+        (ValueError, lambda: F.gelu(norch.zeros(2), approximate="some")),
+        (ValueError, lambda: F.conv1d(norch.zeros(1, 1, 4), norch.zeros(1, 1, 2), stride=-1)),
+        (ValueError, lambda: F.avg_pool1d(norch.zeros(1, 1, 9), 2, padding=-1)),
+        (ValueError, lambda: F.group_norm(norch.zeros(2, 7, 4), 2)),
+    ],
+)
+def test_errors_are_what_python_and_pytorch_raise(kind, call):
+    with pytest.raises(kind) as caught:
+        call()
+    assert isinstance(caught.value, norch.Error) and isinstance(caught.value, RuntimeError)
+
+
 # ---- what the issue lists ---------------------------------------------------------------------
 
 

@@ -62,6 +62,19 @@ def test_sum_to_size() -> None:
     assert_close(x.grad, norch.ones(2, 3, 4))
     with pytest.raises(norch.ShapeError, match=r"sum_to_size: \(5,\) does not broadcast to shape"):
         x.sum_to_size(5)
+    small = norch.full((2, 2), 200, dtype=norch.uint8)
+    assert small.sum_to_size(1, 2).tolist() == [[400, 400]] and small.sum_to_size(2, 2).dtype is norch.uint8
+
+
+def test_covariance_of_one_variable() -> None:
+    row = norch.tensor([[1.0, 3.0]], dtype=norch.float16)
+    assert row.cov().shape == () == norch.corrcoef(row).shape
+    assert norch.cov(row, aweights=norch.ones(2)).dtype is norch.float32
+
+
+def test_unravelled_indices_are_long() -> None:
+    rows, columns = norch.unravel_index(norch.tensor([5, 3], dtype=norch.uint8), (300, 2))
+    assert rows.dtype is columns.dtype is norch.int64 and rows.tolist() == [2, 1]
 
 
 def test_gradients_of_equal_rows() -> None:

@@ -57,6 +57,19 @@ def test_softmax_is_what_is_composed(shape: tuple[int, ...], dim: int, dtype: st
 
 
 @pytest.mark.kernel
+def test_unique_slices_are_in_the_order_of_their_elements() -> None:
+    array = np.random.default_rng(0).integers(0, 2, (3, 3, 9))
+    for dim in range(3):
+        found = norch.unique(norch.tensor(array), return_counts=True, dim=dim)
+        for one, wanted in zip(found, np.unique(array, axis=dim, return_counts=True), strict=True):
+            assert np.array_equal(one, wanted)
+
+
+def test_no_difference_joins_nothing() -> None:
+    x = norch.arange(3)
+    assert x.diff(0, prepend=x).tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [3, 40, 3000])
 def test_softmax_at_the_edges(n: int, dtype: str) -> None:

@@ -428,7 +428,8 @@ def test_casts(torch):
     assert norch.tensor([0.5, 0.0, math.nan]).bool().tolist() == [True, False, True]
     x = norch.zeros(2)
     assert x.to(norch.float32) is x and x.to("cpu") is x and x.float() is x and x.cpu() is x
-    assert x.to(norch.float32, copy=True) is not x
+    assert x.to(norch.float32, copy=True) is not x and x.to("cpu", norch.float32, False, True) is not x
+    assert x.double(memory_format=norch.contiguous_format).dtype is norch.float64
     assert x.type_as(norch.zeros(1, dtype=norch.int32)).dtype is norch.int32
     assert x.double().dtype is norch.float64 and x.int().dtype is norch.int32 and x.bool().dtype is norch.bool
     for value in (math.nan, math.inf, -math.inf, 1e30, -1e30):  # defined, whatever it is

@@ -7,7 +7,7 @@ from typing import Any
 from ..autograd import no_grad
 from ..create import empty
 from ..dtype import dtype as DType
-from ..errors import DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.index import embedding_rows
 from ..tensor import Tensor
 from . import init
@@ -46,7 +46,7 @@ def embedding(
     rows = weight.shape[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
-            raise ValueError(f"embedding: padding_idx {padding_idx} is out of range for {rows} rows")
+            raise ArgumentError(f"embedding: padding_idx {padding_idx} is out of range for {rows} rows")
         padding_idx %= rows
     if max_norm is not None:
         with no_grad():

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..create import arange
 from ..dtype import bool_, int64
-from ..errors import DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops._operand import tensor_of
 from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from ..ops.composed.further import cosine_similarity as cosine_similarity
@@ -51,7 +51,7 @@ from .functional_activation import log_softmax, logsigmoid
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """While training, each element is zeroed with probability p, the rest scaled by 1 / (1 - p)."""
     if not (isinstance(p, (int, float)) and 0 <= p <= 1):
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p!r}")
+        raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p!r}")
     if not training or p == 0:
         return input
     if p == 1:
@@ -71,7 +71,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         num_classes = int(tensor.amax().item()) + 1 if tensor.numel() else 0
     if tensor.numel() and (int(tensor.amin().item()) < 0 or int(tensor.amax().item()) >= num_classes):
-        raise ValueError(f"one_hot: class values must lie in 0 ... {num_classes - 1}")
+        raise ArgumentError(f"one_hot: class values must lie in 0 ... {num_classes - 1}")
     return (tensor.unsqueeze(-1) == arange(num_classes, device=tensor.device)).to(int64)
 
 
@@ -85,7 +85,7 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
         return loss.sum()
     if reduction == "none":
         return loss
-    raise ValueError(f"{reduction!r} is not a valid value for reduction ('none', 'mean' or 'sum')")
+    raise ArgumentError(f"{reduction!r} is not a valid value for reduction ('none', 'mean' or 'sum')")
 
 
 def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
@@ -196,7 +196,7 @@ def cross_entropy(
     tensor(10000.)
     """
     if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
+        raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
     tensor_of(input, "cross_entropy")
     if tensor_of(target, "cross_entropy").is_floating_point() and input.ndim > 0:
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from ..dtype import dtype as DType
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from ..ops import activation as _rows
 from ..ops import softmax as _softmax
 from ..ops._inplace import in_place
@@ -118,7 +118,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x for positive x, alpha * (exp(x / alpha) - 1) for others (Barron 2017). Floats only."""
     if alpha == 0:
-        raise ZeroDivisionError("celu: alpha cannot be 0")
+        raise DivisionError("celu: alpha cannot be 0")
     return _either(_rows.elu, inplace, _floating(input, "celu"), alpha, 1.0 / alpha)
 
 
@@ -150,7 +150,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     tensor([0.0000, 0.8413])
     """
     if approximate not in ("none", "tanh"):
-        raise ValueError(f"approximate argument must be either none or tanh, got {approximate!r}")
+        raise ArgumentError(f"approximate argument must be either none or tanh, got {approximate!r}")
     return _rows.gelu(input) if approximate == "none" else _rows.gelu_tanh(input)
 
 

@@ -14,7 +14,7 @@ from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 
 Sizes = int | Sequence[int]
 Geometry = tuple[int, ...]  # what norch_conv takes
@@ -70,7 +70,7 @@ def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
         if not hasattr(one, "__index__") or isinstance(one, bool):
             raise TypeError(f"{name}: {what} takes integers, not {value!r}")
         if one < 0:
-            raise ValueError(f"{name}: negative {what} {value}")
+            raise ArgumentError(f"{name}: negative {what} {value}")
     return listed
 
 
@@ -117,9 +117,9 @@ def paddings(name: str, padding: Any, weight: Any, stride: Any, dilation: Any, a
     if padding == "valid":
         return (0,) * axes, (0,) * axes
     if padding != "same":
-        raise ValueError(f"{name}: padding is a number, 'valid' or 'same', not {padding!r}")
+        raise ArgumentError(f"{name}: padding is a number, 'valid' or 'same', not {padding!r}")
     if any(one != 1 for one in stride):
-        raise ValueError(f"{name}: padding='same' needs a stride of 1, not {tuple(stride)}")
+        raise ArgumentError(f"{name}: padding='same' needs a stride of 1, not {tuple(stride)}")
     total = [step * (size - 1) for step, size in zip(dilation, weight.shape[2:], strict=True)]
     return [one // 2 for one in total], [one - one // 2 for one in total]
 
@@ -189,7 +189,7 @@ def _convolve_transposed(
     before, more = per_axis(padding, axes, name, "padding"), per_axis(output_padding, axes, name, "output_padding")
     for i in range(axes):
         if more[i] >= max(steps[i], spread[i]):
-            raise ValueError(f"{name}: output_padding {more[i]} must be smaller than stride or dilation")
+            raise ArgumentError(f"{name}: output_padding {more[i]} must be smaller than stride or dilation")
     size = [
         (length - 1) * steps[i] - 2 * before[i] + spread[i] * (weight.shape[2 + i] - 1) + more[i] + 1
         for i, length in enumerate(x.shape[-axes:])

@@ -13,6 +13,7 @@ from ..autograd.inplace import check_writable, edge, like_of, written
 from ..device import place
 from ..dtype import DTYPES, check_fits, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
+from ..errors import ArgumentError
 from ._operand import must, tensors_of
 
 
@@ -57,14 +58,15 @@ def to(
 
     Gives x itself when nothing differs, unless copy. DeviceError when the device is not there.
     """
+    flags = [argument for argument in arguments if isinstance(argument, bool)]  # non_blocking, copy
+    copy = copy or len(flags) > 1 and flags[1]
+    non_blocking = non_blocking or bool(flags and flags[0])
     for argument in arguments:
         if isinstance(argument, Handle):
             dtype, device = argument.dtype, argument.device  # type: ignore[attr-defined]
         elif isinstance(argument, DType) or argument in (float, int, bool):
             dtype = argument
-        elif isinstance(argument, bool):
-            non_blocking = argument
-        elif argument is not None:
+        elif argument is not None and not isinstance(argument, bool):
             device = argument
     out = x
     if device is not None:
@@ -97,7 +99,7 @@ def fill_(x: Any, value: Any) -> Any:
     if isinstance(number, (int, float)):
         check_fits(number, x.dtype, "fill_")
     if value.ndim:
-        raise ValueError(f"fill_: expected a number or a 0-d tensor, got shape {tuple(value.shape)}")
+        raise ArgumentError(f"fill_: expected a number or a 0-d tensor, got shape {tuple(value.shape)}")
     return copy_(x, value)
 
 
@@ -168,7 +170,7 @@ class CopyMethods(Handle):
         return cast(self, other.dtype)
 
     def _named(name: str) -> Any:  # type: ignore[misc]  # noqa: N805  (runs while the class is made)
-        def method(self: Any) -> Any:
+        def method(self: Any, memory_format: Any = None) -> Any:
             return cast(self, dtype_named(name))
 
         method.__doc__ = f"In dtype {name}."

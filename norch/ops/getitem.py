@@ -15,6 +15,7 @@ from ..autograd import derivatives as d
 from ..autograd.inplace import same_history
 from ..dtype import bool_
 from ..dtype import int64 as int64_
+from ..errors import BoundsError
 from ._operand import must
 from .copy import copy_, fill_
 from .index import Places, as_values, get_at, masked_fill_, nonzero, places_of, put_at
@@ -75,7 +76,7 @@ def setitem(x: Any, index: Any, value: Any) -> None:
 def _check_mask(x: Any, mask: Any, axis: int) -> None:
     """Raises where a mask has not the sizes of x from this axis on."""
     if mask.shape != x.shape[axis : axis + mask.ndim]:
-        raise IndexError(
+        raise BoundsError(
             f"a mask of shape {tuple(mask.shape)} does not match shape {tuple(x.shape)} at dimension {axis}"
         )
 
@@ -114,7 +115,7 @@ def _part(part: Any) -> Any:
     x: Any = part
     kind = x.dtype.kind
     if kind == "f":
-        raise IndexError(f"tensors that are indices must be integers or bool, not {x.dtype.name}")
+        raise BoundsError(f"tensors that are indices must be integers or bool, not {x.dtype.name}")
     if x.dtype.name == "uint8":
         warnings.warn("indexing with a uint8 tensor: it is taken for a mask; use bool", stacklevel=4)
         x = x != 0
@@ -133,7 +134,7 @@ def _listed(part: Any) -> Any:
         if part.dtype.kind in "iu":
             part = part.astype("int64")
     elif not hasattr(part, "__len__") or isinstance(part, (str, bytes, dict, set)):
-        raise IndexError(
+        raise BoundsError(
             "an index is made of integers, slices, ..., None, and tensors, arrays or lists of integers or bools, "
             f"not of {type(part).__name__}"
         )
@@ -155,12 +156,12 @@ def _resolve(x: Any, index: Any) -> tuple[Any, Places | None]:
     wide = [_axes_of(part) for part in parts]
     taken = sum(wide)
     if taken > ndim:
-        raise IndexError(f"too many indices: {taken} for a tensor of {ndim} dimensions")
+        raise BoundsError(f"too many indices: {taken} for a tensor of {ndim} dimensions")
     basic: list[Any] = []
     indices: list[Any] = []
     axes: list[int] = []
     if sum(part is Ellipsis for part in parts) > 1:
-        raise IndexError(_DOTS)
+        raise BoundsError(_DOTS)
     axis = own = kept = 0  # in the view; in x; those of the view that no index takes
     lead, state = 0, "before"  # NumPy: the new dimensions stand where the indices do, or in front if those are apart
     for n, part in zip(wide, parts):

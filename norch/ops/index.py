@@ -18,7 +18,7 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import check_fits
-from ..errors import DTypeError, ShapeError
+from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._forms import OPS, before
 from ._operand import must
 from .copy import cast, copy_, to
@@ -123,7 +123,7 @@ def _along(x: Any, dim: Any, index: Any, name: str) -> tuple[Any, Places]:
     n = max(x.ndim, 1)
     axis = operator.index(dim)
     if not -n <= axis < n:
-        raise IndexError(f"{name}: dimension {axis} is out of range [{-n}, {n - 1}]")
+        raise BoundsError(f"{name}: dimension {axis} is out of range [{-n}, {n - 1}]")
     if index.ndim > 1:
         raise ShapeError(f"{name}: the index must have at most one dimension, not {index.ndim}")
     if x.ndim == 0 and index.numel() != 1:
@@ -231,7 +231,7 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
     "mean", "amax" or "amin", together with what is there, or without it."""
     x, source = must(input, "index_reduce"), must(source, "index_reduce")
     if reduce == "sum":
-        raise ValueError("index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin'; index_add() sums")
+        raise ArgumentError("index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin'; index_add() sums")
     whole, places = _along(x, dim, index, "index_reduce")
     shape = [1] * whole.ndim
     shape[places.lead] = -1
@@ -324,7 +324,7 @@ def _scatter_by(x: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any,
     if reduce is None or reduce == "add":
         return _scatter(x, dim, index, given, "SCATTER_ADD" if reduce else "SCATTER", in_place, "scatter")
     if reduce != "multiply":
-        raise ValueError(f"scatter: reduce is None, 'add' or 'multiply', not {reduce!r}")
+        raise ArgumentError(f"scatter: reduce is None, 'add' or 'multiply', not {reduce!r}")
     given = _source(given, x, "scatter")
     given = given if given.ndim else given.expand(index.shape)
     return (scatter_reduce_ if in_place else scatter_reduce)(x, dim, index, given, "prod")
@@ -376,7 +376,7 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
     x, index, src = must(input, "scatter_reduce"), _indices(index, "scatter_reduce"), must(src, "scatter_reduce")
     neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.get(reduce)
     if neutral is None:
-        raise ValueError(f"scatter_reduce: reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not {reduce!r}")
+        raise ArgumentError(f"scatter_reduce: reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not {reduce!r}")
     start = x
     if not include_self:
         if reduce[0] == "a" and not x.dtype.is_floating_point:  # whatever lies there now, one of src is as good

@@ -8,7 +8,7 @@ from typing import Any
 from .._handle import Handle
 from ..autograd import derivatives as d
 from ..dtype import dtype as DType  # noqa: N812
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._operand import must, numpy_names
 from .pointwise import abs, isnan, sign, where
 from .reduce import Dims, _axes, _reduction, amax, amin, sum
@@ -93,7 +93,7 @@ def matrix_norm(
         raise ArgumentError(f"matrix_norm: ord is 'fro', 1, -1, inf or -inf, not {ord!r}")
     for axis in dim:
         if not -x.ndim <= axis < x.ndim:
-            raise IndexError(f"matrix_norm: axis {axis} is out of range for {x.ndim} dimensions")
+            raise BoundsError(f"matrix_norm: axis {axis} is out of range for {x.ndim} dimensions")
     added, compared = (axis % x.ndim for axis in (dim if ord in (1, -1) else reversed(dim)))
     if added == compared:
         raise ArgumentError(f"matrix_norm: axis {added} appears twice")

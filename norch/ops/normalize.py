@@ -13,7 +13,7 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.inplace import edge
 from ..dtype import finfo
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 
 
 def _norm(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
@@ -97,7 +97,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     """
     shape = _channels("group_norm", input, 2, weight=weight, bias=bias)
     if num_groups < 1 or shape[1] % num_groups:
-        raise ValueError(f"group_norm: {shape[1]} channels do not fall into {num_groups} groups")
+        raise ArgumentError(f"group_norm: {shape[1]} channels do not fall into {num_groups} groups")
     if input.numel() == 0:
         return _affine(input * 1.0, weight, bias)
     rows = input.reshape(shape[0], num_groups, -1)
@@ -133,7 +133,7 @@ def batch_norm(
     shape = _channels("batch_norm", input, 2, **beside)
     if not training:
         if running_mean is None or running_var is None:
-            raise ValueError("batch_norm: running_mean and running_var are needed unless training")
+            raise ArgumentError("batch_norm: running_mean and running_var are needed unless training")
         scale = (running_var + eps).rsqrt()
         if weight is not None:
             scale = scale * weight
@@ -141,7 +141,7 @@ def batch_norm(
         return _affine(input, scale, shift)
     count = input.numel() // shape[1] if shape[1] else 0
     if count == 1:
-        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got input size {shape}")
+        raise ArgumentError(f"batch_norm: expected more than 1 value per channel when training, got input size {shape}")
     dims = (0, *range(2, len(shape)))
     mean = input.mean(dims, True)
     centred = input - mean
@@ -178,7 +178,7 @@ def instance_norm(
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     count = input.numel() // max(shape[0] * shape[1], 1)
     if count == 1:
-        raise ValueError(f"instance_norm: expected more than 1 element per channel in training, got {shape}")
+        raise ArgumentError(f"instance_norm: expected more than 1 element per channel in training, got {shape}")
     if count and shape[0] and (running_mean is not None or running_var is not None):
         with no_grad():
             dims = tuple(range(2, len(shape)))

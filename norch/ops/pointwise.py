@@ -145,14 +145,14 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
 
 def _legal_power(a: Any, b: Any) -> Any:
     if type(b) is int and b < 0 and not must(a, "pow").dtype.is_floating_point:
-        raise ValueError(f"pow: integers to the negative power {b} are not integers; convert to floats first")
+        raise ArgumentError(f"pow: integers to the negative power {b} are not integers; convert to floats first")
     return b
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
     if min is None and max is None:
-        raise ValueError("clamp: give min, max or both")
+        raise ArgumentError("clamp: give min, max or both")
     if max is None:
         return _clamp_min(input, min)
     return _clamp_max(input, max) if min is None else _clamp(input, min, max)
@@ -314,7 +314,7 @@ class PointwiseMethods(Handle):
     def clamp_(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
         """clamp() in place."""
         if min is None and max is None:
-            raise ValueError("clamp_: give min, max or both")
+            raise ArgumentError("clamp_: give min, max or both")
         if max is None:
             return self._clamp_min_(min)
         return self._clamp_max_(max) if min is None else self._clamp_(min, max)

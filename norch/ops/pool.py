@@ -15,7 +15,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
 from ..device import place
 from ..dtype import int64 as index_dtype
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from .conv import per_axis
 from .copy import cat
 
@@ -70,7 +70,9 @@ def _window(
     result = []
     for i, size in enumerate(shape[-axes:]):
         if kernel[i] < 1 or step[i] < 1 or spread[i] < 1:
-            raise ValueError(f"{name}: kernel_size {kernel[i]}, stride {step[i]} and dilation {spread[i]} start at 1")
+            raise ArgumentError(
+                f"{name}: kernel_size {kernel[i]}, stride {step[i]} and dilation {spread[i]} start at 1"
+            )
         room = size + 2 * before[i] - spread[i] * (kernel[i] - 1) - 1
         count = (room + (step[i] - 1 if ceil_mode else 0)) // step[i] + 1
         if ceil_mode and (count - 1) * step[i] >= size + before[i]:
@@ -150,7 +152,7 @@ def _avg_pool(
     divisor: Any,
 ) -> Any:
     if divisor is not None and divisor == 0:
-        raise ValueError(f"{name}: divisor_override must not be zero")
+        raise ArgumentError(f"{name}: divisor_override must not be zero")
     x, window, _ = _window(name, axes, x, kernel_size, stride, padding, 1, ceil_mode)
     out = _pool_avg(x, (window, bool(count), float(divisor or 0)))
     return out.squeeze(-2) if axes == 1 else out

@@ -113,6 +113,8 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
         raise ShapeError("diff: expected at least 1 dimension, got a 0-d tensor")
     if n < 0:
         raise ArgumentError(f"diff: the order n is not negative, got {n}")
+    if n == 0:
+        return x.clone()
     ends = (prepend, x, append)
     if prepend is not None or append is not None:
         x = cat([part for part in ends if part is not None], dim)
@@ -120,7 +122,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
         size = x.shape[dim]
         later, earlier = x.narrow(dim, 1, size - 1), x.narrow(dim, 0, size - 1)
         x = ne(later, earlier) if x.dtype is bool_ else sub(later, earlier)
-    return x if n else x.clone()
+    return x
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002

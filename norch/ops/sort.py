@@ -13,7 +13,7 @@ from ..autograd import derivatives as d
 from ..device import place
 from ..dtype import float32, float64, int32
 from ..dtype import int64 as int64_
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._operand import must, numpy_names, operand
 from .copy import cat, result_type
 from .pointwise import isnan, lt, mul, ne, where
@@ -120,7 +120,7 @@ def _median(x: Any, dim: Any, keepdim: bool, ignore_nan: bool, result: Any) -> A
         out = flat.gather(0, _middle(flat, 0, ignore_nan)).squeeze(0)
         return recorded(d.Median, x, out, None, False)
     if x.ndim and not x.shape[dim]:
-        raise IndexError(f"median: axis {dim} of shape {tuple(x.shape)} is empty")
+        raise BoundsError(f"median: axis {dim} of shape {tuple(x.shape)} is empty")
     return taken(x, dim, keepdim, _middle(x.detach(), dim, ignore_nan), result)
 
 
@@ -217,7 +217,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The most frequent element along dim (the smallest of those), and the last place of it: (values, indices)."""
     x = must(input, "mode")
     if x.ndim and not x.shape[dim]:
-        raise IndexError(f"mode: axis {dim} of shape {tuple(x.shape)} is empty")
+        raise BoundsError(f"mode: axis {dim} of shape {tuple(x.shape)} is empty")
     if x.ndim == 0:
         return taken(x, 0, keepdim, _order(x, 0), mode_result)
     order = _order(x, dim)
@@ -267,7 +267,7 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
     if dim is None:
         rows = x.reshape(-1, 1)
     else:
-        lines = x.transpose(dim, 0) if x.ndim else x.reshape(1)
+        lines = x.movedim(dim, 0) if x.ndim else x.reshape(1)
         if lines.shape[0] and not lines.numel():
             raise ArgumentError(f"unique: shape {tuple(x.shape)} has an empty axis besides {dim}")
         rows = lines.reshape(lines.shape[0], -1 if lines.numel() else 1)

@@ -17,7 +17,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import SEVERED, edge, view_of
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
-from ..errors import Error, ShapeError
+from ..errors import BoundsError, Error, ShapeError
 from ._operand import tensor_of
 
 Shape = Sequence[int]
@@ -168,7 +168,7 @@ def axis(dim: int, n: int, name: str) -> int:
     """dim of n, a negative one counted from the end; IndexError when out of range."""
     n = n or 1
     if not -n <= int64(dim, f"{name}: dimension") < n:
-        raise IndexError(f"{name}: dimension {dim} is out of range [{-n}, {n - 1}]")
+        raise BoundsError(f"{name}: dimension {dim} is out of range [{-n}, {n - 1}]")
     return dim % n
 
 
@@ -198,7 +198,7 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     start, length = int64(start, "narrow: start"), int64(length, "narrow: length")
     begin = start + size if start < 0 else start
     if not 0 <= begin <= size or length < 0 or begin + length > size:
-        raise IndexError(f"narrow: {length} elements from {start} on do not lie in dimension {dim} of size {size}")
+        raise BoundsError(f"narrow: {length} elements from {start} on do not lie in dimension {dim} of size {size}")
     return slice_(input, dim, begin, begin + length, 1)
 
 

@@ -9,7 +9,7 @@ from ..._handle import Handle
 from ..._lib import lib
 from ...device import place
 from ...dtype import bool_
-from ...errors import ShapeError
+from ...errors import ArgumentError, ShapeError
 from ..matmul import product
 from ..pointwise import where
 from ..softmax import softmax
@@ -42,9 +42,9 @@ def scaled_dot_product_attention(
         if x.ndim < 2:
             raise ShapeError(f"{name}: expected {what} of 2 or more dimensions, got shape {tuple(x.shape)}")  # type: ignore[attr-defined]
     if dropout_p != 0.0:
-        raise ValueError(f"{name}: dropout_p {dropout_p} is not supported, only 0")
+        raise ArgumentError(f"{name}: dropout_p {dropout_p} is not supported, only 0")
     if is_causal and attn_mask is not None:
-        raise ValueError(f"{name}: give attn_mask or is_causal, not both")
+        raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
     if enable_gqa and query.shape[-3] != key.shape[-3]:
         repeats = query.shape[-3] // key.shape[-3]
         key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(repeats, -3)

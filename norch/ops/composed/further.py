@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._handle import Handle
-from ...dtype import dtype_named, get_default_dtype
-from ...errors import ArgumentError, DTypeError, ShapeError
+from ...dtype import dtype_named, get_default_dtype, int64
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._operand import must
+from ..copy import cast
 from ..matmul import matmul
 from ..norm import vector_norm
 from ..pointwise import where
 from ..reduce import sum as sum_
 from ..sort import searchsorted
 from ..view import as_strided, broadcast_to, narrow, reshape, unsqueeze
+from .shape import broadcast_tensors
 
 __all__ = [
     *("as_strided_scatter", "cdist", "corrcoef", "cosine_similarity", "cov", "cumulative_trapezoid"),
@@ -51,8 +53,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
     x = must(input, "cov")
     if x.ndim > 2:
         raise ShapeError(f"cov: expected at most 2 dimensions, got shape {tuple(x.shape)}")
-    single = x.ndim < 2
-    x = _float(reshape(x, (1, -1)) if single else x, "cov")
+    x = _float(reshape(x, (1, -1)) if x.ndim < 2 else x, "cov")
     count = x.shape[1]
     weights = None
     for given, name in ((fweights, "fweights"), (aweights, "aweights")):
@@ -65,7 +66,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
             raise DTypeError(f"cov: {name} of {given.dtype.name}")
         if count and (given < 0).any():
             raise ArgumentError(f"cov: {name} has negative numbers")
-        weights = given.to(x.dtype) if weights is None else weights * given
+        weights = given if weights is None else weights * given
     if weights is None:
         total, mean = x.new_full((), count), x.mean(1, True)
         left = total - correction
@@ -78,7 +79,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
         left = total - correction * squares / total if aweights is not None else total - correction
         product = matmul(centred * weights, centred.mT)
     result = product / left.clamp(min=0)
-    return reshape(result, ()) if single else result
+    return result.squeeze()
 
 
 def corrcoef(input: Any) -> Any:  # noqa: A002
@@ -130,6 +131,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     a, b = must(x1, "cosine_similarity"), must(x2, "cosine_similarity")
     for x in (a, b):
         _check_float(x, "cosine_similarity")
+    a, b = broadcast_tensors(a, b)  # dim counts the axes of both
     lengths = sum_(a * a, dim).clamp(min=eps * eps).sqrt() * sum_(b * b, dim).clamp(min=eps * eps).sqrt()
     return sum_(a * b, dim) / lengths
 
@@ -170,7 +172,7 @@ trapz = trapezoid
 def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> Any:
     y = must(y, name)
     if y.ndim == 0 or not -y.ndim <= dim < y.ndim:
-        raise IndexError(f"{name}: dimension {dim} is out of range for shape {tuple(y.shape)}")
+        raise BoundsError(f"{name}: dimension {dim} is out of range for shape {tuple(y.shape)}")
     n = y.shape[dim]
     if x is not None and dx is not None:
         raise ArgumentError(f"{name}: give x or dx, not both")
@@ -258,8 +260,8 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     if at.dtype.is_floating_point or at.dtype.kind == "b":
         raise DTypeError(f"unravel_index: indices are integers, not {at.dtype.name}")
     if at.numel() and not 0 <= int(at.min()) <= int(at.max()) < math.prod(sizes):
-        raise IndexError(f"unravel_index: an index is out of range for shape {tuple(sizes)}")
-    found = []
+        raise BoundsError(f"unravel_index: an index is out of range for shape {tuple(sizes)}")
+    at, found = at.to(int64), []
     for size in reversed(sizes):
         found.append(at % size)
         at = at // size
@@ -295,16 +297,6 @@ class FurtherMethods(Handle):
     is_vulkan = is_ipu = is_maia = is_mtia = False
 
     @property
-    def is_cpu(self) -> bool:
-        """Whether the elements live in the memory of the CPU."""
-        return self.device.type == "cpu"  # type: ignore[attr-defined]
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return self.dtype.itemsize  # type: ignore[attr-defined]
-
-    @property
     def retains_grad(self) -> bool:
         """Whether backward() leaves the gradient of this computed tensor in .grad."""
         node = self.grad_fn  # type: ignore[attr-defined]
@@ -322,10 +314,6 @@ class FurtherMethods(Handle):
 
     resolve_conj = resolve_neg = conj
 
-    def get_device(self) -> int:
-        """The index of its device; -1 for the CPU."""
-        return -1 if self.is_cpu else self.device.index or 0  # type: ignore[attr-defined]
-
     def renorm_(self, p: float, dim: int, maxnorm: float) -> Any:
         """renorm() in place."""
         return self.copy_(renorm(self, p, dim, maxnorm))  # type: ignore[attr-defined]
@@ -342,12 +330,14 @@ class FurtherMethods(Handle):
     def sum_to_size(self, *size: Any) -> Any:
         """Summed over the axes that broadcasting from size would have added or spread."""
         sizes = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else size
-        target = self.new_zeros(sizes).to(self.dtype)  # type: ignore[attr-defined]
-        shape = tuple(self.shape)  # type: ignore[attr-defined]
+        shape, dtype = tuple(self.shape), self.dtype  # type: ignore[attr-defined]
+        kept = dtype.is_floating_point or (shape == tuple(sizes) and shape)
+        summed = cast(self, dtype if kept else int64)  # integers add up in int64
+        target = summed.new_zeros(sizes)
         try:
             broadcast_to(target, shape)
         except ShapeError:
             raise ShapeError(f"sum_to_size: {tuple(sizes)} does not broadcast to shape {shape}") from None
-        return self._sum_to(target)  # type: ignore[attr-defined]
+        return summed._sum_to(target)
 
     real = property(real, doc="The tensor itself, as its numbers are real.")

@@ -12,6 +12,7 @@ from .. import activation
 from .._inplace import in_place
 from .._operand import must
 from ..copy import clone, fill_
+from ..norm import vector_norm
 from ..pointwise import (
     PointwiseMethods,
     _addcdiv,
@@ -31,8 +32,6 @@ from ..pointwise import (
     trunc,
     where,
 )
-from ..reduce import amax, amin
-from ..reduce import sum as sum_
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 
@@ -209,15 +208,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
 
 def dist(input: Any, other: Any, p: float = 2) -> Any:
     """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats only."""
-    size = _floating(_sub(input, other), "dist").abs()
-    if math.isinf(p):
-        return amax(size) if p > 0 else amin(size)
-    if p == 0:
-        return sum_((size != 0).to(size.dtype))
-    if p == 1:
-        return sum_(size)
-    total = sum_(size.square() if p == 2 else _pow(size, p))
-    return where(total == 0, 0.0, _pow(where(total == 0, 1.0, total), 1 / p))  # at 0 the gradient is 0
+    return vector_norm(_floating(_sub(input, other), "dist"), p)
 
 
 def equal(input: Any, other: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._handle import Handle
-from ...errors import ArgumentError, DTypeError, Error, ShapeError
+from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .._operand import must
 from ..copy import copy_
 from ..index import index_select
@@ -165,7 +165,7 @@ def _axes(x: Any, axes: Sequence[Any], name: str) -> list[int]:
         if not hasattr(axis, "__index__"):
             raise TypeError(f"{name}: an axis is an integer, not {axis!r}")
         if not -x.ndim <= (number := axis.__index__()) < x.ndim:
-            raise IndexError(f"{name}: dimension {number} is out of range for shape {tuple(x.shape)}")
+            raise BoundsError(f"{name}: dimension {number} is out of range for shape {tuple(x.shape)}")
         found.append(number % x.ndim)
     if len(set(found)) != len(found):
         raise ArgumentError(f"{name}: a dimension appears twice in {list(axes)}")

@@ -13,9 +13,9 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
-from ...errors import ArgumentError, DTypeError, ShapeError
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._operand import tensor_of, tensors_of
-from ..copy import cat, clone
+from ..copy import cat, clone, contiguous
 from ..index import index_select
 from ..view import (
     _END,
@@ -49,8 +49,8 @@ def _part(x: Any, dim: int, start: int, stop: int) -> Any:
 
 
 def ravel(input: Any) -> Any:
-    """All elements in one axis: a view where the strides allow."""
-    return reshape(tensor_of(input, "ravel"), -1)
+    """All elements in one axis: a view of a contiguous tensor, else a copy."""
+    return view(contiguous(tensor_of(input, "ravel")), -1)
 
 
 def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
@@ -243,6 +243,8 @@ dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
 
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """Views of the parts along an axis, without that axis."""
+    if tensor_of(input, "unbind").ndim == 0:
+        raise BoundsError("unbind: a 0-d tensor has no dimension to divide")
     at, size = _along(input, dim, "unbind")
     return tuple(select(input, at, i) for i in range(size))
 
@@ -354,8 +356,10 @@ def roll(input: Any, shifts: Axes, dims: Axes = None) -> Any:
     if len(steps) != len(along):
         raise ShapeError(f"roll: shifts {steps} and dims {along} are not as many")
     out = tensor_of(input, "roll")
+    if input.ndim == 0:
+        raise BoundsError(f"roll: a 0-d tensor has no dimensions {along}")
     for step, dim in zip(steps, along):
-        at, size = axis(dim, input.ndim, "roll"), input.shape[dim] if input.ndim else 0
+        at, size = axis(dim, input.ndim, "roll"), input.shape[dim]
         cut = -int64(step, "roll: shift") % size if size else 0
         if cut:
             out = cat([_part(out, at, cut, size), _part(out, at, 0, cut)], at)
