@@ -93,12 +93,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="about memory of the CPU"))
 
 
-def pytest_collection_finish() -> None:
-    """What is alive now stays so: collections need not walk over tens of thousands of tests again and again."""
-    gc.collect()
-    gc.freeze()
-
-
 def load_torch() -> Any:
     """The module torch on one thread, or None."""
     if os.environ.get("NORCH_TEST_TORCH") == "0":
@@ -131,6 +125,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.fixture(autouse=True)
 def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test gives back each storage that it made, and leaves the global settings as they were."""
+    gc.freeze()  # collections during the test walk over what it made, not over tens of thousands of other tests
     before = live_storages()
     threads, default = norch.get_num_threads(), norch.get_default_dtype()
     yield
