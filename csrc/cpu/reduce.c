@@ -66,14 +66,14 @@ static void walk_on(walk *w, int64_t n) {
 
 static void run_elements(const job *j, void *state, const char *x, int64_t n, int64_t stride, int64_t position) {
     if (j->narrow < 0) {
-        j->ops->run(state, x, n, stride, position);
+        j->ops->run(state, x, n, stride, position, 1, 0);
         return;
     }
     uint32_t wide[NR_PIECE];
     for (int64_t some, first = 0; first < n; first += some) {
         some = n - first < NR_PIECE ? n - first : NR_PIECE;
         nr_widen[j->narrow]((char *)wide, NR_WIDE, x + first * stride, stride, some);
-        j->ops->run(state, (const char *)wide, some, NR_WIDE, position + first);
+        j->ops->run(state, (const char *)wide, some, NR_WIDE, position + first, 1, 0);
     }
 }
 
@@ -156,8 +156,13 @@ static void reduce_tile(const job *j, const char *x, int64_t width, int64_t begi
         across_range(j, x, width, begin, end, states);
         return;
     }
-    for (int64_t k = 0; k < width; k++)
-        run_range(j, x + k * j->plan->kept.stride[1][0], begin, end, states + k * j->ops->state_size);
+    const nr_reduce_plan *p = j->plan;
+    const int64_t n = end - begin, stride = p->stride[0], x_step = p->kept.stride[1][0];
+    if (p->ndim == 1 && n <= NR_REDUCE_LEAF && j->narrow < 0) {
+        j->ops->run(states, x + begin * stride, n, stride, begin, width, x_step);
+        return;
+    }
+    for (int64_t k = 0; k < width; k++) run_range(j, x + k * x_step, begin, end, states + k * j->ops->state_size);
 }
 
 /* ---- tiles --------------------------------------------------------------------------------------- */
@@ -236,17 +241,18 @@ static void merge_parts(const job *j) {
 static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride; }
 
 /* True when a row of outputs should be reduced at once: its elements lie closer than those of one
- * output, or one output has too few neighbouring elements to be worth a call. */
-static bool choose_across(const nr_reduce_plan *p) {
+ * output, or one output has too few neighbouring elements to be worth a run, or a call. */
+static bool choose_across(const nr_reduce_plan *p, bool narrow) {
+    const int64_t few = narrow || p->ndim > 1 ? 32 : 8;
     int64_t columns = p->kept.size[0];
     if (columns < 8) return false;
     bool closer = distance(p->kept.stride[1][0]) < distance(p->stride[0]);
-    return closer || (p->size[0] < 32 && columns >= 32);
+    return closer || (p->size[0] < few && columns >= 32);
 }
 
 static void cut(job *j) {
     const nr_reduce_plan *p = j->plan;
-    j->across = choose_across(p);
+    j->across = choose_across(p, j->narrow >= 0);
     j->width = j->across ? j->ops->width : 64;
     if (j->width > p->kept.size[0]) j->width = p->kept.size[0];
     j->row = (p->kept.size[0] + j->width - 1) / j->width;

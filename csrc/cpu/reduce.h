@@ -18,8 +18,10 @@ typedef struct nr_reduce_ops {
     int64_t state_size;
     int64_t width; /* columns that lanes have room for */
     void (*clear)(void *states, int64_t n);
-    /* n elements, `stride` bytes apart, into one state. position: of the first among all that are reduced. */
-    void (*run)(void *state, const char *x, int64_t n, int64_t stride, int64_t position);
+    /* n elements, `stride` bytes apart, into each of `outputs` states, whose elements begin x_step bytes apart.
+     * position: of the first among all that are reduced. */
+    void (*run)(void *states, const char *x, int64_t n, int64_t stride, int64_t position, int64_t outputs,
+                int64_t x_step);
     void (*clear_lanes)(void *lanes, int64_t width);
     nr_reduce_across across;
     void (*fold)(void *states, const void *lanes, int64_t width, int64_t position);

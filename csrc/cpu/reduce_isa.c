@@ -4,9 +4,12 @@
 /* This pass turns the selects of neighbouring steps into branches, and the loop stays scalar. */
 #pragma GCC optimize("no-tree-pre")
 #define ONE_COPY __attribute__((noinline, noclone))
+#define VECTORS_FIRST _Pragma("GCC unroll 1") /* short loops shall become vectors before they are unrolled */
 #else
 #define ONE_COPY __attribute__((noinline))
+#define VECTORS_FIRST
 #endif
+#define IN_MEMORY(block) __asm__("" : "+m"(block)) /* else halves of it become scalars */
 
 #include <math.h>
 #include <stdbool.h>

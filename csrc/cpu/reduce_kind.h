@@ -6,6 +6,11 @@
 #define STATE OF_KIND(state)
 #define LANES OF_KIND(lanes)
 #define FIELDS NR_JOIN2(NR_FIELDS, KIND)
+/* Lanes of a run that has ENOUGH elements: many additions under way at once, and few enough for the registers. ROWS
+ * runs are finished at a time. */
+#define RUN_LANES (sizeof(PART) <= 4 ? 64 : 32)
+#define ENOUGH 64
+#define ROWS 16
 
 /* part: a state while it is in lanes, where places are narrow and count from the last fold. */
 #define VALUE(type, name) type name;
@@ -89,10 +94,7 @@ INLINE void OF_KIND(across)(LANES *restrict lanes, const char *x, int64_t width,
                             OF_KIND(step) step) {
     int64_t r = 0;
     if (stride == sizeof(S)) {
-        if (width == 32) /* a long run: known in advance, the loop unrolls */
-            r = OF_KIND(four_rows)(lanes, x, 32, rows, row_stride, first, row_step, lane_step, step);
-        else
-            r = OF_KIND(four_rows)(lanes, x, width, rows, row_stride, first, row_step, lane_step, step);
+        r = OF_KIND(four_rows)(lanes, x, width, rows, row_stride, first, row_step, lane_step, step);
         for (; r < rows; r++)
             for (int64_t k = 0; k < width; k++) {
                 PART s = OF_KIND(get)(lanes, k);
@@ -116,34 +118,97 @@ INLINE void OF_KIND(clear_lanes)(LANES *lanes, int64_t width, OF_KIND(begin) beg
     for (int64_t k = 0; k < width; k++) OF_KIND(put)(lanes, k, s);
 }
 
-/* A run is cut into rows of 16 or 32 lanes, which are then joined pair by pair. */
-INLINE void OF_KIND(run)(STATE *state, const char *x, int64_t n, int64_t stride, int64_t position,
-                         nr_reduce_across across, OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join,
-                         OF_KIND(merge) merge) {
-    PART s;
-    if (n < 48) {
-        begin(&s);
-        for (int64_t k = 0; k < n; k++) step(&s, (T) * (const S *)(x + k * stride), (POSITION)k);
-    } else {
-        LANES lanes;
-        int64_t width = n < 256 ? 16 : 32, rows = n / width;
-        OF_KIND(clear_lanes)(&lanes, width, begin);
-        across(&lanes, x, width, stride, rows, stride * width, 0, width, 1);
-        if (n % width) across(&lanes, x + rows * width * stride, n % width, stride, 1, 0, rows * width, 0, 1);
-        for (int64_t half = width / 2; half >= 8; half /= 2)
-            for (int64_t k = 0; k < half; k++) {
-                s = OF_KIND(get)(&lanes, k);
-                join(&s, OF_KIND(get)(&lanes, k + half));
-                OF_KIND(put)(&lanes, k, s);
-            }
-        PART last[8]; /* these fit into registers */
-        for (int k = 0; k < 8; k++) last[k] = OF_KIND(get)(&lanes, k);
-        for (int k = 0; k < 4; k++) join(&last[k], last[k + 4]);
-        for (int k = 0; k < 2; k++) join(&last[k], last[k + 2]);
-        join(&last[0], last[1]);
-        s = last[0];
+/* A run of n >= count elements into eight lanes from `base` on; stride, where it is dense, and count are constants.
+ *
+ *   x      0 1 2 ... 63 | 64 65 ... 127 | ... |  32  |  16  |  8   | up to 7 left
+ *   lanes  0 1 2 ... 63 |  0  1 ...  63 | ... | 0-31 | 0-15 | 0-7  | 0-7
+ *
+ * Before there are fewer lanes than before, the upper half is joined to the lower one. The last eight elements are
+ * read together, and what was seen before is left out: no loop for the odd ones. */
+#define STEP(to, at, k, from, keep)                                                         \
+    {                                                                                       \
+        PART s = OF_KIND(get)(&work, k), old = s;                                           \
+        step(&s, (T) * (const S *)(x + ((from) + (k)) * stride), (POSITION)((from) + (k))); \
+        OF_KIND(put)(to, at, (keep) ? s : old);                                             \
     }
-    merge(state, OF_KIND(widen)(s, position));
+#define HALF(half)                                                                                     \
+    if ((half) < count) {                                                                              \
+        IN_MEMORY(work);                                                                               \
+        VECTORS_FIRST for (int64_t k = 0; k < (half); k++) {                                           \
+            PART s = OF_KIND(get)(&work, k);                                                           \
+            join(&s, OF_KIND(get)(&work, k + (half)));                                                 \
+            OF_KIND(put)(&work, k, s);                                                                 \
+        }                                                                                              \
+        if (n - i >= (half)) {                                                                         \
+            VECTORS_FIRST for (int64_t k = 0; k < (half); k++) STEP(&work, k, k, i, true) i += (half); \
+        }                                                                                              \
+    }
+INLINE void OF_KIND(run_lanes)(LANES *restrict lanes, int64_t base, int64_t count, const char *x, int64_t n,
+                               int64_t stride, OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join) {
+    LANES work;
+    PART none;
+    begin(&none);
+    for (int64_t k = 0; k < count; k++) OF_KIND(put)(&work, k, none);
+    int64_t i = 0;
+    if (count == 8) {
+        for (; i + 8 <= n; i += 8) {
+            VECTORS_FIRST for (int64_t k = 0; k < 8; k++) STEP(&work, k, k, i, true)
+        }
+    } else {
+        for (; i + count <= n; i += count)
+            for (int64_t k = 0; k < count; k++) STEP(&work, k, k, i, true)
+    }
+    HALF(32)
+    HALF(16)
+    HALF(8)
+    const MASK seen = (MASK)(i - (n - 8));
+    VECTORS_FIRST for (int64_t k = 0; k < 8; k++) STEP(lanes, base + k, k, n - 8, (MASK)k >= seen)
+}
+#undef STEP
+#undef HALF
+
+/* Row by row, eight lanes become one. */
+INLINE void OF_KIND(join_rows)(LANES *restrict out, const LANES *restrict lanes, int64_t rows, OF_KIND(join) join) {
+    for (int64_t r = 0; r < rows; r++) {
+        PART s[8];
+        for (int k = 0; k < 8; k++) s[k] = OF_KIND(get)(lanes, 8 * r + k);
+        for (int k = 0; k < 4; k++) join(&s[k], s[k + 4]);
+        for (int k = 0; k < 2; k++) join(&s[k], s[k + 2]);
+        join(&s[0], s[1]);
+        OF_KIND(put)(out, r, s[0]);
+    }
+}
+
+/* For each of `outputs` states, x_step bytes apart in x, a run of n elements. */
+INLINE void OF_KIND(run)(STATE *states, const char *x, int64_t n, int64_t stride, int64_t position, int64_t outputs,
+                         int64_t x_step, OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join,
+                         OF_KIND(merge) merge) {
+    const bool dense = stride == sizeof(S);
+    if (n < (dense ? 8 : ENOUGH)) {
+        for (int64_t o = 0; o < outputs; o++, x += x_step) {
+            PART s;
+            begin(&s);
+            for (int64_t k = 0; k < n; k++) step(&s, (T) * (const S *)(x + k * stride), (POSITION)k);
+            merge(&states[o], OF_KIND(widen)(s, position));
+        }
+        return;
+    }
+    LANES lanes, joined;
+    for (int64_t first = 0; first < outputs; first += ROWS) {
+        const int64_t rows = outputs - first < ROWS ? outputs - first : ROWS;
+        for (int64_t r = 0; r < rows; r++, x += x_step) {
+            if (!dense)
+                OF_KIND(run_lanes)(&lanes, 8 * r, RUN_LANES, x, n, stride, begin, step, join);
+            else if (n < ENOUGH)
+                OF_KIND(run_lanes)(&lanes, 8 * r, 8, x, n, sizeof(S), begin, step, join);
+            else
+                OF_KIND(run_lanes)(&lanes, 8 * r, RUN_LANES, x, n, sizeof(S), begin, step, join);
+        }
+        IN_MEMORY(lanes);
+        OF_KIND(join_rows)(&joined, &lanes, rows, join);
+        for (int64_t r = 0; r < rows; r++)
+            merge(&states[first + r], OF_KIND(widen)(OF_KIND(get)(&joined, r), position));
+    }
 }
 
 INLINE void OF_KIND(fold)(STATE *restrict states, const LANES *restrict lanes, int64_t width, int64_t position,
@@ -156,4 +221,7 @@ INLINE void OF_KIND(fold)(STATE *restrict states, const LANES *restrict lanes, i
 #undef STATE
 #undef LANES
 #undef FIELDS
+#undef RUN_LANES
+#undef ENOUGH
+#undef ROWS
 #undef KIND

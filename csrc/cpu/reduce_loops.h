@@ -62,8 +62,9 @@
         NAME(across_##kind)(lanes, x, width, stride, rows, row_stride, (POSITION)first, (POSITION)row_step,           \
                             (POSITION)lane_step, NAME(name##_step));                                                  \
     }                                                                                                                 \
-    static void NAME(name##_run)(void *state, const char *x, int64_t n, int64_t stride, int64_t position) {           \
-        NAME(run_##kind)(state, x, n, stride, position, NAME(name##_across), NAME(name##_begin), NAME(name##_step),   \
+    static void NAME(name##_run)(void *states, const char *x, int64_t n, int64_t stride, int64_t position,            \
+                                 int64_t outputs, int64_t x_step) {                                                   \
+        NAME(run_##kind)(states, x, n, stride, position, outputs, x_step, NAME(name##_begin), NAME(name##_step),      \
                          NAME(name##_join), NAME(name##_merge));                                                      \
     }                                                                                                                 \
     static void NAME(name##_clear_lanes)(void *lanes, int64_t width) {                                                \

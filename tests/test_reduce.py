@@ -1,0 +1,48 @@
+"""Reductions over runs of every length: what a kernel does with whole blocks, and with what is left over."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import norch
+
+LENGTHS = [*range(1, 150), 191, 192, 255, 256, 257, 1000]
+
+
+def _rows(values: np.ndarray, layout: str) -> norch.Tensor:
+    """The matrix, whose rows are dense or every second number of what is in memory."""
+    if layout == "dense":
+        return norch.tensor(values)
+    return norch.tensor(np.repeat(values, 2, axis=1))[:, ::2]
+
+
+@pytest.mark.parametrize("layout", ["dense", "strided"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "bool"])
+def test_runs_of_every_length(dtype, layout):
+    random = np.random.default_rng(0)
+    for n in LENGTHS:
+        values = random.integers(0, 2 if dtype == "bool" else 50, (1 + n % 19, n)).astype(dtype)
+        x = _rows(values, layout)
+        assert np.array_equal(x.sum(1).numpy(), values.sum(1)), n
+        assert np.array_equal(x.amax(1).numpy(), values.max(1)), n
+        assert np.array_equal(x.amin(1).numpy(), values.min(1)), n
+        assert np.array_equal(x.argmax(1).numpy(), values.argmax(1)), n  # the first of equal ones
+        assert np.array_equal(x.any(1).numpy(), values.any(1)), n
+        if dtype in ("float32", "float64"):
+            tolerance = 1e-5 if dtype == "float32" else 1e-13
+            np.testing.assert_allclose(x.var(1, correction=0).numpy(), values.var(1), rtol=tolerance, atol=tolerance)
+            top = values.max(1, keepdims=True)
+            expected = np.log(np.exp(values - top).sum(1)) + top[:, 0]
+            np.testing.assert_allclose(x.logsumexp(1).numpy(), expected, rtol=tolerance)
+
+
+@pytest.mark.parametrize("layout", ["dense", "strided"])
+def test_a_nan_is_found_wherever_it_stands(layout):
+    for n in (3, 8, 13, 40, 64, 77, 130, 200):
+        values = np.random.default_rng(n).uniform(-1, 1, (n, n)).astype("float32")
+        np.fill_diagonal(values, np.nan)
+        x = _rows(values, layout)
+        assert np.array_equal(x.argmax(1).numpy(), np.arange(n))
+        assert np.array_equal(x.argmin(1).numpy(), np.arange(n))
+        assert all(norch.isnan(y).all() for y in (x.sum(1), x.amax(1), x.amin(1), x.var(1), x.logsumexp(1)))
