@@ -123,7 +123,7 @@ endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
 # A product is where fused multiply-adds pay.
-$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o: EXTRA = -ffp-contract=fast
+$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
 # The assembler includes norch.h here, which -MMD does not see.
 $(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI) -DNORCH_HEADER_PATH='"csrc/norch.h"'
 $(BUILD)/core/library.o: $(ABI_FILES)

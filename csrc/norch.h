@@ -270,6 +270,16 @@ norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b);
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias);
 
+/* ---- attention ------------------------------------------------------------------------------ */
+
+/* softmax(q k^T scale) v over q (..., L, E), k (..., S, E), v (..., S, V), of one float dtype and with the same leading axes;
+ * causal: query i sees the keys up to i. back: from g, the gradient of the result, those of q, k and v into contiguous tensors
+ * of their shapes. */
+norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
+                              int64_t causal);
+int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,
+                                 const norch_tensor *v, double scale, int64_t causal, int64_t n, const void *grads);
+
 /* ---- convolution ----------------------------------------------------------------------------- */
 
 /* geometry: {stride, padding before, padding after, dilation}, a pair (rows, columns) each, and groups.

@@ -9,6 +9,8 @@ from functions import Cube, Exp, Split
 
 import norch
 from norch._lib import lib
+from norch.autograd.derivatives import view as view_derivatives
+from norch.autograd.inplace import zeros_of
 
 # ---- what is kept, and for how long --------------------------------------------------------------------------------
 
@@ -152,3 +154,36 @@ def test_backward_needs_little_memory_at_once():
     z.register_hook(lambda g: most.append(lib.norch_live_bytes()))
     (y.sum() + z.sum()).backward()
     assert max(most) - min(most) < 5 * SIZE
+
+
+def test_parts_cost_no_whole_gradient_each(monkeypatch):
+    """The gradients of slices are added into one gradient of the whole, for leaves and for results, and are right."""
+    wholes = []
+    monkeypatch.setattr(view_derivatives, "zeros_of", lambda like: wholes.append(like) or zeros_of(like))
+    leaf = norch.zeros(20, 3, requires_grad=True)
+    whole = leaf * 2
+    sum((whole[i] * float(i + 1)).sum() + leaf[i].sum() for i in range(20)).backward()
+    assert leaf.grad[:, 0].tolist() == [2.0 * (i + 1) + 1 for i in range(20)]
+    assert len(wholes) == 2
+    x = norch.arange(6.0, requires_grad=True)
+    y = x * 1
+    y.retain_grad()
+    first, second = y.split(3)
+    (first * second + y[::2] * y[0]).sum().backward()
+    assert y.grad.tolist() == x.grad.tolist() == [9.0, 4.0, 5.0, 0.0, 1.0, 2.0]
+
+
+def test_a_gradient_that_others_hold_is_not_added_to():
+    x = norch.ones(4, requires_grad=True)
+    y = x * 1
+    seen = []
+    z = y.clone()
+    z.register_hook(seen.append)
+    (z.sum() + y[:2].sum() + y[2:].sum() * 3).backward()
+    assert seen[0].tolist() == [1.0] * 4 and x.grad.tolist() == [2.0, 2.0, 4.0, 4.0]
+    kept = x.grad
+    given = norch.ones(4)
+    x.grad = None
+    w = x * 1
+    norch.autograd.backward([w, w[:2]], [given, norch.ones(2)])
+    assert given.tolist() == [1.0] * 4 and x.grad.tolist() == [2.0, 2.0, 1.0, 1.0] and kept.tolist() == [2, 2, 4, 4]

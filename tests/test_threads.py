@@ -13,6 +13,7 @@ import pytest
 
 import norch
 from norch._lib import lib
+from norch.nn import functional
 
 
 def large_work():
@@ -35,7 +36,31 @@ def large_work():
         a.to(norch.int32).sum().item(),
         a.prod(1).tolist()[:3],
         (a > 1).any(1).tolist()[:3],
+        *large_layers(),
     ]
+
+
+def large_layers():
+    """A convolution, attention, and products that are strided, transposed, slender or many, with their gradients."""
+    torn = norch.Generator().manual_seed(5)
+
+    def drawn(*shape):
+        return norch.randn(*shape, generator=torn).requires_grad_()
+
+    found = []
+    for function, inputs in [
+        (functional.conv2d, (drawn(6, 5, 40, 40), drawn(7, 5, 3, 3), drawn(7))),
+        (lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True), [drawn(1, 300, 40)] * 3),
+        (functional.scaled_dot_product_attention, [drawn(3, 4, 130, 16) for _ in range(3)]),
+        (functional.linear, (drawn(700, 300), drawn(90, 300), drawn(90))),
+        (norch.matmul, (drawn(12, 64, 4, 32).transpose(1, 2), drawn(12, 64, 4, 32).permute(0, 2, 3, 1))),
+        (norch.matmul, (drawn(2000, 1500), drawn(1500, 3))),
+        (norch.matmul, (drawn(3, 1500), drawn(1500, 900))),
+    ]:
+        out = function(*inputs)
+        grads = norch.autograd.grad(out, inputs, norch.ones_like(out))
+        found += [part.detach().numpy().tobytes() for part in (out, *grads)]
+    return found
 
 
 def test_results_do_not_depend_on_the_number_of_threads():

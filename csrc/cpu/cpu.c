@@ -120,6 +120,7 @@ typedef struct isa {
     int32_t (*run_conv)(const nr_call *call);
     int32_t (*run_pool)(const nr_call *call);
     int32_t (*run_normalize)(const nr_call *call);
+    int32_t (*run_attention)(const nr_call *call);
 } isa;
 
 static bool always(void) { return true; }
@@ -144,7 +145,8 @@ static bool has_avx512(void) {
      nr_run_softmax_##name,    \
      nr_run_conv_##name,       \
      nr_run_pool_##name,       \
-     nr_run_normalize_##name}
+     nr_run_normalize_##name,  \
+     nr_run_attention_##name}
 
 static const isa builds[] = {
     BUILD(baseline, always),
@@ -220,4 +222,5 @@ __attribute__((constructor)) static void choose_isa(void) {
     backend.run[NR_CONV] = chosen->run_conv;
     backend.run[NR_POOL] = chosen->run_pool;
     backend.run[NR_NORMALIZE] = chosen->run_normalize;
+    backend.run[NR_ATTENTION] = chosen->run_attention;
 }

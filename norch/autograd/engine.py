@@ -35,6 +35,7 @@ def run(
     useful = None if wanted is None else _leading_to(wanted, [node for node, _ in roots])
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
+    owned: set[Node] = set()  # waiting with a gradient that was made here, so that regions are added to it in place
     for root, g in roots:
         _add(gradients, waiting, root, g)
 
@@ -56,6 +57,11 @@ def run(
                     _accumulate(node, g, False, create_graph)
                 node = None
                 continue
+            if node.partial and not create_graph and _added_in_place(node, g, gradients, owned, wanted is None):
+                if not retain_graph:
+                    node.release()
+                node = None
+                continue
             inputs = node.propagate(g)
             if check is not None:
                 check(node, inputs)
@@ -75,6 +81,8 @@ def run(
                 node.release()
             if following is not None and waiting:
                 _add(gradients, waiting, following, g)
+                if node.partial:
+                    owned.add(following)
                 following = None
             node = following
     finally:
@@ -99,6 +107,23 @@ def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node
         heappush(waiting, (-node.seq, node))
     else:
         gradients[node] = known + g
+
+
+def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[Node], to_leaves: bool) -> bool:
+    """Adds the region that a partial node stands for to a gradient that is there already, so that taking a tensor apart
+    costs no whole gradient for each part; False where there is none."""
+    (edge,) = node.edges
+    if edge in owned:
+        node.add_to(gradients[edge], g)
+        return True
+    if type(edge) is not Leaf or edge.hooks is not None or not to_leaves:
+        return False
+    with _adding:
+        tensor: Any = edge.tensor()
+        if tensor is None or tensor._grad is None:
+            return False
+        node.add_to(tensor._grad, g)
+    return True
 
 
 # Threads that walk at once may meet at a leaf. Reentrant, as a finalizer may walk too; and no fork inherits it locked.

@@ -26,6 +26,8 @@ class Node:
 
     # True when propagate may hand on its argument, or a view of it, instead of a fresh tensor.
     passes = True
+    # True when what propagate gives is 0 but for a region, and add_to(whole, g) adds that region to a gradient.
+    partial = False
 
     edges: tuple[Node | None, ...]
     seq: int
@@ -38,6 +40,9 @@ class Node:
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         raise NotImplementedError(f"{self.name()} has no derivative")
+
+    def add_to(self, whole: Any, g: Any) -> None:
+        """For a partial node: adds what propagate(g) would give to whole, in place."""
 
     def release(self) -> None:
         """Forgets what was saved for propagate."""

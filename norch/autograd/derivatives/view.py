@@ -38,6 +38,12 @@ class Expand(ViewOf):
 
 class Region(ViewOf):
     """Some elements of x, each once (select, slice, diagonal): the others get 0."""
+    partial = True
+
+    def add_to(self, whole: Any, g: Any) -> None:
+        function, arguments = self.step
+        function(whole, *arguments).add_(g)
+
     def grad_x(self, g: Any) -> Any:
         whole = zeros_of(self.like)
         function, arguments = self.step

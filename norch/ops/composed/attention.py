@@ -1,4 +1,6 @@
-"""Attention (Vaswani et al., "Attention Is All You Need", 2017), composed of products and a softmax."""
+"""Attention (Vaswani et al., "Attention Is All You Need", 2017): one call where there is a kernel for it, else composed
+of products and a softmax.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,18 @@ import math
 from typing import Any
 
 from ..._handle import Handle
-from ..._lib import lib
+from ..._lib import constants, lib
 from ...device import place
 from ...dtype import bool_
 from ...errors import ArgumentError, ShapeError
+from ..attention import attention
 from ..matmul import product
 from ..pointwise import where
 from ..softmax import softmax
 from .diagonal import triu
+
+_DTYPES = (constants["FLOAT32"], constants["FLOAT64"])
+_CPU = constants["CPU"]
 
 
 def scaled_dot_product_attention(
@@ -50,6 +56,26 @@ def scaled_dot_product_attention(
         key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(repeats, -3)
     size = query.shape[-1]
     factor = (1 / math.sqrt(size) if size else math.inf) if scale is None else scale
+    if attn_mask is None and _one_call(query, key, value):
+        return attention(query, key, value, factor, is_causal)
+    return _composed(query, key, value, attn_mask, factor, is_causal)
+
+
+def _one_call(query: Any, key: Any, value: Any) -> bool:
+    """Whether there is a kernel for these: other dtypes, other devices and broadcasting are composed."""
+    dtype, shape = query._dtype, query.shape
+    return (
+        dtype in _DTYPES
+        and dtype == key._dtype == value._dtype
+        and query._device_type == key._device_type == value._device_type == _CPU
+        and shape[:-2] == key.shape[:-2] == value.shape[:-2]
+        and query._numel > 0
+        and key._numel > 0
+    )
+
+
+def _composed(query: Any, key: Any, value: Any, attn_mask: Any, factor: float, is_causal: bool) -> Any:
+    """The same of products and a softmax, which says what the kernel computes."""
     scores = product(query * factor, key, False, True)
     if is_causal:
         ahead = lib.norch_full(scores.shape[-2:], scores.dtype.code, -math.inf, 0, place(scores.device))

@@ -1,0 +1,65 @@
+/* attention_isa: attention and its gradients a head at a time, built once an instruction set (with -ffp-contract=fast, as
+ * products are). The scores of some queries against all keys stay in the second cache and are never stored; going backward they
+ * are computed anew, as in Dao et al., "FlashAttention" (2022). A softmax over whole rows needs no rescaling.
+ *
+ * This file cuts the work; attention_loops.h holds the loops and is included once for each float type. */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+#include "cpu.h"
+#include "gemm_isa.h"
+#include "math.h"
+
+/* Multiply-adds below which it stays in one thread; tasks into which a large forward pass should fall. */
+#define SERIAL_WORK 1e6
+#define TASKS_WANTED 8
+/* Scores that are kept at a time, and the most queries that they may belong to. */
+#define SCORES 16384
+#define MOST_QUERIES 64
+#define PIECE 1024 /* numbers of a row after which their sum goes into double precision */
+
+/* How one head is cut: queries at a time, in a task; bytes of scratch memory a thread. */
+typedef struct cut {
+    const nr_attention_plan *plan;
+    int64_t items, queries, parts, pitch;
+    int64_t scratch_size; /* elements for one slot */
+    void *scratch;
+    _Atomic int64_t next;
+} cut;
+
+static int64_t item_count(const nr_attention_plan *p) {
+    int64_t items = 1;
+    for (int32_t d = 0; d < p->batch_ndim; d++) items *= p->batch[d];
+    return items;
+}
+
+/* Elements from the first of operand x (q, k, v, g) to its part in an item of the batch. */
+static int64_t item_offset(const nr_attention_plan *p, int x, int64_t item) {
+    int64_t offset = 0;
+    for (int32_t d = 0; d < p->batch_ndim; item /= p->batch[d++]) offset += item % p->batch[d] * p->batch_stride[x][d];
+    return offset;
+}
+
+#define T float
+#define LANE_INDEX int32_t
+#define SUFFIX f32
+#define EXP nr_exp_below_f32
+#include "gemm_pack.h"
+#include "gemm_tile.h"
+#include "attention_loops.h"
+#undef T
+#undef LANE_INDEX
+#undef SUFFIX
+#undef EXP
+
+#define T double
+#define LANE_INDEX int64_t
+#define SUFFIX f64
+#define EXP nr_exp_f64
+#include "gemm_pack.h"
+#include "gemm_tile.h"
+#include "attention_loops.h"
+
+int32_t NR_ISA(nr_run_attention)(const nr_call *call) {
+    return (call->dtype == NORCH_FLOAT32 ? attend_f32 : attend_f64)(call->plan, call->op == NR_ATTENTION_BACK);
+}

@@ -1,0 +1,270 @@
+/* attention_loops: one head of attention for a float type T, included by attention_isa.c after gemm_tile.h.
+ *
+ *   for some queries (R rows):           K^T packed: (E, S)      V packed: (S, V)
+ *     scores (R, S) = Q K^T              +----------------+      causal: tile by tile, the keys that no
+ *     P = softmax(scale scores)      Q   |  scores -> P   |      query of the tile sees are left out
+ *     out (R, V) = P V              (R)  +----------------+
+ *   backward, from g:
+ *     D = P * (g V^T);  dS = scale (D - P sum(D))  rows;  dQ = dS K;  dK += dS^T Q;  dV += P^T g
+ *
+ * The products are made of the tiles of gemm_tile.h. */
+
+#define REACH (2 * PANEL_COLS) /* rows are 0 that far beyond the keys that are seen, as tiles of keys may reach there */
+
+static int64_t NAME(packed_size)(int64_t k, int64_t cols) { return ceil_div(cols, PANEL_COLS) * PANEL_COLS * k; }
+
+/* B (k, cols) as panels: element (p, j) lies at b[p * row + j * col]. */
+static void NAME(pack_panels)(T *to, int64_t k, int64_t cols, const T *b, int64_t row, int64_t col) {
+    for (int64_t j = 0; j < cols; j += PANEL_COLS, to += k * PANEL_COLS)
+        NAME(pack)(PANEL_COLS, to, k, b + j * col, col, row, (int)least(PANEL_COLS, cols - j));
+}
+
+/* C (rows, cols) = A B, or += : B in panels of depth `deep`, of which rows from `skip` on count, k of them. rows: at most those
+ * of a tile. */
+static void NAME(times)(T *c, int64_t c_row, bool add, int64_t rows, int64_t cols, int64_t k, const T *a, int64_t a_row,
+                        int64_t a_col, const T *b, int64_t deep, int64_t skip) {
+    TARGET to = {.c = c, .c_row = c_row, .rows = (int)rows, .add = add};
+    b += skip * PANEL_COLS;
+    for (int64_t j = 0; j < cols; j += PANEL_COLS, b += deep * PANEL_COLS, to.c += PANEL_COLS) {
+        to.cols = (int)least(PANEL_COLS, cols - j);
+        NAME(tiles)[rows - 1][to.cols > LANES](k, a, a_row, a_col, b, PANEL_COLS, &to);
+    }
+}
+
+/* ---- rows of scores, n of them a multiple of LANES; what lies beyond the keys that are seen becomes 0 ------------------ */
+
+typedef LANE_INDEX NAME(index) __attribute__((vector_size(VECTOR)));
+
+static ALWAYS_INLINE NAME(vec) NAME(either)(NAME(index) choose, NAME(vec) a, NAME(vec) b) {
+    return (NAME(vec))((choose & (NAME(index))a) | (~choose & (NAME(index))b));
+}
+
+static ALWAYS_INLINE NAME(vec) NAME(larger)(NAME(vec) a, NAME(vec) b) { return NAME(either)(a > b, a, b); }
+
+static ALWAYS_INLINE T NAME(sum_across)(NAME(vec) v) {
+    T lane[LANES];
+    memcpy(lane, &v, sizeof v);
+    UNROLL for (int half = LANES / 2; half > 0; half /= 2) {
+        UNROLL for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+    }
+    return lane[0];
+}
+
+static ALWAYS_INLINE T NAME(largest_across)(NAME(vec) v) {
+    T lane[LANES];
+    memcpy(lane, &v, sizeof v);
+    UNROLL for (int half = LANES / 2; half > 0; half /= 2) {
+        UNROLL for (int l = 0; l < half; l++) lane[l] = lane[l + half] > lane[l] ? lane[l + half] : lane[l];
+    }
+    return lane[0];
+}
+
+static ALWAYS_INLINE NAME(vec) NAME(exp_of)(NAME(vec) v) {
+    T lane[LANES] __attribute__((aligned(VECTOR)));
+    *(NAME(vec) *)lane = v;
+    for (int l = 0; l < LANES; l++) lane[l] = EXP(lane[l]);
+    return *(NAME(vec) *)lane;
+}
+
+/* x = softmax(scale x) over the first `seen` numbers. */
+static void NAME(softmax_row)(T *x, int64_t seen, int64_t n, T scale) {
+    NAME(vec) top = {0};
+    NAME(index) place;
+    top -= (T)INFINITY;
+    for (int l = 0; l < LANES; l++) place[l] = l;
+    NAME(vec) hidden = top;
+    for (int64_t i = 0; i < n; i += LANES) {
+        NAME(vec) here = NAME(either)(place < (LANE_INDEX)(seen - i), VEC(x + i) * scale, hidden);
+        top = NAME(larger)(here, top);
+        *(NAME(vec_at) *)(x + i) = here;
+    }
+    T peak = NAME(largest_across)(top);
+    double total = 0;
+    for (int64_t i = 0; i < n;) {
+        NAME(vec) sum = {0};
+        for (int64_t end = least(i + PIECE, n); i < end; i += LANES) {
+            NAME(vec) power = NAME(exp_of)(VEC(x + i) - peak);
+            sum += power;
+            *(NAME(vec_at) *)(x + i) = power;
+        }
+        total += (double)NAME(sum_across)(sum);
+    }
+    T part = (T)(1 / total);
+    for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(x + i) = VEC(x + i) * part;
+}
+
+/* d = scale p (d - sum(p d)): from the gradient of the probabilities p to that of the scores. */
+static void NAME(softmax_row_back)(T *restrict d, const T *restrict p, int64_t n, T scale) {
+    double total = 0;
+    for (int64_t i = 0; i < n;) {
+        NAME(vec) sum = {0};
+        for (int64_t end = least(i + PIECE, n); i < end; i += LANES) sum += VEC(d + i) * VEC(p + i);
+        total += (double)NAME(sum_across)(sum);
+    }
+    T mean = (T)total;
+    for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(d + i) = VEC(p + i) * (VEC(d + i) - mean) * scale;
+}
+
+/* ---- one head -------------------------------------------------------------------------------------------------- */
+
+typedef struct NAME(head) {
+    const nr_attention_plan *p;
+    const T *q, *k, *v, *g;
+    T *out, *grad_q, *grad_k, *grad_v;
+    T *keys, *values;                                /* K^T and V in panels */
+    T *values_across, *keys_along, *some_q, *some_g; /* V^T and K; Q and g of the queries at hand */
+    T *scores, *slopes;                              /* P and dS, `pitch` a row */
+    int64_t pitch;
+} NAME(head);
+
+/* How many keys the rows before `end` see, and to where tiles of scores reach then. */
+static int64_t NAME(seen_by)(const nr_attention_plan *p, int64_t end) {
+    return p->causal ? least(end, p->keys) : p->keys;
+}
+
+/* P of `rows` queries from `first` on; zeros follow it, REACH far. */
+static void NAME(probabilities)(const NAME(head) * h, int64_t first, int64_t rows) {
+    const nr_attention_plan *p = h->p;
+    int64_t tiles = ceil_div(rows, TILE_ROWS), row = 0;
+    for (int64_t t = 0; t < tiles; t++) {
+        int64_t count = rows / tiles + (t < rows % tiles), seen = NAME(seen_by)(p, first + row + count);
+        int64_t width = ceil_div(seen, PANEL_COLS) * PANEL_COLS, zeros = least(h->pitch, width + REACH) - width;
+        T *scores = h->scores + row * h->pitch;
+        NAME(times)(scores, h->pitch, false, count, width, p->width, h->q + (first + row) * p->row[0], p->row[0], 1,
+                    h->keys, p->width, 0);
+        for (int64_t i = 0; i < count; i++, row++, scores += h->pitch) {
+            NAME(softmax_row)(scores, NAME(seen_by)(p, first + row + 1), width, (T)p->scale);
+            memset(scores + width, 0, (size_t)zeros * sizeof(T));
+        }
+    }
+}
+
+static void NAME(forward)(const NAME(head) * h, int64_t first, int64_t rows) {
+    const nr_attention_plan *p = h->p;
+    NAME(probabilities)(h, first, rows);
+    for (int64_t i = 0; i < rows; i += TILE_ROWS) {
+        int64_t count = least(TILE_ROWS, rows - i), seen = NAME(seen_by)(p, first + i + count);
+        NAME(times)(h->out + (first + i) * p->value_width, p->value_width, false, count, p->value_width, seen,
+                    h->scores + i * h->pitch, h->pitch, 1, h->values, p->keys, 0);
+    }
+}
+
+static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
+    const nr_attention_plan *p = h->p;
+    int64_t seen = NAME(seen_by)(p, first + rows);
+    NAME(probabilities)(h, first, rows);
+    NAME(pack_panels)(h->some_q, rows, p->width, h->q + first * p->row[0], p->row[0], 1);
+    NAME(pack_panels)(h->some_g, rows, p->value_width, h->g + first * p->row[3], p->row[3], 1);
+    for (int64_t i = 0; i < rows; i += TILE_ROWS) {
+        int64_t count = least(TILE_ROWS, rows - i), end = NAME(seen_by)(p, first + i + count);
+        int64_t width = ceil_div(end, PANEL_COLS) * PANEL_COLS, zeros = least(h->pitch, width + REACH) - width;
+        T *slopes = h->slopes + i * h->pitch;
+        const T *scores = h->scores + i * h->pitch;
+        NAME(times)(slopes, h->pitch, false, count, width, p->value_width, h->g + (first + i) * p->row[3], p->row[3], 1,
+                    h->values_across, p->value_width, 0);
+        for (int64_t r = 0; r < count; r++) {
+            NAME(softmax_row_back)(slopes + r * h->pitch, scores + r * h->pitch, width, (T)p->scale);
+            memset(slopes + r * h->pitch + width, 0, (size_t)zeros * sizeof(T));
+        }
+        NAME(times)(h->grad_q + (first + i) * p->width, p->width, false, count, p->width, end, slopes, h->pitch, 1,
+                    h->keys_along, p->keys, 0);
+    }
+    for (int64_t j = 0; j < seen; j += TILE_ROWS) {
+        int64_t count = least(TILE_ROWS, seen - j),
+                blind = p->causal && j > first ? j - first : 0; /* see nothing of it */
+        const T *slopes = h->slopes + blind * h->pitch + j, *scores = h->scores + blind * h->pitch + j;
+        NAME(times)(h->grad_k + j * p->width, p->width, true, count, p->width, rows - blind, slopes, 1, h->pitch,
+                    h->some_q, rows, blind);
+        NAME(times)(h->grad_v + j * p->value_width, p->value_width, true, count, p->value_width, rows - blind, scores,
+                    1, h->pitch, h->some_g, rows, blind);
+    }
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------ */
+
+/* Lays the buffers of a head into scratch memory, or with `from` NULL counts their elements. */
+static int64_t NAME(lay_out)(NAME(head) * h, const cut *s, bool back, T *from) {
+    const nr_attention_plan *p = s->plan;
+    int64_t used = 0;
+#define BUFFER(name, size)                                                           \
+    do {                                                                             \
+        if (from) h->name = from + used;                                             \
+        used += ceil_div(size, 64 / (int64_t)sizeof(T)) * (64 / (int64_t)sizeof(T)); \
+    } while (0)
+    BUFFER(scores, s->queries * s->pitch);
+    BUFFER(keys, NAME(packed_size)(p->width, p->keys));
+    if (back) {
+        BUFFER(slopes, s->queries * s->pitch);
+        BUFFER(values_across, NAME(packed_size)(p->value_width, p->keys));
+        BUFFER(keys_along, NAME(packed_size)(p->keys, p->width));
+        BUFFER(some_q, NAME(packed_size)(s->queries, p->width));
+        BUFFER(some_g, NAME(packed_size)(s->queries, p->value_width));
+    } else {
+        BUFFER(values, NAME(packed_size)(p->keys, p->value_width));
+    }
+#undef BUFFER
+    return used;
+}
+
+/* A task: an item of the batch, or (forward) a part of its queries. */
+static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool back) {
+    const nr_attention_plan *p = s->plan;
+    int64_t item = task / s->parts, blocks = ceil_div(p->queries, s->queries), part = task % s->parts;
+    int64_t begin = part * blocks / s->parts * s->queries, end = (part + 1) * blocks / s->parts * s->queries;
+    h->q = (const T *)p->q + item_offset(p, 0, item);
+    h->k = (const T *)p->k + item_offset(p, 1, item);
+    h->v = (const T *)p->v + item_offset(p, 2, item);
+    NAME(pack_panels)(h->keys, p->width, p->keys, h->k, 1, p->row[1]);
+    if (back) {
+        h->g = (const T *)p->g + item_offset(p, 3, item);
+        h->grad_q = (T *)p->grad_q + item * p->queries * p->width;
+        h->grad_k = (T *)p->grad_k + item * p->keys * p->width;
+        h->grad_v = (T *)p->grad_v + item * p->keys * p->value_width;
+        memset(h->grad_k, 0, (size_t)(p->keys * p->width) * sizeof(T));
+        memset(h->grad_v, 0, (size_t)(p->keys * p->value_width) * sizeof(T));
+        NAME(pack_panels)(h->values_across, p->value_width, p->keys, h->v, 1, p->row[2]);
+        NAME(pack_panels)(h->keys_along, p->keys, p->width, h->k, p->row[1], 1);
+    } else {
+        h->out = (T *)p->out + item * p->queries * p->value_width;
+        NAME(pack_panels)(h->values, p->keys, p->value_width, h->v, p->row[2], 1);
+    }
+    for (int64_t first = begin; first < least(end, p->queries); first += s->queries)
+        (back ? NAME(backward) : NAME(forward))(h, first, least(s->queries, p->queries - first));
+}
+
+static void NAME(run_slot)(cut *s, int64_t slot, bool back) {
+    NAME(head) h = {.p = s->plan, .pitch = s->pitch};
+    NAME(lay_out)(&h, s, back, (T *)s->scratch + slot * s->scratch_size);
+    for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->items * s->parts;)
+        NAME(run_task)(s, task, &h, back);
+}
+
+static void NAME(forward_slot)(void *context, int64_t slot) { NAME(run_slot)(context, slot, false); }
+static void NAME(backward_slot)(void *context, int64_t slot) { NAME(run_slot)(context, slot, true); }
+
+static int32_t NAME(attend)(const nr_attention_plan *p, bool back) {
+    cut s = {.plan = p, .items = item_count(p), .parts = 1};
+    NAME(head) none;
+    if (s.items == 0) return NORCH_OK;
+    s.pitch = ceil_div(p->keys, PANEL_COLS) * PANEL_COLS;
+    if (s.pitch * (int64_t)sizeof(T) % 1024 == 0) s.pitch += LANES; /* columns of scores are read, too */
+    int64_t most = least(SCORES / s.pitch, MOST_QUERIES), queries = p->queries > 0 ? p->queries : 1;
+    if (most < TILE_ROWS) most = TILE_ROWS;
+    s.queries = ceil_div(queries, ceil_div(queries, most));
+    /* going backward, all queries add to the gradient of a key, in order */
+    if (!back) s.parts = least(ceil_div(queries, s.queries), ceil_div(TASKS_WANTED, s.items));
+    s.scratch_size = NAME(lay_out)(&none, &s, back, NULL);
+    double work = (double)s.items * (double)queries * (double)p->keys * (double)(p->width + p->value_width);
+    int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s.items * s.parts);
+    size_t bytes = (size_t)(s.scratch_size * slots) * sizeof(T);
+    s.scratch = nr_scratch(bytes);
+    if (!s.scratch)
+        return nr_fail(NORCH_ERROR_MEMORY, "attention: no memory for %lld bytes of scratch", (long long)bytes);
+    if (slots == 1)
+        (back ? NAME(backward_slot) : NAME(forward_slot))(&s, 0);
+    else
+        nr_parallel(slots, back ? NAME(backward_slot) : NAME(forward_slot), &s);
+    nr_scratch_free(s.scratch, bytes);
+    return NORCH_OK;
+}
+#undef REACH

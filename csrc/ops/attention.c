@@ -1,0 +1,105 @@
+/* attention: which queries, keys and values go together, and where their batches lie. Vaswani et al., "Attention Is All You Need"
+ * (2017). Operands are handed on with their strides, as heads are views; only rows that are not contiguous are copied. */
+#include "ops.h"
+
+/* Rough speed of one core, for the gate. */
+#define OPERATIONS_PER_NS 10.0
+
+static const char *const roles[] = {"query", "key", "value", "gradient"};
+
+/* x: q, k, v and, if count is 4, g. */
+static int32_t check(const char *op, int count, const norch_tensor *const *x) {
+    char text[NR_SHAPE_TEXT], other[NR_SHAPE_TEXT];
+    for (int i = 0; i < count; i++) {
+        NR_TRY(nr_check_tensor(op, x[i]));
+        if (x[i]->dtype != x[0]->dtype || (x[i]->dtype != NORCH_FLOAT32 && x[i]->dtype != NORCH_FLOAT64))
+            return nr_fail(NORCH_ERROR_DTYPE, "%s: expected all float32 or all float64, but the %s is %s", op, roles[i],
+                           nr_dtypes[x[i]->dtype].name);
+        if (x[i]->ndim < 2 || x[i]->ndim != x[0]->ndim ||
+            !nr_same_shape(x[0]->ndim - 2, x[0]->shape, x[i]->ndim - 2, x[i]->shape))
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: query of shape %s, %s of shape %s", op, nr_shape_of(text, x[0]),
+                           roles[i], nr_shape_of(other, x[i]));
+    }
+    int32_t rows = x[0]->ndim - 2, columns = rows + 1;
+    const int64_t *q = x[0]->shape, *k = x[1]->shape, *v = x[2]->shape;
+    if (q[columns] != k[columns] || k[rows] != v[rows])
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: sizes %lld and %lld of queries and keys, %lld keys and %lld values", op,
+                       (long long)q[columns], (long long)k[columns], (long long)k[rows], (long long)v[rows]);
+    if (count == 4 && (x[3]->shape[rows] != q[rows] || x[3]->shape[columns] != v[columns]))
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for %lld queries and values of %lld", op,
+                       nr_shape_of(text, x[3]), (long long)q[rows], (long long)v[columns]);
+    return nr_check_devices(op, count, x);
+}
+
+/* Runs over operands whose rows are contiguous: x itself, or a copy. */
+static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, int count, const norch_tensor *const *x,
+                   const norch_tensor *where) {
+    const int32_t ndim = x[0]->ndim, rows = ndim - 2, columns = ndim - 1;
+    norch_tensor *copy[4] = {NULL};
+    int32_t status = NORCH_OK;
+    const void **data[] = {&plan->q, &plan->k, &plan->v, &plan->g};
+    for (int i = 0; i < count && status == NORCH_OK; i++) {
+        const norch_tensor *one = x[i];
+        if (one->strides[columns] != 1 && one->shape[columns] > 1) {
+            one = copy[i] = norch_clone(x[i]);
+            if (!one) status = NORCH_ERROR_MEMORY;
+        }
+        if (!one) break;
+        *data[i] = one->data;
+        plan->row[i] = one->strides[rows];
+        for (int32_t d = 0; d < rows; d++) plan->batch_stride[i][d] = one->strides[rows - 1 - d];
+    }
+    plan->queries = x[0]->shape[rows];
+    plan->width = x[0]->shape[columns];
+    plan->keys = x[1]->shape[rows];
+    plan->value_width = x[2]->shape[columns];
+    double items = 1;
+    for (int32_t d = 0; d < rows; d++) items *= (double)(plan->batch[d] = x[0]->shape[rows - 1 - d]);
+    plan->batch_ndim = rows > 1 ? nr_nest_collapse(rows, plan->batch, count, plan->batch_stride, 1) : rows;
+    if (status == NORCH_OK) {
+        nr_call call = {.family = NR_ATTENTION, .op = (int32_t)kind, .dtype = x[0]->dtype, .plan = plan};
+        double scores = items * (double)plan->queries * (double)plan->keys;
+        call.work = scores * (double)(plan->width + plan->value_width + 8) * (kind == NR_ATTENTION_BACK ? 5 : 2);
+        call.work /= OPERATIONS_PER_NS;
+        status = nr_gate(&call, where);
+    }
+    for (int i = 0; i < count; i++) nr_release(copy[i]);
+    return status;
+}
+
+norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
+                              int64_t causal) {
+    const norch_tensor *x[] = {q, k, v};
+    if (check("attention", 3, x)) return NULL;
+    int64_t shape[NORCH_MAX_DIMS];
+    for (int32_t d = 0; d < q->ndim; d++) shape[d] = d == q->ndim - 1 ? v->shape[d] : q->shape[d];
+    norch_tensor *out = nr_make(q->ndim, shape, q->dtype, q);
+    if (!out || out->numel == 0) return out;
+    nr_attention_plan plan = {.scale = scale, .causal = causal != 0, .out = out->data};
+    if (run(NR_ATTENTION_FORWARD, &plan, 3, x, out) == NORCH_OK) return out;
+    nr_release(out);
+    return NULL;
+}
+
+int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,
+                                 const norch_tensor *v, double scale, int64_t causal, int64_t n, const void *grads) {
+    const char *op = "attention_backward";
+    const norch_tensor *x[] = {q, k, v, g};
+    norch_tensor *const *out = grads;
+    NR_TRY(check(op, 4, x));
+    if (n != 3) return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 3", op, (long long)n);
+    for (int i = 0; i < 3; i++) {
+        char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
+        NR_TRY(nr_check_tensor(op, out[i]));
+        if (!out[i]->contiguous || out[i]->dtype != x[i]->dtype || !nr_same_device(out[i], x[i]) ||
+            !nr_same_shape(out[i]->ndim, out[i]->shape, x[i]->ndim, x[i]->shape))
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: the gradient of a %s of shape %s does not fit into shape %s", op,
+                           roles[i], nr_shape_of(wanted, x[i]), nr_shape_of(text, out[i]));
+    }
+    if (q->numel == 0 && k->numel == 0 && v->numel == 0) return NORCH_OK;
+    nr_attention_plan plan = {.scale = scale, .causal = causal != 0};
+    plan.grad_q = out[0]->data;
+    plan.grad_k = out[1]->data;
+    plan.grad_v = out[2]->data;
+    return run(NR_ATTENTION_BACK, &plan, 4, x, q);
+}

@@ -1,0 +1,120 @@
+"""The kernels of attention against their composed form in float64: layouts, sizes, causal or not, derivatives of
+derivatives, memory that runs out, and threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import norch
+import norch.nn.functional as F
+from norch._lib import lib
+from norch.ops.composed.attention import _composed
+from norch.testing import assert_close, gradgradcheck
+
+pytestmark = pytest.mark.kernel
+
+# leading axes, queries, keys, width, width of values
+SIZES = [
+    ((), 1, 1, 1, 1),
+    ((2, 3), 64, 64, 16, 16),
+    ((2,), 7, 150, 9, 33),
+    ((3,), 150, 7, 40, 1),
+    ((1, 2), 130, 131, 5, 17),
+]
+
+
+def drawn(seed: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def laid(array: Any, layout: str) -> Any:
+    """The array as a leaf: in C order, with its rows apart as heads lie, or with its columns contiguous."""
+    if layout == "heads" and array.ndim > 2:
+        x = norch.tensor(np.ascontiguousarray(np.swapaxes(array, -2, -3))).transpose(-2, -3)
+    elif layout == "columns":
+        x = norch.tensor(np.ascontiguousarray(np.swapaxes(array, -2, -1))).mT
+    else:
+        x = norch.tensor(array)
+    return x.detach().requires_grad_()
+
+
+@pytest.mark.parametrize("layout", ["rows", "heads", "columns"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_the_kernel_computes_the_composed_form(sizes: Any, dtype: str, causal: bool, layout: str) -> None:
+    lead, queries, keys, width, values = sizes
+    shapes = [(*lead, queries, width), (*lead, keys, width), (*lead, keys, values), (*lead, queries, values)]
+    q, k, v, g = (drawn(i, *shape).astype(dtype) for i, shape in enumerate(shapes))
+    ours = [laid(one, layout) for one in (q, k, v)]
+    wide = [norch.tensor(one.astype(np.float64), requires_grad=True) for one in (q, k, v)]
+    found = F.scaled_dot_product_attention(*ours, is_causal=causal, scale=0.4)
+    wanted = _composed(*wide, None, 0.4, causal)
+    assert type(found._node).__name__ == "Attention" and found.is_contiguous()
+    found.backward(laid(g, layout).detach())
+    wanted.backward(norch.tensor(g.astype(np.float64)))
+    slack = 2e-5 if dtype == "float32" else 1e-12
+    assert_close(found.double(), wanted, rtol=slack, atol=slack)
+    for mine, exact in zip(ours, wide):
+        assert_close(mine.grad.double(), exact.grad, rtol=slack, atol=slack * (1 + float(exact.grad.abs().amax())))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_derivatives_of_derivatives(causal: bool) -> None:
+    inputs = [norch.tensor(drawn(i, 2, n, 3), requires_grad=True) for i, n in enumerate((3, 4, 4))]
+    assert gradgradcheck(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal), inputs)
+
+
+def test_what_is_not_finite() -> None:
+    """A row of scores with a NaN is NaN, and no other; a score of -infinity takes no part."""
+    q, k, v = (norch.tensor(drawn(i, 20, 4)) for i in range(3))
+    q[3, 0] = norch.nan
+    out = F.scaled_dot_product_attention(q, k, v)
+    assert out.isnan().any(1).nonzero().flatten().tolist() == [3]
+    assert F.scaled_dot_product_attention(q, k, v, is_causal=True)[4:].isfinite().all()
+    ones, far = norch.ones(2, 1), norch.tensor([[0.0], [-norch.inf]])
+    assert F.scaled_dot_product_attention(ones, far, v[:2].float()).tolist() == [v[0].float().tolist()] * 2
+
+
+def test_only_what_is_wanted_and_nothing_freed_twice() -> None:
+    q, k, v = (norch.tensor(drawn(i, 2, 5, 4), requires_grad=i == 1) for i in range(3))
+    out = F.scaled_dot_product_attention(q, k, v)
+    out.sum().backward()
+    assert q.grad is None and v.grad is None and k.grad is not None
+    with pytest.raises(RuntimeError, match="second time"):
+        out.sum().backward()
+
+
+def test_memory_that_runs_out() -> None:
+    q, k, v = (norch.tensor(drawn(i, 2, 70, 9), requires_grad=True) for i in range(3))
+    for n in range(300):
+        lib.norch_fail_allocation(n)
+        try:
+            F.scaled_dot_product_attention(q.mT.contiguous().mT, k, v).sum().backward()
+        except MemoryError:
+            continue
+        finally:
+            lib.norch_fail_allocation(-1)
+        break
+    else:
+        raise AssertionError("it never got through")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((norch.ones(2, 3), norch.ones(4, 2), norch.ones(4, 2)), "sizes 3 and 2 of queries and keys"),
+        ((norch.ones(2, 3), norch.ones(4, 3), norch.ones(5, 2)), "4 keys and 5 values"),
+        ((norch.ones(2, 3), norch.ones(1, 4, 3), norch.ones(4, 3)), r"key of shape \(1, 4, 3\)"),
+        ((norch.ones(2, 3), norch.ones(4, 3), norch.ones(4, 3).double()), "value is float64"),
+    ],
+)
+def test_bad_input(arguments: Any, message: str) -> None:
+    with pytest.raises(norch.Error, match=message):
+        lib.norch_attention(*arguments, 1.0, 0)
+    g, grads = norch.ones(2, 3), [norch.empty(3, 3)] * 3
+    with pytest.raises(norch.Error, match="attention_backward: .*does not fit"):
+        lib.norch_attention_backward(g, g, g, g, 1.0, 0, grads)
