@@ -296,10 +296,10 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
 
 /* Over the last two axes. window: {kernel, stride, padding, dilation, size of the result}, a pair each; every window must begin
  * before the end of x. max: `index` (int64, of the result's shape) gets the places of the maxima in their planes; spread is
- * its adjoint: zeros of the given size, to which x is added at these places. */
+ * its adjoint: zeros of the given size, to which x, the result's gradient, is added at these places, each in its window. */
 norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t *window, norch_tensor *index);
-norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t axes,
-                                    const int64_t *size);
+norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t count,
+                                    const int64_t *window, int64_t axes, const int64_t *size);
 /* divisor 0: the size of the window, with or without its padding. spread: the adjoint, from the result's shape to size. */
 norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
                              double divisor);

@@ -1,99 +1,168 @@
-/* softmax: softmax and its logarithm along an axis, forward and backward. Rows: a team of threads each, who combine
- * what they found in shared memory in a fixed order. Columns (inner > 1): a thread each, neighbours side by side. The
- * largest element is taken off first, so that nothing overflows. */
-#include "cuda.cuh"
+/* softmax: softmax and its logarithm along an axis, forward and backward. Rows: a team of threads each (rows.cuh).
+ * Columns (inner > 1): 16 neighbouring columns and up to 16 threads down each in a block, who combine what they found in
+ * shared memory in a fixed order. The largest element is taken off first, so that nothing overflows. */
+#include "rows.cuh"
 
 struct softmax_args {
     void *out;
     const void *x, *result;
     int64_t rows, n, inner; /* inner: elements from one of a row to the next, 1 for rows */
     int32_t team;
+    bool wide, log;
 };
 
-/* What all threads of a team have, joined by join(a, b); each gets it. */
-template <class Join> DEVICE double joined(double own, int team, double *memory, const Join &join) {
-    const int member = (int)threadIdx.x % team;
+template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) softmax_rows(const softmax_args a) {
+    using A = share_sum<T, packs>;
+    constexpr int W = line::W<T>;
+    const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
+    const line l = {row < a.rows ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
+    const int64_t first = (row < a.rows ? row : 0) * a.n;
+    share<T, packs> x(l, static_cast<const T *>(a.x) + first);
+    T top = -(T)INFINITY;
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W];
+        x.get(l, p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) top = l.at<T>(p, k) < l.n && v[k] > top ? v[k] : top;
+    });
+    top = largest_of(l, top);
+    A sum = 0;
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W];
+        x.get(l, p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            const T e = exp(v[k] - top);
+            sum += l.at<T>(p, k) < l.n ? (A)e : A(0);
+            if constexpr (packs > 0) x.held[p][k] = a.log ? v[k] - top : e; /* what the result is made of */
+        }
+    });
+    sum = add_up(l, sum);
+    const T scale = a.log ? T(0) : (T)(A(1) / sum), shift = a.log ? (T)log(sum) : T(0);
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W];
+        x.get(l, p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            if constexpr (packs == 0) v[k] = a.log ? v[k] - top : exp(v[k] - top);
+            v[k] = a.log ? v[k] - shift : v[k] * scale;
+        }
+        l.store(static_cast<T *>(a.out) + first, v, p);
+    });
+}
+
+/* x: the gradient. out = y (x - the sum of x y), or, of the logarithm, x - exp(y) times the sum of x. */
+template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) softmax_rows_back(const softmax_args a) {
+    using A = share_sum<T, packs>;
+    constexpr int W = line::W<T>;
+    const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
+    const line l = {row < a.rows ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
+    const int64_t first = (row < a.rows ? row : 0) * a.n;
+    const share<T, packs> x(l, static_cast<const T *>(a.x) + first), y(l, static_cast<const T *>(a.result) + first);
+    A sum = 0;
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W], r[W];
+        x.get(l, p, v);
+        y.get(l, p, r);
+#pragma unroll
+        for (int k = 0; k < W; k++) sum += (A)(a.log ? v[k] : v[k] * r[k]); /* zeros behind the last */
+    });
+    const T all = (T)add_up(l, sum);
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W], r[W];
+        x.get(l, p, v);
+        y.get(l, p, r);
+#pragma unroll
+        for (int k = 0; k < W; k++) v[k] = a.log ? v[k] - exp(r[k]) * all : r[k] * (v[k] - all);
+        l.store(static_cast<T *>(a.out) + first, v, p);
+    });
+}
+
+/* ---- columns ------------------------------------------------------------------------------------------------------ */
+
+#define COLUMNS 16 /* that a block takes where a column has more than one thread */
+
+/* What the threads of a column have, joined; they stand `distance` apart in the block. */
+template <class Join> DEVICE double joined(double own, int distance, int team, double *memory, const Join &join) {
     double *mine = memory + threadIdx.x;
+    const int member = (int)threadIdx.x / distance;
     for (int half = team / 2; half > 0; half /= 2) {
         *mine = own;
         __syncthreads();
-        if (member < half) own = join(own, mine[half]);
+        if (member < half) own = join(own, mine[half * distance]);
         __syncthreads();
     }
-    *mine = own;
-    __syncthreads();
-    own = memory[(int)threadIdx.x - member];
-    __syncthreads();
+    if (team > 1) {
+        *mine = own;
+        __syncthreads();
+        own = memory[(int)threadIdx.x % distance];
+        __syncthreads();
+    }
     return own;
 }
 
-DEVICE double larger_of(double a, double b) { return b > a ? b : a; }
-DEVICE double sum_of(double a, double b) { return a + b; }
-
-/* Along one row or column; `team` threads share it, `member` is this one, which adds up its share in A. */
-template <class T, int kind, class A, class Meet>
-DEVICE void normalise(const softmax_args &a, int64_t row, int64_t member, int64_t team, bool here, const Meet &meet) {
-    const int64_t first = row / a.inner * a.n * a.inner + row % a.inner, step = a.inner;
+template <class T, bool back> __global__ void __launch_bounds__(NR_BLOCK) softmax_columns(const softmax_args a) {
+    __shared__ double memory[NR_BLOCK];
+    const int distance = NR_BLOCK / a.team;
+    const int64_t column = (int64_t)blockIdx.x * distance + (int)threadIdx.x % distance;
+    const int64_t n = column < a.rows ? a.n : 0, step = a.inner, jump = a.team;
+    const int64_t member = (int)threadIdx.x / distance;
+    const int64_t first = column < a.rows ? column / a.inner * a.n * a.inner + column % a.inner : 0;
     const T *x = static_cast<const T *>(a.x) + first, *y = static_cast<const T *>(a.result) + first;
     T *out = static_cast<T *>(a.out) + first;
-    const int64_t n = here ? a.n : 0; /* a row behind the last takes part in the meetings only */
-    if constexpr (kind == NR_SOFTMAX_OF || kind == NR_LOG_SOFTMAX_OF) {
-        double top = -(double)INFINITY, sum;
-        A share_of_sum = 0;
-        for (int64_t i = member; i < n; i += team) top = larger_of(top, (double)x[i * step]);
-        top = meet(top, [](double p, double q) { return larger_of(p, q); });
-        for (int64_t i = member; i < n; i += team) share_of_sum += (A)exp(x[i * step] - (T)top);
-        sum = meet((double)share_of_sum, [](double p, double q) { return sum_of(p, q); });
-        const double share = kind == NR_SOFTMAX_OF ? 1.0 / sum : log(sum);
-        for (int64_t i = member; i < n; i += team) {
-            T d = x[i * step] - (T)top;
-            out[i * step] = kind == NR_SOFTMAX_OF ? (T)((double)exp(d) * share) : (T)((double)d - share);
-        }
+    const auto meeting = [&](double own, auto join) { return joined(own, distance, a.team, memory, join); };
+    const auto plus = [](double p, double q) { return p + q; };
+    double sum = 0;
+    if constexpr (back) {
+        for (int64_t i = member; i < n; i += jump) sum += (double)(a.log ? x[i * step] : x[i * step] * y[i * step]);
+        const T all = (T)meeting(sum, plus);
+        for (int64_t i = member; i < n; i += jump)
+            out[i * step] = a.log ? x[i * step] - exp(y[i * step]) * all : y[i * step] * (x[i * step] - all);
     } else {
-        A share = 0;
-        for (int64_t i = member; i < n; i += team)
-            share += kind == NR_SOFTMAX_BACK ? (A)(x[i * step] * y[i * step]) : (A)x[i * step];
-        const double sum = meet((double)share, [](double p, double q) { return sum_of(p, q); });
-        for (int64_t i = member; i < n; i += team)
-            out[i * step] = kind == NR_SOFTMAX_BACK ? y[i * step] * (x[i * step] - (T)sum)
-                                                    : x[i * step] - exp(y[i * step]) * (T)sum;
+        T top = -(T)INFINITY;
+        for (int64_t i = member; i < n; i += jump) top = x[i * step] > top ? x[i * step] : top;
+        top = (T)meeting((double)top, [](double p, double q) { return q > p ? q : p; });
+        for (int64_t i = member; i < n; i += jump) sum += (double)exp(x[i * step] - top);
+        sum = meeting(sum, plus);
+        const T scale = (T)(1.0 / sum), shift = (T)log(sum);
+        for (int64_t i = member; i < n; i += jump) {
+            const T d = x[i * step] - top;
+            out[i * step] = a.log ? d - shift : exp(d) * scale;
+        }
     }
 }
 
-template <class T, int kind> __global__ void __launch_bounds__(NR_BLOCK) softmax_rows(const softmax_args a) {
-    __shared__ double memory[NR_BLOCK];
-    double *meeting = memory;
-    const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
-    const bool here = row < a.rows;
-    normalise<T, kind, T>(a, here ? row : 0, (int)threadIdx.x % a.team, a.team, here,
-                          [=](double own, auto join) { return joined(own, a.team, meeting, join); });
-}
-
-template <class T, int kind> __global__ void __launch_bounds__(NR_BLOCK) softmax_columns(const softmax_args a) {
-    const int64_t column = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
-    if (column < a.rows) normalise<T, kind, double>(a, column, 0, 1, true, [](double own, auto) { return own; });
-}
-
-typedef void (*softmax_kernel)(softmax_args);
-
-template <class T> static softmax_kernel kernel_of(int32_t kind, bool rows) {
-    switch (kind) {
-    case NR_SOFTMAX_OF: return rows ? softmax_rows<T, NR_SOFTMAX_OF> : softmax_columns<T, NR_SOFTMAX_OF>;
-    case NR_LOG_SOFTMAX_OF: return rows ? softmax_rows<T, NR_LOG_SOFTMAX_OF> : softmax_columns<T, NR_LOG_SOFTMAX_OF>;
-    case NR_SOFTMAX_BACK: return rows ? softmax_rows<T, NR_SOFTMAX_BACK> : softmax_columns<T, NR_SOFTMAX_BACK>;
+template <class T> static int32_t run(const nr_call *call, const nr_softmax_plan &p) {
+    const bool back = call->op == NR_SOFTMAX_BACK || call->op == NR_LOG_SOFTMAX_BACK;
+    softmax_args a = {};
+    a.out = p.out;
+    a.x = p.x;
+    a.result = p.result;
+    a.rows = p.outer * p.inner;
+    a.n = p.n;
+    a.inner = p.inner;
+    a.log = call->op == NR_LOG_SOFTMAX_OF || call->op == NR_LOG_SOFTMAX_BACK;
+    cudaStream_t stream = gpu_of(call)->stream;
+    if (p.inner == 1) {
+        const row_shape shape = row_shape_of<T>(a.rows, a.n);
+        a.team = shape.team;
+        a.wide = a.n % line::W<T> == 0 && is_aligned(a.out, 16) && is_aligned(a.x, 16) && is_aligned(a.result, 16);
+        auto kernel = with_packs(shape.packs, [&](auto n) {
+            constexpr int packs = decltype(n)::packs;
+            return back ? softmax_rows_back<T, packs> : softmax_rows<T, packs>;
+        });
+        LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, stream, a);
+    } else { /* a thread a column where they are many, or short */
+        a.team = a.rows < 16384 && a.n >= 64 ? NR_BLOCK / COLUMNS : 1;
+        auto kernel = back ? softmax_columns<T, true> : softmax_columns<T, false>;
+        LAUNCH(kernel, blocks_for(a.rows, NR_BLOCK / a.team), NR_BLOCK, 0, stream, a);
     }
-    return rows ? softmax_rows<T, NR_LOG_SOFTMAX_BACK> : softmax_columns<T, NR_LOG_SOFTMAX_BACK>;
+    LAUNCHED(call);
+    return NORCH_OK;
 }
 
 int32_t nr_cuda_softmax(const nr_call *call) {
     const nr_softmax_plan &p = *static_cast<const nr_softmax_plan *>(call->plan);
     if (p.outer == 0 || p.n == 0 || p.inner == 0) return NORCH_OK;
-    softmax_args a = {p.out, p.x, p.result, p.outer * p.inner, p.n, p.inner, 1};
-    const bool rows = p.inner == 1;
-    while (rows && a.team < NR_BLOCK && a.team * 4 <= a.n) a.team *= 2;
-    softmax_kernel kernel =
-        call->dtype == NORCH_FLOAT32 ? kernel_of<float>(call->op, rows) : kernel_of<double>(call->op, rows);
-    LAUNCH(kernel, blocks_for(a.rows, NR_BLOCK / a.team), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return call->dtype == NORCH_FLOAT32 ? run<float>(call, p) : run<double>(call, p);
 }

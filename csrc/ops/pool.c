@@ -26,7 +26,7 @@ static int32_t check_numbers(const char *op, int64_t wanted, int64_t given) {
 static int32_t read_window(const char *op, const norch_tensor *like, const int64_t *window, nr_pool_plan *plan) {
     plan->planes = 1;
     for (int32_t i = 0; i < like->ndim - 2; i++) plan->planes *= like->shape[i];
-    for (int d = 0; window && d < 2; d++) {
+    for (int d = 0; d < 2; d++) {
         int64_t k = plan->kernel[d] = window[d], s = plan->stride[d] = window[2 + d],
                 p = plan->padding[d] = window[4 + d];
         int64_t dilation = plan->dilation[d] = window[6 + d], result = plan->result[d] = window[8 + d];
@@ -69,6 +69,14 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     return NULL;
 }
 
+/* What is spread must have the size of the windows. */
+static int32_t check_spread(const char *op, const norch_tensor *x, const nr_pool_plan *plan) {
+    char text[NR_SHAPE_TEXT];
+    if (plan->result[0] == x->shape[x->ndim - 2] && plan->result[1] == x->shape[x->ndim - 1]) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s is not that of the windows, (%lld, %lld)", op, nr_shape_of(text, x),
+                   (long long)plan->result[0], (long long)plan->result[1]);
+}
+
 /* An index must be dense and have this shape over the planes of x. */
 static int32_t check_index(const char *op, const norch_tensor *index, const norch_tensor *x, const int64_t size[2]) {
     NR_TRY(nr_check_tensor(op, index));
@@ -90,12 +98,13 @@ norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t
     return run(&plan, NR_POOL_MAX, x, plan.result);
 }
 
-norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t axes,
-                                    const int64_t *size) {
+norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t count,
+                                    const int64_t *window, int64_t axes, const int64_t *size) {
     const char *op = "max_pool_spread";
-    if (check_floats(op, x) || check_numbers(op, 2, axes)) return NULL;
-    nr_pool_plan plan = {.size = {size[0], size[1]}, .result = {x->shape[x->ndim - 2], x->shape[x->ndim - 1]}};
-    if (read_window(op, x, NULL, &plan) || check_index(op, index, x, plan.result)) return NULL;
+    if (check_floats(op, x) || check_numbers(op, 10, count) || check_numbers(op, 2, axes)) return NULL;
+    nr_pool_plan plan = {.size = {size[0], size[1]}};
+    if (read_window(op, x, window, &plan) || check_spread(op, x, &plan) || check_index(op, index, x, plan.result))
+        return NULL;
     plan.index = index->data;
     return run(&plan, NR_POOL_MAX_SPREAD, x, size);
 }
@@ -119,11 +128,6 @@ norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const 
     plan.count_padding = count_padding;
     plan.divisor = divisor;
     if (read_window(op, x, window, &plan)) return NULL;
-    if (plan.result[0] != x->shape[x->ndim - 2] || plan.result[1] != x->shape[x->ndim - 1]) {
-        char text[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s is not that of the windows, (%lld, %lld)", op, nr_shape_of(text, x),
-                (long long)plan.result[0], (long long)plan.result[1]);
-        return NULL;
-    }
+    if (check_spread(op, x, &plan)) return NULL;
     return run(&plan, NR_POOL_AVG_SPREAD, x, size);
 }

@@ -39,11 +39,11 @@ def _pool_max(x: Any, window: tuple[int, ...], result: Sequence[int]) -> tuple[A
     """The largest elements, and their places in the planes of x."""
     index = lib.norch_empty((*x.shape[:-2], *result), index_dtype.code, place(x.device))
     out = lib.norch_pool_max(x, window, index)
-    return _hang(out, d.MaxPool, x, index=index, size=x.shape[-2:]), index
+    return _hang(out, d.MaxPool, x, index=index, window=window, size=x.shape[-2:]), index
 
 
-def _pool_max_spread(x: Any, index: Any, size: Sequence[int]) -> Any:
-    out = lib.norch_pool_max_spread(x, index, size)
+def _pool_max_spread(x: Any, index: Any, window: tuple[int, ...], size: Sequence[int]) -> Any:
+    out = lib.norch_pool_max_spread(x, index, window, size)
     return _hang(out, d.MaxPoolSpread, x, index=index)
 
 

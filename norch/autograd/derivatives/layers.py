@@ -52,10 +52,11 @@ class ConvWeight(Binary):  # weight of x (a) and y (b); sizes: those of x
 
 
 class MaxPool(Operation):
-    __slots__ = ("index", "size")
+    __slots__ = ("index", "size", "window")
     size: Any
+    window: Any
 
-    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_max_spread(self.index, self.size),)
+    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_max_spread(self.index, self.window, self.size),)
 
 
 class MaxPoolSpread(Operation):

@@ -1,0 +1,247 @@
+/* normalize: rows made to have mean 0 and variance 1, and the gradients of that; the statistics are computed anew going
+ * backward, as on the CPU. The gradient of the weight goes down the columns: parts of the rows first, by shape alone, then
+ * their sums in order. */
+#include "rows.cuh"
+
+struct normalize_args {
+    const void *x, *g, *weight, *bias;
+    void *out;
+    int64_t rows, n;
+    double eps;
+    int32_t team;
+    bool centered, wide;
+    void *moments; /* weight: mean and scale of each row */
+    int64_t part_rows;
+};
+
+/* h = (x - mean) * scale */
+template <class T> struct alignas(2 * sizeof(T)) moments {
+    T mean, scale;
+};
+
+template <class T, int packs>
+DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share<T, packs> &x) {
+    using A = share_sum<T, packs>;
+    constexpr int W = line::W<T>;
+    moments<T> m = {};
+    if (a.centered) {
+        A sum = 0;
+        each_pack<T, packs>(l, [&](int64_t p) {
+            T v[W];
+            x.get(l, p, v);
+#pragma unroll
+            for (int k = 0; k < W; k++) sum += (A)v[k]; /* zeros behind the last */
+        });
+        m.mean = (T)(add_up(l, sum) / (A)l.n);
+    }
+    A squares = 0;
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W];
+        x.get(l, p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            const T d = v[k] - m.mean;
+            squares += l.at<T>(p, k) < l.n ? (A)(d * d) : A(0);
+        }
+    });
+    m.scale = T(1) / sqrt((T)(add_up(l, squares) / (A)l.n) + (T)a.eps);
+    return m;
+}
+
+/* The row of this thread's team; one behind the last is gone through for the meetings only, as one of no elements. */
+template <class T> DEVICE int64_t row_of(const normalize_args &a, line *l) {
+    const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
+    *l = {row < a.rows ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
+    return row < a.rows ? row : 0;
+}
+
+template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normalize_rows(const normalize_args a) {
+    constexpr int W = line::W<T>;
+    line l;
+    const int64_t first = row_of<T>(a, &l) * a.n;
+    const share<T, packs> x(l, static_cast<const T *>(a.x) + first);
+    const moments<T> m = moments_of(a, l, x);
+    const T *weight = static_cast<const T *>(a.weight), *bias = static_cast<const T *>(a.bias);
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W], w[W], b[W];
+        x.get(l, p, v);
+        if (weight) l.load(w, weight, p);
+        if (bias) l.load(b, bias, p);
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            v[k] = (v[k] - m.mean) * m.scale;
+            if (weight) v[k] *= w[k];
+            if (bias) v[k] += b[k];
+        }
+        l.store(static_cast<T *>(a.out) + first, v, p);
+    });
+}
+
+/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was. */
+template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normalize_input(const normalize_args a) {
+    using A = share_sum<T, packs>;
+    constexpr int W = line::W<T>;
+    line l;
+    const int64_t first = row_of<T>(a, &l) * a.n;
+    const share<T, packs> x(l, static_cast<const T *>(a.x) + first);
+    share<T, packs> g(l, static_cast<const T *>(a.g) + first);
+    const T *weight = static_cast<const T *>(a.weight);
+    const auto weighted = [&](int64_t p, T(&f)[W]) {
+        g.get(l, p, f);
+        if (!weight) return;
+        T w[W];
+        l.load(w, weight, p);
+#pragma unroll
+        for (int k = 0; k < W; k++) f[k] *= w[k];
+    };
+    const moments<T> m = moments_of(a, l, x);
+    A sum = 0, product = 0;
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T f[W], v[W];
+        weighted(p, f);
+        x.get(l, p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) { /* f is 0 behind the last */
+            sum += (A)f[k];
+            product += (A)(f[k] * ((v[k] - m.mean) * m.scale));
+        }
+        if constexpr (packs > 0)
+#pragma unroll
+            for (int k = 0; k < W; k++) g.held[p][k] = f[k];
+    });
+    const T mean = a.centered ? (T)(add_up(l, sum) / (A)l.n) : T(0), slope = (T)(add_up(l, product) / (A)l.n);
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T f[W], v[W];
+        if constexpr (packs > 0)
+            g.get(l, p, f);
+        else
+            weighted(p, f);
+        x.get(l, p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) f[k] = m.scale * (f[k] - mean - (v[k] - m.mean) * m.scale * slope);
+        l.store(static_cast<T *>(a.out) + first, f, p);
+    });
+}
+
+/* ---- the weight ---------------------------------------------------------------------------------------------------- */
+
+template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) find_moments(const normalize_args a) {
+    line l;
+    const int64_t row = row_of<T>(a, &l);
+    const share<T, packs> x(l, static_cast<const T *>(a.x) + row * a.n);
+    const moments<T> m = moments_of(a, l, x);
+    if (l.n > 0 && l.member == 0) static_cast<moments<T> *>(a.moments)[row] = m;
+}
+
+/* A warp goes down W columns a lane, each warp of a block its share of the part's rows; out[part][2][n]. */
+template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) sum_columns(const normalize_args a) {
+    __shared__ T memory[NR_WARPS][2][32 * W];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int64_t column = ((int64_t)blockIdx.x * 32 + lane) * W, first = (int64_t)blockIdx.y * a.part_rows;
+    const int64_t last = first + a.part_rows < a.rows ? first + a.part_rows : a.rows;
+    const moments<T> *of = static_cast<const moments<T> *>(a.moments);
+    T product[W] = {}, sum[W] = {};
+    if (column < a.n)
+#pragma unroll 4
+        for (int64_t row = first + warp; row < last; row += NR_WARPS) {
+            const moments<T> m = of[row];
+            const auto x = *reinterpret_cast<const pack<T, W> *>(static_cast<const T *>(a.x) + row * a.n + column);
+            const auto g = *reinterpret_cast<const pack<T, W> *>(static_cast<const T *>(a.g) + row * a.n + column);
+#pragma unroll
+            for (int k = 0; k < W; k++) {
+                product[k] += g.v[k] * ((x.v[k] - m.mean) * m.scale);
+                sum[k] += g.v[k];
+            }
+        }
+#pragma unroll
+    for (int k = 0; k < W; k++) {
+        memory[warp][0][lane * W + k] = product[k];
+        memory[warp][1][lane * W + k] = sum[k];
+    }
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < 2 * 32 * W; i += NR_BLOCK) {
+        const int which = i / (32 * W), own = i % (32 * W);
+        const int64_t to = (int64_t)blockIdx.x * 32 * W + own;
+        if (to >= a.n) continue;
+        T all = memory[0][which][own];
+        for (int w = 1; w < NR_WARPS; w++) all += memory[w][which][own];
+        static_cast<T *>(a.out)[((int64_t)blockIdx.y * 2 + which) * a.n + to] = all;
+    }
+}
+
+template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out, const T *parts, int64_t n, int count) {
+    const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (i >= n) return;
+    T sum = parts[i];
+#pragma unroll 4
+    for (int part = 1; part < count; part++) sum += parts[part * n + i];
+    out[i] = sum;
+}
+
+#define MOST_PARTS 128
+#define PART_LEAST 64 /* rows */
+
+template <class T> static int32_t run_weight(const nr_call *call, normalize_args a, const row_shape &shape) {
+    const nr_gpu *gpu = gpu_of(call);
+    constexpr int W = line::W<T>;
+    void *out = a.out;
+    int64_t parts = (a.rows + PART_LEAST - 1) / PART_LEAST;
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    if (parts < 1) parts = 1;
+    a.part_rows = (a.rows + parts - 1) / parts;
+    const size_t moments_bytes = (size_t)(a.rows > 0 ? a.rows : 1) * sizeof(moments<T>);
+    const size_t parts_bytes = (size_t)(parts * 2 * a.n) * sizeof(T), bytes = moments_bytes + parts_bytes;
+    char *scratch = static_cast<char *>(nr_cuda_scratch(gpu, bytes));
+    if (!scratch) return NORCH_ERROR_MEMORY;
+    a.moments = scratch;
+    if (parts > 1) a.out = scratch + moments_bytes;
+    if (a.rows > 0)
+        LAUNCH(with_packs(shape.packs, [](auto n) { return find_moments<T, decltype(n)::packs>; }), shape.blocks,
+               NR_BLOCK, 0, gpu->stream, a);
+    cudaError_t error = cudaGetLastError();
+    if (error == cudaSuccess) {
+        const dim3 grid(blocks_for(a.n, 32 * (a.wide ? W : 1)), (unsigned)parts);
+        LAUNCH((a.wide ? sum_columns<T, W> : sum_columns<T, 1>), grid, NR_BLOCK, 0, gpu->stream, a);
+        error = cudaGetLastError();
+    }
+    if (parts > 1 && error == cudaSuccess) {
+        LAUNCH(add_parts<T>, blocks_for(2 * a.n, NR_BLOCK), NR_BLOCK, 0, gpu->stream, static_cast<T *>(out),
+               static_cast<const T *>(a.out), 2 * a.n, (int)parts);
+        error = cudaGetLastError();
+    }
+    nr_cuda_scratch_free(gpu, scratch, bytes);
+    TRY(nr_call_name(call), error);
+    return NORCH_OK;
+}
+
+template <class T> static int32_t run(const nr_call *call, const nr_normalize_plan &p) {
+    const void *all[] = {p.x, p.g, p.weight, p.bias, p.out};
+    normalize_args a = {};
+    a.x = p.x;
+    a.g = p.g;
+    a.weight = p.weight;
+    a.bias = p.bias;
+    a.out = p.out;
+    a.rows = p.rows;
+    a.n = p.n;
+    a.eps = p.eps;
+    a.centered = p.centered != 0;
+    a.wide = p.n % line::W<T> == 0;
+    for (const void *one : all) a.wide = a.wide && is_aligned(one, 16);
+    const row_shape shape = row_shape_of<T>(p.rows, p.n);
+    a.team = shape.team;
+    if (call->op == NR_NORMALIZE_WEIGHT) return run_weight<T>(call, a, shape);
+    auto kernel = with_packs(shape.packs, [&](auto n) {
+        constexpr int packs = decltype(n)::packs;
+        return call->op == NR_NORMALIZE_FORWARD ? normalize_rows<T, packs> : normalize_input<T, packs>;
+    });
+    LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
+    LAUNCHED(call);
+    return NORCH_OK;
+}
+
+int32_t nr_cuda_normalize(const nr_call *call) {
+    const nr_normalize_plan &p = *static_cast<const nr_normalize_plan *>(call->plan);
+    if (p.n == 0 || (p.rows == 0 && call->op != NR_NORMALIZE_WEIGHT)) return NORCH_OK;
+    return call->dtype == NORCH_FLOAT32 ? run<float>(call, p) : run<double>(call, p);
+}

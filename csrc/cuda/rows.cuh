@@ -1,0 +1,135 @@
+/* rows: what softmax and normalize share: rows of n contiguous elements, each gone through by a team of threads, who hold
+ * it in registers where it fits, 16 bytes an access where its address allows that, and join what they found in a fixed
+ * order. */
+#ifndef NR_CUDA_ROWS_H
+#define NR_CUDA_ROWS_H
+
+#include "cuda.cuh"
+
+#define NR_WARPS (NR_BLOCK / 32)
+
+/* Where a thread stands: `member` of `team` (a power of 2) that share a row of n elements. */
+struct line {
+    int64_t n;
+    int32_t member, team;
+    bool wide; /* rows begin at multiples of 16 bytes, and have whole ones */
+
+    template <class T> static constexpr int W = 16 / (int)sizeof(T);
+
+    /* Element k of pack p of this thread. */
+    template <class T> DEVICE int64_t at(int64_t p, int k) const {
+        return wide ? (member + p * team) * W<T> + k : member + (p * W<T> + k) * team;
+    }
+    template <class T> DEVICE void load(T (&to)[W<T>], const T *x, int64_t p) const {
+        if (wide) {
+            pack<T, W<T>> all = {};
+            if (at<T>(p, 0) < n) all = *reinterpret_cast<const pack<T, W<T>> *>(x + at<T>(p, 0));
+#pragma unroll
+            for (int k = 0; k < W<T>; k++) to[k] = all.v[k];
+        } else {
+#pragma unroll
+            for (int k = 0; k < W<T>; k++) to[k] = at<T>(p, k) < n ? x[at<T>(p, k)] : T(0);
+        }
+    }
+    template <class T> DEVICE void store(T *to, const T (&from)[W<T>], int64_t p) const {
+        if (wide) {
+            pack<T, W<T>> all;
+#pragma unroll
+            for (int k = 0; k < W<T>; k++) all.v[k] = from[k];
+            if (at<T>(p, 0) < n) *reinterpret_cast<pack<T, W<T>> *>(to + at<T>(p, 0)) = all;
+        } else {
+#pragma unroll
+            for (int k = 0; k < W<T>; k++)
+                if (at<T>(p, k) < n) to[at<T>(p, k)] = from[k];
+        }
+    }
+};
+
+/* Calls what(p) for each pack of a thread; there are `packs` of them, or (0) as many as the row takes. */
+template <class T, int packs, class What> DEVICE void each_pack(const line &l, const What &what) {
+    if constexpr (packs > 0) {
+#pragma unroll
+        for (int p = 0; p < packs; p++) what(p);
+    } else {
+        const int64_t in_round = (int64_t)l.team * line::W<T>;
+        for (int64_t p = 0; p * in_round < l.n; p++) what(p);
+    }
+}
+
+/* A thread's share of a row: read once, or (packs 0) each time it is asked for. */
+template <class T, int packs> struct share {
+    static constexpr int W = line::W<T>;
+    T held[packs > 0 ? packs : 1][W];
+    const T *row;
+
+    DEVICE share(const line &l, const T *x) : row(x) {
+        if constexpr (packs > 0)
+#pragma unroll
+            for (int p = 0; p < packs; p++) l.load(held[p], x, p);
+    }
+    DEVICE void get(const line &l, int64_t p, T (&to)[W]) const {
+        if constexpr (packs > 0)
+#pragma unroll
+            for (int k = 0; k < W; k++) to[k] = held[p][k];
+        else
+            l.load(to, row, p);
+    }
+};
+
+/* Long rows are added up in double: a thread takes thousands of their elements. */
+template <class T, int packs> using share_sum = typename choose<(packs > 0), T, double>::type;
+
+/* What all threads of a team have, joined; each gets the same. All threads of the block must call it. */
+template <class A, class Join> DEVICE A meet(const line &l, A own, const Join &join) {
+    for (int half = (l.team < 32 ? l.team : 32) / 2; half > 0; half /= 2)
+        own = join(own, __shfl_xor_sync(0xffffffffu, own, half));
+    if (l.team <= 32) return own;
+    __shared__ A memory[NR_WARPS];
+    const int warp = (int)threadIdx.x / 32, first = warp & -(l.team / 32);
+    if (threadIdx.x % 32 == 0) memory[warp] = own;
+    __syncthreads();
+    own = memory[first];
+    for (int w = 1; w < l.team / 32; w++) own = join(own, memory[first + w]);
+    __syncthreads();
+    return own;
+}
+
+template <class A> DEVICE A add_up(const line &l, A own) {
+    return meet(l, own, [](A a, A b) { return a + b; });
+}
+template <class A> DEVICE A largest_of(const line &l, A own) {
+    return meet(l, own, [](A a, A b) { return b > a ? b : a; });
+}
+
+/* ---- launching: a team for rows of this length, and how many packs each of it holds (0: too many) ------------------ */
+
+struct row_shape {
+    int32_t team, packs;
+    unsigned blocks;
+};
+
+template <class T> static row_shape row_shape_of(int64_t rows, int64_t n) {
+    constexpr int W = line::W<T>;
+    row_shape s = {8, 1, 0};
+    while (s.team < NR_BLOCK && (int64_t)s.team * W * 4 < n) s.team *= 2;
+    while (s.packs < 8 && (int64_t)s.team * W * s.packs < n) s.packs *= 2;
+    if ((int64_t)s.team * W * s.packs < n) s.packs = 0;
+    s.blocks = blocks_for(rows, NR_BLOCK / s.team);
+    return s;
+}
+
+/* Calls what(number) with the number of packs as a type. */
+template <int n> struct number_of_packs {
+    static constexpr int packs = n;
+};
+template <class What> static auto with_packs(int32_t packs, const What &what) {
+    switch (packs) {
+    case 1: return what(number_of_packs<1>());
+    case 2: return what(number_of_packs<2>());
+    case 4: return what(number_of_packs<4>());
+    case 8: return what(number_of_packs<8>());
+    }
+    return what(number_of_packs<0>());
+}
+
+#endif
