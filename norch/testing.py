@@ -199,7 +199,7 @@ def gradgradcheck(
     if grad_outputs is None:
         source = Generator().manual_seed(0)
         outputs = _floating(func(*arguments))
-        grad_outputs = [randn(out.shape, generator=source, dtype=out.dtype) for out in outputs]
+        grad_outputs = [randn(out.shape, generator=source, dtype=out.dtype, device=out.device) for out in outputs]
         if gen_non_contig_grad_outputs:
             grad_outputs = [stack([g, g], -1).select(-1, 0) for g in grad_outputs]
     weights = [g.detach().requires_grad_() for g in _arguments(grad_outputs)]
