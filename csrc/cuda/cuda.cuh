@@ -305,6 +305,7 @@ int32_t nr_cuda_reduce(const nr_call *call);
 int32_t nr_cuda_matmul(const nr_call *call);
 int32_t nr_cuda_copy(const nr_call *call);
 int32_t nr_cuda_index(const nr_call *call);
+int32_t nr_cuda_nonzero(const nr_call *call); /* a part of the former */
 int32_t nr_cuda_random(const nr_call *call);
 int32_t nr_cuda_optim(const nr_call *call);
 int32_t nr_cuda_scan(const nr_call *call);

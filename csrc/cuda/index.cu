@@ -207,8 +207,7 @@ static bool deterministic() {
 
 int32_t nr_cuda_index(const nr_call *call) {
     const nr_index_plan &plan = *static_cast<const nr_index_plan *>(call->plan);
-    if (call->op >= NR_COUNT)
-        return nr_library->fail(NORCH_ERROR_DEVICE, "nonzero: has no kernels on %s", call->backend->name);
+    if (call->op >= NR_COUNT) return nr_cuda_nonzero(call);
     if (plan.nest.numel == 0) return NORCH_OK;
     if (call->op == NR_GATHER || call->op == NR_OFFSETS) {
         index_kernel kernel = BY_SIZE(gather, nr_library->dtypes[call->dtype].size);

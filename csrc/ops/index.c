@@ -447,14 +447,6 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
 norch_tensor *norch_nonzero(const norch_tensor *x, int64_t by_dimension) {
     if (nr_check_tensor("nonzero", x)) return NULL;
     norch_tensor *truth = NULL, *y = NULL;
-    if (x->device_type != NORCH_CPU) { /* its size must be known here anyway */
-        norch_tensor *host = norch_to_device((norch_tensor *)x, NORCH_CPU, 0, 0);
-        truth = host ? norch_nonzero(host, by_dimension) : NULL;
-        y = truth ? norch_to_device(truth, x->device_type, x->device_index, 0) : NULL;
-        nr_release(host);
-        nr_release(truth);
-        return y;
-    }
     if (x->dtype != NORCH_BOOL || !x->contiguous) {
         if (!(truth = norch_cast(x, NORCH_BOOL))) return NULL;
         x = truth;
