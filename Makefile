@@ -254,26 +254,12 @@ check: $(VENV)/ready-dev  ## ruff, clang-format and mypy, and a count of lines
 	try "clang-format" $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
 	try "mypy" $(VENV)/bin/python -m mypy; \
 	if [ $$bad = 1 ]; then echo "make check: failed; make format mends what is a matter of format" >&2; exit 1; fi
-	$(count)
+	@$(VENV)/bin/python .ci/lines.py
 
 format: $(VENV)/ready-dev  ## formats Python and C
 	$(VENV)/bin/python -m ruff check --fix --select I .
 	$(VENV)/bin/python -m ruff format .
 	$(CLANG_FORMAT) -i $(C_FILES)
-
-# The heart is what a reader reads in an afternoon: how things work, without what is built of them. It should stay short.
-COMPOSED = norch/ops/composed
-HEART = csrc/norch.h csrc/ops.def csrc/core csrc/ops norch/_lib.py norch/autograd norch/ops norch/tensor.py
-REST = $(COMPOSED) csrc/backends.c csrc/python csrc/cpu csrc/cuda norch/nn norch/optim norch/utils \
-    $(filter-out $(HEART),$(sort $(wildcard norch/*.py))) tests benchmarks examples
-define count
-@lines() { find "$$@" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.def' -o -name '*.py' \
-    | if [ "$$1" = $(COMPOSED) ]; then cat; else grep -v '^$(COMPOSED)/'; fi | xargs cat | wc -l; }; \
-for part in $(HEART); do printf '%7d  %s\n' $$(lines $$part) $$part; done; \
-printf '%7d  the heart\n' $$(lines $(HEART)); \
-for part in $(REST); do printf '%7d  %s\n' $$(lines $$part) $$part; done; \
-printf '%7d  all\n' $$(lines $(HEART) $(REST))
-endef
 
 # ASan stops where an allocation is refused unless told not to, and Python itself never frees all it has.
 SANITIZED := build/sanitize/libnorch.so
