@@ -77,6 +77,32 @@ def tensors_of(values: Any, name: str) -> list[Any]:
     return [tensor_of(x, name) for x in values]
 
 
+def rounded_once(function: F, mixed: bool = False) -> F:
+    """Makes function compute halves in float32 and round what comes out once; mixed: also beside other floats."""
+
+    @functools.wraps(function)
+    def once(*arguments: Any, **named: Any) -> Any:
+        first = arguments[0] if arguments else next(iter(named.values()), None)
+        kind: Any = first.dtype if isinstance(first, Handle) else None  # type: ignore[attr-defined]
+        if kind is None or kind.itemsize != 2 or not kind.is_floating_point:
+            return function(*arguments, **named)
+        floats = [x for x in (*arguments, *named.values()) if _is_float(x)]
+        if not mixed and any(x.dtype is not kind for x in floats):
+            return function(*arguments, **named)  # which says what is wrong, or promotes
+
+        def wide(x: Any) -> Any:
+            return x.float() if _is_float(x) else x
+
+        out = function(*map(wide, arguments), **{name: wide(x) for name, x in named.items()})
+        return (out[0].to(kind), *out[1:]) if isinstance(out, tuple) else out.to(kind)
+
+    return cast(F, once)
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, Handle) and x.dtype.is_floating_point  # type: ignore[attr-defined]
+
+
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 
 

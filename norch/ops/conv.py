@@ -15,6 +15,7 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
 from ..errors import ArgumentError, ShapeError
+from ._operand import rounded_once
 
 Sizes = int | Sequence[int]
 Geometry = tuple[int, ...]  # what norch_conv takes
@@ -135,6 +136,7 @@ def _convolve(
     return unbatched(out, x, axes) if axes == 1 or x.ndim == 3 else out
 
 
+@rounded_once
 def conv1d(
     input: Any,
     weight: Any,
@@ -147,7 +149,7 @@ def conv1d(
     """input (N, C, L) or (C, L) with weight (O, C / groups, K) and bias (O): (N, O, L') or (O, L').
 
     L' = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down. padding may be "valid" (none) or, at
-    stride 1, "same" (L' = L). float32 and float64; ShapeError where channels, groups or sizes do not fit.
+    stride 1, "same" (L' = L). Floats; ShapeError where channels, groups or sizes do not fit.
 
     >>> norch.nn.functional.conv1d(norch.tensor([[1.0, 2.0, 4.0]]), norch.tensor([[[-1.0, 1.0]]]))
     tensor([[1., 2.]])
@@ -155,6 +157,7 @@ def conv1d(
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@rounded_once
 def conv2d(
     input: Any,
     weight: Any,
@@ -202,6 +205,7 @@ def _convolve_transposed(
     return unbatched(_conv_input(batched(x, axes), kernel, bias, geometry, _two_axes(size, 1)), x, axes)
 
 
+@rounded_once
 def conv_transpose1d(
     input: Any,
     weight: Any,
@@ -221,6 +225,7 @@ def conv_transpose1d(
     )
 
 
+@rounded_once
 def conv_transpose2d(
     input: Any,
     weight: Any,

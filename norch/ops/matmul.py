@@ -43,8 +43,9 @@ def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False
     return out
 
 
-def linear(x: Any, weight: Any, bias: Any = None) -> Any:
-    """x @ weight.T + bias in one pass: x (..., K), weight (N, K), bias (N) give (..., N)."""
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
+    """input @ weight.T + bias in one pass: input (..., K), weight (N, K), bias (N) give (..., N)."""
+    x = input
     out = lib.norch_linear(x, weight, bias)
     to_x = x._node if x._view is None else edge(x)
     to_weight = weight._node if weight._view is None else edge(weight)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from .._handle import Handle
@@ -14,6 +15,7 @@ from ..autograd.grad_mode import mode, no_grad
 from ..autograd.inplace import edge
 from ..dtype import finfo
 from ..errors import ArgumentError, ShapeError
+from ._operand import rounded_once
 
 
 def _norm(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
@@ -42,12 +44,13 @@ def _rows(name: str, x: Any, normalized_shape: Any) -> int:
     return len(wanted)
 
 
+@partial(rounded_once, mixed=True)
 def layer_norm(
     input: Any, normalized_shape: int | Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     """The last axes of input, whose sizes are normalized_shape, with mean 0 and variance 1; times weight, plus bias.
 
-    weight and bias: of normalized_shape. float32 and float64; ShapeError where the sizes differ.
+    weight and bias: of normalized_shape. Floats; ShapeError where the sizes differ.
 
     >>> norch.nn.functional.layer_norm(norch.tensor([1.0, 3.0]), (2,), eps=0.0)
     tensor([-1.,  1.])
@@ -55,6 +58,7 @@ def layer_norm(
     return _norm(input, weight, bias, _rows("layer_norm", input, normalized_shape), eps, True)
 
 
+@partial(rounded_once, mixed=True)
 def rms_norm(input: Any, normalized_shape: int | Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
     """The last axes of input over the root of their mean square (plus eps: the dtype's unless given); times weight.
 
@@ -89,6 +93,7 @@ def _channels(name: str, x: Any, least: int, **tensors: Any) -> tuple[int, ...]:
     return shape
 
 
+@partial(rounded_once, mixed=True)
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """input (N, C, ...): the channels of each group with mean 0 and variance 1; times weight (C), plus bias (C).
 
@@ -131,6 +136,11 @@ def batch_norm(
     """
     beside = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     shape = _channels("batch_norm", input, 2, **beside)
+    if (
+        input.dtype.itemsize == 2 and input.dtype.is_floating_point
+    ):  # rounded once; the running statistics are written to
+        wide = input.float()
+        return batch_norm(wide, running_mean, running_var, weight, bias, training, momentum, eps).to(input.dtype)
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: running_mean and running_var are needed unless training")

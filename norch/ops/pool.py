@@ -16,6 +16,7 @@ from ..autograd.inplace import edge
 from ..device import place
 from ..dtype import int64 as index_dtype
 from ..errors import ArgumentError, ShapeError
+from ._operand import rounded_once
 from .conv import per_axis
 from .copy import cat
 
@@ -107,6 +108,7 @@ def _max_pool(
     return (out, index) if return_indices else out
 
 
+@rounded_once
 def max_pool1d(
     input: Any,
     kernel_size: Sizes,
@@ -120,6 +122,7 @@ def max_pool1d(
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@rounded_once
 def max_pool2d(
     input: Any,
     kernel_size: Sizes,
@@ -158,6 +161,7 @@ def _avg_pool(
     return out.squeeze(-2) if axes == 1 else out
 
 
+@rounded_once
 def avg_pool1d(
     input: Any,
     kernel_size: Sizes,
@@ -170,6 +174,7 @@ def avg_pool1d(
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
+@rounded_once
 def avg_pool2d(
     input: Any,
     kernel_size: Sizes,
@@ -222,11 +227,13 @@ def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
     return x
 
 
+@rounded_once
 def adaptive_avg_pool1d(input: Any, output_size: int | Sequence[int]) -> Any:
     """input (N, C, L) or (C, L): means of windows that divide the last axis into output_size parts."""
     return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
 
 
+@rounded_once
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     """input (N, C, H, W) or (C, H, W): means of windows that divide the last two axes; None keeps a size.
 
@@ -262,11 +269,13 @@ def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, return_indices
     return (out, index) if return_indices else out
 
 
+@rounded_once
 def adaptive_max_pool1d(input: Any, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
     """input (N, C, L) or (C, L): the largest of windows that divide the last axis into output_size parts."""
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
+@rounded_once
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
     """input (N, C, H, W) or (C, H, W): the largest of windows as those of adaptive_avg_pool2d."""
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._handle import Handle
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
-from .._operand import must
+from .._operand import must, rounded_once
 from ..copy import copy_
 from ..index import index_select
 from ..matmul import bmm, linear, matmul, mm, mv
@@ -24,6 +24,7 @@ __all__ = [
 # ---- input * beta + product * alpha -----------------------------------------------------------------------------
 
 
+@rounded_once
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product, and is not read when beta is 0.
 
@@ -38,22 +39,26 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
     return _added(input, mm(mat1, mat2), beta, alpha, "addmm")
 
 
+@rounded_once
 def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * (mat @ vec), as addmm()."""
     return _added(input, mv(mat, vec), beta, alpha, "addmv")
 
 
+@rounded_once
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
     return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
 
 
+@rounded_once
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm()."""
     products = bmm(batch1, batch2)
     return _added(input, sum_(products, 0, dtype=products.dtype), beta, alpha, "addbmm")
 
 
+@rounded_once
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
     return _added(input, outer(vec1, vec2), beta, alpha, "addr", same=False)
@@ -182,6 +187,7 @@ def _over(a: Any, b: Any, of_a: list[int], of_b: list[int], name: str) -> Any:
     return contract(name, (a, b), (labels_a, labels_b), tuple(kept))
 
 
+@rounded_once
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """out[..., o] = sum of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o].
 

@@ -1,0 +1,57 @@
+"""Layers of halves: computed in float32, from the halves as they are, and rounded once. So are their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import norch
+from norch.nn import functional as F
+
+CALLS: dict[str, tuple[Any, ...]] = {
+    "conv1d": (lambda x, w, b: F.conv1d(x, w, b, padding=1), (2, 3, 5), (4, 3, 2), (4,)),
+    "conv2d": (lambda x, w: F.conv2d(input=x, weight=w, stride=2), (1, 2, 6, 5), (3, 2, 2, 3)),
+    "conv_transpose1d": (F.conv_transpose1d, (2, 3, 5), (3, 4, 2), (4,)),
+    "conv_transpose2d": (F.conv_transpose2d, (1, 2, 3, 4), (2, 3, 2, 2)),
+    "max_pool1d": (lambda x: F.max_pool1d(x, 2), (2, 3, 6)),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 2), (2, 3, 6, 4)),
+    "avg_pool1d": (lambda x: F.avg_pool1d(x, 2), (2, 3, 6)),
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), (2, 3, 6, 4)),
+    "adaptive_avg_pool2d": (lambda x: F.adaptive_avg_pool2d(x, (2, 3)), (2, 3, 5, 4)),
+    "adaptive_max_pool1d": (lambda x: F.adaptive_max_pool1d(x, 2), (2, 3, 5)),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (4,), w, b), (3, 4), (4,), (4,)),
+    "rms_norm": (lambda x, w: F.rms_norm(x, (4,), w), (3, 4), (4,)),
+    "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), (3, 4, 2), (4,), (4,)),
+    "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), (3, 4, 2), (4,), (4,)),
+    "addmm": (lambda x, a, b: norch.addmm(x, a, b, alpha=0.3), (3, 4), (3, 6), (6, 4)),
+    "addbmm": (norch.addbmm, (3, 4), (5, 3, 6), (5, 6, 4)),
+    "bilinear": (F.bilinear, (3, 4), (3, 5), (2, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16])
+@pytest.mark.parametrize("name", CALLS)
+def test_rounded_once(name: str, dtype: Any) -> None:
+    call, *shapes = CALLS[name]
+    halves = [norch.randn(shape, generator=norch.Generator().manual_seed(1)).to(dtype) for shape in shapes]
+    wide = [x.float() for x in halves]
+    for x in (*halves, *wide):
+        x.requires_grad_()
+    out, wanted = call(*halves), call(*wide)
+    assert out.dtype is dtype and norch.equal(out, wanted.to(dtype))
+    g = norch.randn_like(wanted).to(dtype)
+    out.backward(g)
+    wanted.backward(g.float())
+    for x, y in zip(halves, wide, strict=True):
+        assert x.grad.dtype is dtype and norch.equal(x.grad, y.grad.to(dtype))
+
+
+def test_what_is_beside_halves() -> None:
+    x = norch.ones(2, 4, dtype=norch.float16)
+    assert F.layer_norm(x, (4,), norch.ones(4), norch.ones(4)).dtype is norch.float16
+    with pytest.raises(norch.DTypeError, match="conv1d|conv"):
+        F.conv1d(x, norch.ones(2, 2, 1))
+    running = norch.zeros(4, dtype=norch.float16)
+    F.batch_norm(norch.arange(8).reshape(2, 4).half(), running, None, training=True, momentum=0.5)
+    assert running.tolist() == [1.0, 1.5, 2.0, 2.5]
