@@ -190,13 +190,12 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             from_file load save serialization
         """,
     },
-    "a tensor keeps its own shape: reshape() and its kin give another": {
+    "a storage keeps its size and its tensors: reshape(), pad() and `.data = other` give others": {
         "torch": """
-            as_strided_ resize_as_
+            resize_as_
         """,
         "Tensor": """
-            as_strided_ as_subclass resize resize_ resize_as resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_
-            transpose_ unsqueeze_
+            as_subclass resize resize_ resize_as resize_as_ set_
         """,
     },
     "dtypes that norch has not": {

@@ -344,6 +344,15 @@ class Tensor(
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What NumPy's elementwise functions make of a result: a tensor again, where its dtype is one of norch."""
+        from . import create
+
+        try:
+            return create.as_tensor(array)
+        except DTypeError:
+            return array
+
     def apply_(self: T, callable: Callable[[Any], Any]) -> T:
         """Replaces each element by what callable gives for it: slow, and outside any graph."""
         return self.map_(self, lambda x, _: callable(x))

@@ -10,7 +10,7 @@ from norch._lib import lib
 from norch.nn import functional as F
 from norch.ops import _operand
 
-# ---- kinds -----------------------------------------------------------------------------------
+# ---- kinds and names -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,38 @@ def test_errors_are_what_python_and_pytorch_raise(kind, call):
     with pytest.raises(kind) as caught:
         call()
     assert isinstance(caught.value, norch.Error) and isinstance(caught.value, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("cross_entropy", lambda x: F.cross_entropy(x, norch.tensor([0, 9]))),
+        ("cross_entropy", lambda x: F.cross_entropy(x, norch.tensor([0, 9]), weight=norch.ones(3))),
+        ("cross_entropy", lambda x: F.cross_entropy(x, norch.tensor([0, 1]), weight=norch.ones(2))),
+        ("nll_loss", lambda x: F.nll_loss(x, norch.tensor([0, 9]))),
+        ("mse_loss", lambda x: F.mse_loss(x, norch.ones(2))),
+        ("l1_loss", lambda x: F.l1_loss(x, norch.ones(2))),
+        ("binary_cross_entropy_with_logits", lambda x: F.binary_cross_entropy_with_logits(x, x[0])),
+        ("addmm", lambda x: norch.addmm(x, x, x)),
+        ("hstack", lambda x: norch.hstack([x, x[:1]])),
+        ("cosine_similarity", lambda x: norch.cosine_similarity(x, x, dim=9)),
+        ("expand_as", lambda x: x.expand_as(norch.ones(5))),
+        ("dist", lambda x: norch.dist(x, norch.ones(5))),
+        ("conv1d", lambda x: F.conv1d(x, norch.ones(1, 9, 1))),
+        ("avg_pool1d", lambda x: F.avg_pool1d(x.bool(), 1)),
+        ("group_norm", lambda x: F.group_norm(x.bool(), 1)),
+        ("nanmean", lambda x: x.nanmean(5)),
+        ("diff", lambda x: x.diff(dim=5)),
+        ("mode", lambda x: x.mode(5)),
+        ("median", lambda x: x.median(5)),
+        ("topk", lambda x: x.topk(1, 5)),
+        ("unique", lambda x: x.unique(dim=5)),
+        ("scatter_reduce", lambda x: x.scatter_reduce(5, x.long(), x, "sum")),
+    ],
+)
+def test_errors_name_what_was_called(name, call):
+    with pytest.raises(norch.Error, match=rf"^{name}: "):
+        call(norch.ones(2, 3))
 
 
 # ---- what the issue lists ---------------------------------------------------------------------

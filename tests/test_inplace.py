@@ -1,5 +1,7 @@
 """Writes in place, through views too: values and gradients against PyTorch, and the errors."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -429,3 +431,59 @@ def test_any_program(torch, steps):
     if gradient is None:  # nothing of x is left in the result: PyTorch says so with zeros
         gradient = np.zeros_like(expected_gradient)
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-6, atol=1e-9)
+
+
+# ---- shapes in place ----------------------------------------------------------------------------------------------
+
+TURNS: dict[str, Any] = {
+    "unsqueeze_": lambda x: x.unsqueeze_(1),
+    "squeeze_": lambda x: x.squeeze_(),
+    "squeeze_ dim": lambda x: x.squeeze_(dim=0),
+    "transpose_": lambda x: x.transpose_(0, 2),
+    "swapaxes_": lambda x: x.swapaxes_(1, 2),
+    "t_": lambda x: x.squeeze_(0).t_(),
+    "as_strided_": lambda x: x.as_strided_((2, 2), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("through_view", [False, True])
+@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
+def test_shapes_in_place(torch: Any, turn: Any, through_view: bool) -> None:
+    found = []
+    for m in (norch, torch):
+        x = m.arange(12.0, dtype=m.float64).reshape(2, 1, 2, 3).requires_grad_()
+        y = x * x
+        z = y[1] if through_view else (x * x)[1].clone()
+        assert turn(z) is z
+        if z.numel() == 6:  # no windows that overlap
+            z.mul_(3)  # of a view this is seen in the base
+        (y * 3).sum().backward(retain_graph=True)
+        (z * z).sum().backward()
+        found.append((tuple(z.shape), z.stride(), z.tolist(), y.tolist(), x.grad.tolist()))
+    assert found[0] == found[1]
+
+
+def test_shapes_in_place_and_the_graph() -> None:
+    x = norch.ones(2, requires_grad=True)
+    with pytest.raises(norch.Error, match="unsqueeze_: a leaf"):
+        x.unsqueeze_(0)
+    with norch.no_grad():
+        assert x.unsqueeze_(0).shape == (1, 2) and x.is_leaf
+    y = x * 2
+    y.retain_grad()
+    z = y * y
+    y.t_()
+    with pytest.raises(norch.Error, match="changed in place"):
+        z.sum().backward()
+    y = x * 2
+    part = y[:, 0]
+    y.t_()
+    assert part.shape == (1,) and y.shape == (2, 1)
+    with pytest.raises(norch.Error, match="take it anew"):
+        part.sum()
+    plain = norch.arange(6).reshape(2, 3)
+    assert (
+        norch.t_ is norch.Tensor.t_
+        and plain.t_().is_contiguous() is False
+        and plain.tolist() == [[0, 3], [1, 4], [2, 5]]
+    )

@@ -187,3 +187,18 @@ def test_buffers_of_several_dimensions():
     assert norch.tensor(array.array("h", [1, -2])).dtype is norch.int16
     with pytest.raises(TypeError):
         norch.tensor(array.array("I", [1]))
+
+
+def test_functions_of_numpy() -> None:
+    x = norch.tensor([[1.0, -2.0], [3.0, 4.0]])
+    for f in (np.sum, np.mean, np.prod, np.max, np.min, np.argmax):
+        assert isinstance(f(x), norch.Tensor) and f(x).item() == f(x.numpy())
+    assert (
+        np.sum(x, axis=1, keepdims=True).tolist() == [[-1.0], [7.0]] and np.any(x).item() and not np.all(x > 0).item()
+    )
+    assert np.cumsum(x, axis=0).tolist() == [[1.0, -2.0], [4.0, 2.0]] and np.argmax(x, axis=1).tolist() == [0, 1]
+    for y in (np.exp(x), np.add(x, 1), np.multiply(x.numpy(), x), np.isnan(x)):
+        assert isinstance(y, norch.Tensor)
+    assert isinstance(np.emath.sqrt(x), np.ndarray)  # complex
+    with pytest.raises(RuntimeError, match="requires grad"):
+        np.exp(x.requires_grad_())

@@ -76,7 +76,12 @@ def edge(x: Any) -> Node | None:
     base_node = view.base._node
     if base_node is not None and type(base_node) is not Leaf:
         with enable_grad():
-            x._node = take(view.base, view.steps)._node
+            again = take(view.base, view.steps)
+        if not lib.norch_is_same(again, x):
+            raise Error(
+                "a view of a tensor whose shape or memory was changed in place has lost its history: take it anew"
+            )
+        x._node = again._node
     view.node = base_node
     return x._node
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from ..create import arange
 from ..dtype import bool_, int64
-from ..errors import ArgumentError, DTypeError, ShapeError
-from ..ops._operand import tensor_of
+from ..errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
+from ..ops._operand import own_errors, rename, tensor_of
 from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from ..ops.composed.further import cosine_similarity as cosine_similarity
 from ..ops.composed.further import pairwise_distance as pairwise_distance
@@ -29,7 +29,7 @@ from ..ops.normalize import group_norm as group_norm
 from ..ops.normalize import instance_norm as instance_norm
 from ..ops.normalize import layer_norm as layer_norm
 from ..ops.normalize import rms_norm as rms_norm
-from ..ops.pointwise import where
+from ..ops.pointwise import sub, where
 from ..ops.pool import adaptive_avg_pool1d as adaptive_avg_pool1d
 from ..ops.pool import adaptive_avg_pool2d as adaptive_avg_pool2d
 from ..ops.pool import adaptive_max_pool1d as adaptive_max_pool1d
@@ -68,6 +68,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    tensor_of(tensor, "one_hot")
     if num_classes == -1:
         num_classes = int(tensor.amax().item()) + 1 if tensor.numel() else 0
     if tensor.numel() and (int(tensor.amin().item()) < 0 or int(tensor.amax().item()) >= num_classes):
@@ -89,7 +90,11 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
 
 
 def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
-    difference = input - target
+    try:
+        difference = sub(input, target)
+    except Error as error:
+        rename(error, name)
+        raise
     if difference._mixed and input.shape != target.shape:
         warnings.warn(
             f"{name}: using a target size {tuple(target.shape)} that is different to the input size "
@@ -122,10 +127,11 @@ class _Classes:
     All is kept with the axis of the classes, `dim`, at size 1.
     """
 
-    __slots__ = ("dim", "index", "valid", "weight")
+    __slots__ = ("dim", "index", "name", "valid", "weight")
 
     def __init__(self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
-        shape, kind = input.shape, target.dtype
+        self.name = name
+        shape, kind = tensor_of(input, name).shape, tensor_of(target, name).dtype
         if not shape:
             raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
         self.dim = dim = min(len(shape) - 1, 1)
@@ -141,11 +147,18 @@ class _Classes:
         self.index = where(self.valid, index, 0)
         self.weight = None
         if weight is not None:
-            self.weight = weight.index_select(0, self.index.flatten()).reshape(*self.index.shape)
+            tensor_of(weight, name)
+            if weight.shape != shape[dim : dim + 1]:
+                raise ShapeError(f"{name}: weight of shape {tuple(weight.shape)} for {shape[dim]} classes")
+            self.weight = self.pick(weight.reshape(-1, *(1,) * (len(shape) - dim - 1)).expand(shape))
 
     def pick(self, input: Tensor) -> Tensor:
         """The entries of input at the classes."""
-        return input.gather(self.dim, self.index)
+        try:
+            return input.gather(self.dim, self.index)
+        except BoundsError as error:
+            rename(error, self.name)
+            raise
 
     def total(self, loss: Tensor, reduction: str, weighted: bool = False) -> Tensor:
         """A loss per sample, masked, weighted (unless it is already) and reduced."""
@@ -233,6 +246,7 @@ def _soft_cross_entropy(
     return _reduced(loss.sum(dim), reduction)
 
 
+@own_errors
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -245,8 +259,9 @@ def binary_cross_entropy_with_logits(
 
     input, target: the same shape; weight and pos_weight (the factor of the positive term) broadcast to it.
     """
-    if tuple(input.shape) != tuple(target.shape):
-        raise ShapeError(f"target size {tuple(target.shape)} must be the same as input size {tuple(input.shape)}")
+    name = "binary_cross_entropy_with_logits"
+    if tuple(tensor_of(input, name).shape) != tuple(tensor_of(target, name).shape):
+        raise ShapeError(f"{name}: target size {tuple(target.shape)} must be that of input, {tuple(input.shape)}")
     log_likelihood = logsigmoid(input)
     if pos_weight is not None:
         log_likelihood = log_likelihood * ((pos_weight - 1) * target + 1)

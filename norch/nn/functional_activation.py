@@ -150,7 +150,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     tensor([0.0000, 0.8413])
     """
     if approximate not in ("none", "tanh"):
-        raise ArgumentError(f"approximate argument must be either none or tanh, got {approximate!r}")
+        raise ArgumentError(f"gelu: approximate argument must be either none or tanh, got {approximate!r}")
     return _rows.gelu(input) if approximate == "none" else _rows.gelu_tanh(input)
 
 

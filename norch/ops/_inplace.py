@@ -1,12 +1,14 @@
-"""The in-place forms: ``exp_`` from ``exp``, for rows of the table and for what is composed of them."""
+"""The in-place forms: ``exp_`` from ``exp``, for rows of the table and for what is composed of them, and of views."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle
-from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge
+from .._handle import Handle, cell_of
+from .._lib import lib
+from ..autograd.grad_mode import enable_grad, mode
+from ..autograd.inplace import check_writable, edge, rebase
+from ..autograd.node import Leaf
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from ._forms import Op, before
@@ -43,4 +45,30 @@ def composed_(function: Op) -> Op:
 
     function_.__name__ = function_.__qualname__ = name
     function_.__doc__ = f"{function.__name__}() in place."
+    return function_
+
+
+def turned_(step: Op) -> Op:
+    """The in-place form of a view: the tensor itself takes the shape, and its history goes through the step."""
+    name = step.__name__ + "_"
+
+    def function_(self: Any, *arguments: Any, **named: Any) -> Any:
+        check_writable(self, name)
+        to_self, old = edge(self), lib.norch_alias(self)
+        old._cell, old._view, old._node = cell_of(self), self._view, to_self
+        if type(to_self) is Leaf:  # under no_grad(): it stays the leaf that it is
+            lib.norch_set_data(self, step(old, *arguments, **named))
+        else:
+            with enable_grad():
+                new = step(old, *arguments, **named)
+            lib.norch_set_data(self, new)
+            if self._view is not None:
+                self._view, self._node = new._view, new._node
+            elif to_self is not None:
+                rebase(self, new._node)
+        self._bump()
+        return self
+
+    function_.__name__ = function_.__qualname__ = name
+    function_.__doc__ = f"{step.__name__}() in place: this tensor itself gets the shape. Views of it keep theirs."
     return function_

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from .._handle import Handle
 from .._lib import lib
+from ..errors import Error
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,8 +78,30 @@ def tensors_of(values: Any, name: str) -> list[Any]:
     return [tensor_of(x, name) for x in values]
 
 
+def rename(error: Error, name: str) -> None:
+    """Makes error name the operation that the user called, in place of one that it is composed of."""
+    inner, colon, rest = str(error).partition(": ")
+    error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)
+
+
+def own_errors(function: F) -> F:
+    """Makes the errors of a composed function name it."""
+
+    @functools.wraps(function)
+    def composed(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except Error as error:
+            rename(error, function.__name__)
+            raise
+
+    return cast(F, composed)
+
+
 def rounded_once(function: F, mixed: bool = False) -> F:
     """Makes function compute halves in float32 and round what comes out once; mixed: also beside other floats."""
+
+    function = own_errors(function)
 
     @functools.wraps(function)
     def once(*arguments: Any, **named: Any) -> Any:
@@ -107,14 +130,20 @@ _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 
 
 def numpy_names(function: F) -> F:
-    """Makes function take NumPy's names of its arguments too, as PyTorch's do."""
+    """Makes function take NumPy's names of its arguments too, as PyTorch's do, and NumPy's out=None."""
 
     @functools.wraps(function)
     def renamed(*arguments: Any, **named: Any) -> Any:
         if named:
+            if "out" in named and named["out"] is None:
+                del named["out"]
             for theirs, ours in _NUMPY_NAMES.items():
                 if theirs in named:
                     named[ours] = named.pop(theirs)
-        return function(*arguments, **named)
+        try:
+            return function(*arguments, **named)
+        except Error as error:
+            rename(error, function.__name__)
+            raise
 
     return cast(F, renamed)

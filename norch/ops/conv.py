@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._handle import Handle
-from .._lib import lib
+from .._lib import int64, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
@@ -70,7 +70,7 @@ def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
     for one in listed:
         if not hasattr(one, "__index__") or isinstance(one, bool):
             raise TypeError(f"{name}: {what} takes integers, not {value!r}")
-        if one < 0:
+        if int64(one, f"{name}: {what}") < 0:
             raise ArgumentError(f"{name}: negative {what} {value}")
     return listed
 

@@ -8,7 +8,6 @@ function ``f_`` writes into its first argument; ``f`` gives a copy.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +17,12 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import check_fits
-from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ._forms import OPS, before
-from ._operand import must
+from ._operand import must, own_errors
 from .copy import cast, copy_, to
 from .pointwise import where
+from .view import axis as dim_of
 
 KINDS = {name[6:]: number for name, number in constants.items() if name.startswith("INDEX_")}
 
@@ -120,15 +120,11 @@ def _written(out: Any, node: Any, in_place: bool) -> Any:
 def _along(x: Any, dim: Any, index: Any, name: str) -> tuple[Any, Places]:
     """x, of at least one dimension, and the places of a 1-d index along dim."""
     index = _indices(index, name)
-    n = max(x.ndim, 1)
-    axis = operator.index(dim)
-    if not -n <= axis < n:
-        raise BoundsError(f"{name}: dimension {axis} is out of range [{-n}, {n - 1}]")
+    axis = dim_of(dim, x.ndim, name)
     if index.ndim > 1:
         raise ShapeError(f"{name}: the index must have at most one dimension, not {index.ndim}")
     if x.ndim == 0 and index.numel() != 1:
         raise ShapeError(f"{name}: {index.numel()} indices into a 0-d tensor; only one is possible")
-    axis %= n
     return x if x.ndim else x.view(1), Places((index if index.ndim else index.view(1),), (axis * 257,), axis)
 
 
@@ -226,6 +222,7 @@ def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
     return _fill(x, dim, index, value, True)
 
 
+@own_errors
 def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
     """A copy of x into whose parts at the given indices (1-d) of an axis those of source are reduced: by "prod",
     "mean", "amax" or "amin", together with what is there, or without it."""
@@ -283,6 +280,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     return out
 
 
+@own_errors
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     """gather() whose other axes are broadcast, and whose indices may be negative; without dim of x as one axis."""
     x, indices = must(input, "take_along_dim"), _indices(indices, "take_along_dim")
@@ -292,7 +290,8 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
         x, indices, dim = x.reshape(-1), indices.reshape(-1), 0
     if x.ndim != indices.ndim:
         raise ShapeError(f"take_along_dim: indices of {indices.ndim} dimensions for a tensor of {x.ndim}")
-    size, axis = x.shape[dim], dim % max(x.ndim, 1)
+    axis = dim_of(dim, x.ndim, "take_along_dim")
+    size = x.shape[axis] if x.ndim else 1
     pairs = zip(x.shape, indices.shape, strict=True)
     common = [a if i == axis or b == 1 else b for i, (a, b) in enumerate(pairs)]
     indices = where(indices < 0, indices + size, indices)
@@ -366,6 +365,7 @@ def _combined(x: Any, dim: Any, index: Any, src: Any, kind: str) -> Any:
     return out
 
 
+@own_errors
 def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
     """A copy of x into which src[i][j] is reduced at index[i][j] of dim 0, and so on: by "sum", "prod", "mean", "amax"
     or "amin", together with what is there or, without include_self, instead of it.

@@ -13,7 +13,7 @@ from ..autograd import derivatives as d
 from ..errors import ArgumentError, DTypeError
 from ._forms import binary, operator, reflected, ternary, unary
 from ._inplace import in_place
-from ._operand import must, operand
+from ._operand import must, operand, own_errors
 
 neg = negative = unary("neg", d.Neg, "-x. Not for bool.")
 abs = absolute = unary("abs", d.Abs, "|x|.")  # noqa: A001
@@ -187,6 +187,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
     return _where(condition, input, other)
 
 
+@own_errors
 def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:  # noqa: A002
     """Where |input - other| <= atol + rtol * |other|."""
     if rtol < 0 or atol < 0:
@@ -198,6 +199,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
     return close | (isnan(a) & isnan(b)) if equal_nan else close
 
 
+@own_errors
 def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:  # noqa: A002
     """Whether all of isclose."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())

@@ -16,6 +16,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ._operand import must, numpy_names
 from .copy import cat, stack
 from .pointwise import ne, sub
+from .view import axis
 
 _KINDS: dict[str, tuple[int, Any]] = {
     "sum": (constants["SCAN_SUM"], d.Cumsum),
@@ -111,14 +112,15 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     x = must(input, "diff")
     if x.ndim == 0:
         raise ShapeError("diff: expected at least 1 dimension, got a 0-d tensor")
-    if n < 0:
+    dim = axis(dim, x.ndim, "diff")
+    if int64(n, "diff: n") < 0:
         raise ArgumentError(f"diff: the order n is not negative, got {n}")
     if n == 0:
         return x.clone()
     ends = (prepend, x, append)
     if prepend is not None or append is not None:
         x = cat([part for part in ends if part is not None], dim)
-    for _ in range(min(int64(n, "n"), x.shape[dim])):
+    for _ in range(min(n, x.shape[dim])):
         size = x.shape[dim]
         later, earlier = x.narrow(dim, 1, size - 1), x.narrow(dim, 0, size - 1)
         x = ne(later, earlier) if x.dtype is bool_ else sub(later, earlier)

@@ -19,6 +19,7 @@ from .copy import cat, result_type
 from .pointwise import isnan, lt, mul, ne, where
 from .reduce import any, argmax, recorded, sum, taken
 from .scan import cummax, cumsum, diff
+from .view import axis
 
 
 def _order(x: Any, dim: int, k: int = -1, descending: bool = False) -> Any:
@@ -70,7 +71,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     tensor([3, 2])
     """
     x = must(input, "topk")
-    if int64(k, "k") < 0:
+    if int64(k, "topk: k") < 0:
         raise ArgumentError(f"topk: k is {k}, which is below 0")
     indices = _order(x, dim, k, largest)
     return topk_result(x.gather(dim, indices), indices)
@@ -119,6 +120,7 @@ def _median(x: Any, dim: Any, keepdim: bool, ignore_nan: bool, result: Any) -> A
             raise ArgumentError(f"median: the input of shape {tuple(x.shape)} and dtype {x.dtype} is empty")
         out = flat.gather(0, _middle(flat, 0, ignore_nan)).squeeze(0)
         return recorded(d.Median, x, out, None, False)
+    dim = axis(dim, x.ndim, "median")
     if x.ndim and not x.shape[dim]:
         raise BoundsError(f"median: axis {dim} of shape {tuple(x.shape)} is empty")
     return taken(x, dim, keepdim, _middle(x.detach(), dim, ignore_nan), result)
@@ -216,6 +218,7 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The most frequent element along dim (the smallest of those), and the last place of it: (values, indices)."""
     x = must(input, "mode")
+    dim = axis(dim, x.ndim, "mode")
     if x.ndim and not x.shape[dim]:
         raise BoundsError(f"mode: axis {dim} of shape {tuple(x.shape)} is empty")
     if x.ndim == 0:
@@ -225,8 +228,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     size = x.shape[dim]
     fresh = ne(ordered.narrow(dim, 1, size - 1), ordered.narrow(dim, 0, size - 1))
     fresh = cat([fresh.new_ones(order.narrow(dim, 0, 1).shape), fresh], dim)
-    axis = dim % x.ndim
-    places = _iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - axis)).expand(fresh.shape)
+    places = _iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(fresh.shape)
     runs = places - cummax(where(fresh, places, 0), dim).values  # how many equal ones came before
     return taken(x, dim, keepdim, order.gather(dim, argmax(runs, dim, True)), mode_result)
 

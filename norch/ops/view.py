@@ -18,7 +18,7 @@ from ..autograd.inplace import SEVERED, edge, view_of
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
-from ._operand import tensor_of
+from ._operand import own_errors, tensor_of
 
 Shape = Sequence[int]
 _END = (1 << 63) - 1  # a bound of a slice that is as good as the end
@@ -131,11 +131,13 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     return _made(lib.norch_expand(x, wanted), x, d.Expand, expand, (wanted,))
 
 
+@own_errors
 def expand_as(x: Any, other: Any) -> Any:
     """x broadcast to the shape of other."""
-    return expand(x, tuple(other.shape))
+    return expand(x, tuple(tensor_of(other, "expand_as").shape))
 
 
+@own_errors
 def broadcast_to(input: Any, size: Any) -> Any:
     """input.expand(size)."""
     return expand(input, size)
@@ -192,7 +194,7 @@ def slice_(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
 
 def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     """length elements of an axis, from start on."""
-    if input.ndim == 0:
+    if tensor_of(input, "narrow").ndim == 0:
         raise ShapeError("narrow: a 0-d tensor has no dimension to narrow")
     size = input.shape[axis(dim, input.ndim, "narrow")]
     start, length = int64(start, "narrow: start"), int64(length, "narrow: length")
@@ -222,6 +224,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             [1, 2, 3],
             [2, 3, 4]])
     """
+    tensor_of(input, "as_strided")
     shift = 0 if storage_offset is None else int64(storage_offset, "storage_offset") - input.storage_offset()
     base = input if input._view is None or input._view is SEVERED else input._view.base
     if mode.enabled and edge(input) is not None and (not base.is_contiguous() or lib.norch_overlaps_itself(input)):
@@ -253,8 +256,8 @@ class ViewMethods(Handle):
 
     def view_as(self, other: Any) -> Any:
         """view(other.shape)."""
-        return view(self, tuple(other.shape))
+        return view(self, tuple(tensor_of(other, "view_as").shape))
 
     def reshape_as(self, other: Any) -> Any:
         """reshape(other.shape)."""
-        return reshape(self, tuple(other.shape))
+        return reshape(self, tuple(tensor_of(other, "reshape_as").shape))

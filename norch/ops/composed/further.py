@@ -9,7 +9,7 @@ from typing import Any
 from ..._handle import Handle
 from ...dtype import dtype_named, get_default_dtype, int64
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import must
+from .._operand import must, own_errors
 from ..copy import cast
 from ..matmul import matmul
 from ..norm import vector_norm
@@ -82,6 +82,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
     return result.squeeze()
 
 
+@own_errors
 def corrcoef(input: Any) -> Any:  # noqa: A002
     """The correlations of variables, one a row: cov() over the product of their standard deviations, within [-1, 1]."""
     c = cov(input)
@@ -99,6 +100,7 @@ def _norm(x: Any, p: float, keepdim: bool = False) -> Any:
     return vector_norm(x, p, -1, keepdim) if x.shape[-1] else sum_(x, -1, keepdim)
 
 
+@own_errors
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
     """The p-norms of all differences of rows: (..., M, K) and (..., N, K) give (..., M, N).
 
@@ -117,11 +119,13 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     return _norm(unsqueeze(a, -2) - unsqueeze(b, -3), p)
 
 
+@own_errors
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last axis."""
     return _norm(_float(x1, "pairwise_distance") - _float(x2, "pairwise_distance") + eps, p, keepdim)
 
 
+@own_errors
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between vectors along dim, whose lengths count as eps at least; the others broadcast.
 
@@ -136,6 +140,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     return sum_(a * b, dim) / lengths
 
 
+@own_errors
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that."""
     x = must(input, "renorm")
@@ -151,6 +156,7 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
 # ---- integrals of samples ---------------------------------------------------------------------------------------
 
 
+@own_errors
 def trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
     """The integral along dim by the trapezoidal rule, of samples y at x, or dx (1) apart.
 
@@ -161,6 +167,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) 
     return sum_(parts, dim)
 
 
+@own_errors
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
     """trapezoid() up to the second sample, the third, and so on."""
     return _trapezoids(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim)
@@ -194,6 +201,7 @@ def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> Any:
 # ---- writes to a part -------------------------------------------------------------------------------------------
 
 
+@own_errors
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:  # noqa: A002
     """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src."""
     out = must(input, "as_strided_scatter").clone()

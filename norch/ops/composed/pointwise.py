@@ -6,11 +6,12 @@ import math
 from typing import Any, NamedTuple
 
 from ..._handle import Handle
-from ...dtype import finfo, float64, int32
+from ..._lib import int64
+from ...dtype import finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .._inplace import in_place
-from .._operand import must
+from .._operand import must, own_errors
 from ..copy import clone, fill_
 from ..norm import vector_norm
 from ..pointwise import (
@@ -32,6 +33,8 @@ from ..pointwise import (
     trunc,
     where,
 )
+from ..reduce import sum as sum_
+from ..view import unsqueeze
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 
@@ -133,14 +136,17 @@ def polygamma(n: int, input: Any) -> Any:
     return PointwiseMethods._zeta(n + 1, input) * (factor if n % 2 else -factor)
 
 
+@own_errors
 def mvlgamma(input: Any, p: int) -> Any:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
-    if p < 1:
+    from ...create import arange  # late, as it stands above
+
+    if int64(p, "mvlgamma: p") < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
-    total = lgamma(input)
-    for j in range(1, p):
-        total = total + lgamma(_sub(input, j / 2))
-    return total + p * (p - 1) / 4 * math.log(math.pi)
+    x = must(input, "mvlgamma")
+    x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
+    terms = lgamma(_sub(unsqueeze(x, -1), arange(p, dtype=x.dtype, device=x.device) / 2))
+    return sum_(terms, -1) + p * (p - 1) / 4 * math.log(math.pi)
 
 
 class Frexp(NamedTuple):
@@ -180,32 +186,38 @@ def fill(input: Any, value: Any) -> Any:
 # ---- two and more -------------------------------------------------------------------------------------------------
 
 
+@own_errors
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """other - alpha * input."""
     return _sub(other, input if alpha == 1 else _times(other, input, alpha, "rsub"))
 
 
+@own_errors
 def float_power(input: Any, exponent: Any) -> Any:
     """input ** exponent in float64."""
     a, b = must(input, "float_power"), must(exponent, "float_power")
     return _pow(a.to(float64), b.to(float64))
 
 
+@own_errors
 def ldexp(input: Any, other: Any) -> Any:
     """input * 2**other, as floats."""
     return mul(input, _pow(2.0, other))
 
 
+@own_errors
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """input + value * tensor1 * tensor2."""
     return _addcmul(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcmul"), tensor2)
 
 
+@own_errors
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """input + value * tensor1 / tensor2. Floats only."""
     return _addcdiv(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcdiv"), tensor2)
 
 
+@own_errors
 def dist(input: Any, other: Any, p: float = 2) -> Any:
     """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats only."""
     return vector_norm(_floating(_sub(input, other), "dist"), p)
@@ -222,6 +234,7 @@ def equal(input: Any, other: Any) -> bool:
 # ---- activations that are functions of tensors, too ---------------------------------------------------------------
 
 
+@own_errors
 def threshold(input: Any, threshold: float, value: float) -> Any:
     """input where it is above the threshold (or NaN), value elsewhere."""
     input = must(input, "threshold")
@@ -236,6 +249,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     return where((input > lambd) | (input < -lambd), input, where(isnan(input), input.detach(), 0.0))
 
 
+@own_errors
 def prelu(input: Any, weight: Any) -> Any:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
     input, weight = _floating(input, "prelu"), _floating(weight, "prelu")

@@ -14,13 +14,15 @@ from typing import Any
 from ..._handle import Handle
 from ..._lib import int64
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import tensor_of, tensors_of
+from .._inplace import turned_
+from .._operand import own_errors, tensor_of, tensors_of
 from ..copy import cat, clone, contiguous
 from ..index import index_select
 from ..view import (
     _END,
     Axes,
     alias_of,
+    as_strided,
     axes,
     axis,
     diagonal,
@@ -30,6 +32,8 @@ from ..view import (
     select,
     sizes,
     slice_,
+    squeeze,
+    t,
     transpose,
     unsqueeze,
     view,
@@ -75,6 +79,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     return view(input, (*shape[:at], *wanted, *shape[at + 1 :]))
 
 
+@own_errors
 def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
     """transpose(input, axis0, axis1)."""
     return transpose(input, axis0, axis1)
@@ -126,6 +131,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return Size(out)
 
 
+@own_errors
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """Views of the tensors, all broadcast to one shape."""
     listed = tensors_of(
@@ -252,12 +258,14 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 # ---- joins ----------------------------------------------------------------------------------------------------------
 
 
+@own_errors
 def hstack(tensors: Sequence[Any]) -> Any:
     """The tensors side by side: along the second axis, or the first of vectors."""
     listed = [atleast_1d(x) for x in tensors_of(tensors, "hstack")]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
+@own_errors
 def vstack(tensors: Sequence[Any]) -> Any:
     """The tensors one below the other; vectors count as rows."""
     return cat([atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
@@ -266,16 +274,19 @@ def vstack(tensors: Sequence[Any]) -> Any:
 row_stack = vstack
 
 
+@own_errors
 def dstack(tensors: Sequence[Any]) -> Any:
     """The tensors one behind the other, along the third axis."""
     return cat([atleast_3d(x) for x in tensors_of(tensors, "dstack")], 2)
 
 
+@own_errors
 def column_stack(tensors: Sequence[Any]) -> Any:
     """The tensors side by side; vectors count as columns."""
     return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensors_of(tensors, "column_stack")], 1)
 
 
+@own_errors
 def block_diag(*tensors: Any) -> Any:
     """A matrix with these matrices along its diagonal and zeros elsewhere; vectors count as rows.
 
@@ -461,11 +472,13 @@ def _replaced(input: Any, src: Any, name: str, take: Any) -> Any:
     return out
 
 
+@own_errors
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     """A copy of input whose part select(dim, index) is src."""
     return _replaced(input, src, "select_scatter", lambda x: select(x, dim, index))
 
 
+@own_errors
 def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Any:
@@ -476,6 +489,7 @@ def slice_scatter(
     return _replaced(input, src, "slice_scatter", lambda x: slice_(x, int64(dim, "dim"), *bounds, step))
 
 
+@own_errors
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A copy of input whose diagonal is src."""
     return _replaced(input, src, "diagonal_scatter", lambda x: diagonal(x, offset, dim1, dim2))
@@ -498,6 +512,10 @@ class ShapeMethods(Handle):
     repeat, tile, repeat_interleave = repeat, tile, repeat_interleave
     diag, diagflat, diag_embed, trace, tril, triu = diag, diagflat, diag_embed, trace, tril, triu
     select_scatter, slice_scatter, diagonal_scatter = select_scatter, slice_scatter, diagonal_scatter
+
+    unsqueeze_, squeeze_, transpose_ = turned_(unsqueeze), turned_(squeeze), turned_(transpose)
+    t_, swapaxes_, as_strided_ = turned_(t), turned_(swapaxes), turned_(as_strided)
+    swapdims_ = swapaxes_
 
     def tril_(self, diagonal: int = 0) -> Any:
         """tril() in place."""
