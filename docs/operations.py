@@ -197,7 +197,7 @@ def about(function: Any) -> str:
 
 
 def operations(module: Any) -> Iterator[tuple[str, Any]]:
-    for name in sorted(vars(module)):
+    for name in dir(module):
         thing = getattr(module, name)
         if name[0] != "_" and callable(thing) and not isinstance(thing, (type, types.ModuleType)):
             yield name, thing

@@ -1,12 +1,15 @@
 """norch: a deep-learning framework small enough to read in an afternoon and fast enough to keep.
 
-This file only hands names on; the map of folders in README.md says where things live.
+This file only hands names on; the map of folders in README.md says where things live. What a program may do without
+(layers, optimizers and so on) is imported when it is first asked for.
 """
 
 from math import e, inf, nan, pi
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from . import autograd, cuda, func, linalg, nn, optim, utils
+from . import _start as _start  # isort: skip  (the first, as it says)
+from . import autograd
 from ._repr import set_printoptions
 from ._threads import get_num_threads, set_num_threads
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -74,7 +77,6 @@ from .errors import (
     OutOfMemoryError,
     ShapeError,
 )
-from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.einsum import einsum
 from .ops.composed.further import *  # noqa: F403
@@ -153,14 +155,30 @@ newaxis = None
 # Methods of Tensor that PyTorch has as functions too, beside all that work in place.
 _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
 
+# Modules that are imported when they are first asked for, and functions that are found in one of them.
+_LATER = frozenset("cuda func linalg nn optim testing utils".split())
+_FUNCTIONAL = frozenset("celu celu_ rrelu rrelu_ selu selu_ threshold threshold_".split())
+
+if _TYPE_CHECKING:
+    from . import cuda, func, linalg, nn, optim, utils
+    from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, *_FUNCTIONAL})
+
 
 def __getattr__(name: str) -> _Any:
-    if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
-        return getattr(Tensor, name)
-    if name == "testing":
+    if name in _LATER:
         from importlib import import_module
 
-        return import_module(".testing", __name__)
+        return import_module("." + name, __name__)
+    if name in _FUNCTIONAL:
+        from .nn import functional
+
+        return getattr(functional, name)
+    if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
+        return getattr(Tensor, name)
     from . import _left_out
 
     raise _left_out.missing("torch", __name__, name)

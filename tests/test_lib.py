@@ -227,3 +227,22 @@ def test_public_names():
         "cuda",
     ):
         assert hasattr(norch, name)
+
+
+def test_what_a_program_may_do_without_is_imported_when_asked_for():
+    program = """
+import gc, sys
+import norch
+assert gc.isenabled()
+later = {"nn", "optim", "func", "linalg", "cuda", "utils", "testing", "autograd.functional"}
+loaded = [name for name in later if "norch." + name in sys.modules]
+assert not loaded, loaded
+assert later - {"autograd.functional"} <= set(dir(norch)) and norch.celu(norch.zeros(1)).tolist() == [0.0]
+assert norch.optim.SGD and norch.utils.data.DataLoader and norch.autograd.functional.jacobian and norch.nn.Linear
+gc.disable()
+del sys.modules["norch._start"]
+import norch._start
+assert not gc.isenabled()
+"""
+    done = python(program)
+    assert (done.returncode, done.stderr) == (0, "")

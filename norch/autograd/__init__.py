@@ -5,9 +5,8 @@ engine.py (the walk), inplace.py (views and writes), function.py (operations of 
 and the like), grad_mode.py (no_grad and its kin), anomaly.py (finds the operation behind a NaN).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import functional
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward, grad
 from .function import Function, once_differentiable
@@ -32,8 +31,15 @@ __all__ = [
     "set_grad_enabled",
 ]
 
+if TYPE_CHECKING:
+    from . import functional
+
 
 def __getattr__(name: str) -> Any:
+    if name == "functional":  # few ask for it
+        from importlib import import_module
+
+        return import_module(".functional", __name__)
     if name in ("GradcheckError", "gradcheck", "gradgradcheck"):
         from .. import testing  # late, as it stands above
 
