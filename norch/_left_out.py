@@ -245,7 +245,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         """,
         "Tensor": """
             const_data_ptr dim_order grad_dtype hash_tensor is_set_to map2_ new output_nr
-            register_post_accumulate_grad_hook reinforce storage storage_type untyped_storage volatile
+            reinforce storage storage_type untyped_storage volatile
         """,
         "functional": """
             BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType Optional TYPE_CHECKING

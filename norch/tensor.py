@@ -10,7 +10,7 @@ from ._handle import alias
 from ._lib import buffer, lib, read_bytes
 from .autograd import engine
 from .autograd.inplace import Keep, edge
-from .autograd.node import Leaf
+from .autograd.node import Accumulated, Leaf
 from .device import CPU, cuda_device, place
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
@@ -263,6 +263,10 @@ class Tensor(
                 )
         self._grad = g
 
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
     def retain_grad(self) -> None:
         """Lets backward() leave the gradient in .grad, also where this is no leaf."""
         node = self._hookable("retain_grad")
@@ -278,6 +282,20 @@ class Tensor(
         node = self._hookable("register_hook")
         node.hooks = [*(node.hooks or ()), hook]
         return RemovableHandle(node, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Calls hook(tensor) when backward() has added to the .grad of this tensor, a leaf.
+
+        >>> w = norch.ones(2, requires_grad=True)
+        >>> handle = w.register_post_accumulate_grad_hook(lambda w: print(w.grad))
+        >>> (w * 3).sum().backward()
+        tensor([3., 3.])
+        """
+        node = self._hookable("register_post_accumulate_grad_hook")
+        if type(node) is not Leaf:
+            raise Error("register_post_accumulate_grad_hook: only a leaf collects a gradient")
+        node.hooks = [*(node.hooks or ()), told := Accumulated(hook)]
+        return RemovableHandle(node, told)
 
     def _hookable(self, name: str) -> Any:
         node = edge(self)
@@ -483,7 +501,7 @@ T = TypeVar("T", bound=Tensor)
 
 
 class RemovableHandle:
-    """Takes a hook back: handle.remove()."""
+    """Takes a hook back: handle.remove(), or leaving a `with` block."""
 
     def __init__(self, node: Any, hook: Any):
         self.node, self.hook = _handle.weakly(node), hook  # a handle that is kept keeps no graph
@@ -498,6 +516,12 @@ class RemovableHandle:
             if one is hook:
                 node.hooks = [*node.hooks[:i], *node.hooks[i + 1 :]] or None
                 break
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
 
 
 class _Memory:

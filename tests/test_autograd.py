@@ -254,12 +254,33 @@ def test_modes_as_decorators():
     assert norch.is_grad_enabled()
 
 
-def test_modes_within_generators_do_not_leak():
+def test_modes_of_generators_hold_while_they_run():
     @norch.no_grad()
     def numbers():
-        return [norch.is_grad_enabled() for _ in range(2)]
+        try:
+            for _ in range(3):
+                sent = yield norch.is_grad_enabled()
+                assert sent in (None, "hello")
+        except KeyError:
+            yield norch.is_grad_enabled()
+        finally:
+            ends.append(norch.is_grad_enabled())
+        return "end"
 
-    assert numbers() == [False, False] and norch.is_grad_enabled()
+    def whole():
+        return (yield from numbers())
+
+    ends = []
+    assert [(inside, norch.is_grad_enabled()) for inside in numbers()] == [(False, True)] * 3
+    steps = numbers()
+    assert next(steps) is False and steps.send("hello") is False and steps.throw(KeyError()) is False
+    assert norch.is_grad_enabled()
+    steps.close()
+    steps = whole()
+    assert [next(steps) for _ in range(3)] == [False] * 3
+    with pytest.raises(StopIteration, match="end"):
+        next(steps)
+    assert ends == [False] * 3 and norch.is_grad_enabled()
 
 
 def test_modes_are_per_thread():
@@ -344,6 +365,32 @@ def test_hooks_on_leaves_see_the_whole_gradient():
     assert seen == [7] and x.grad.item() == 17
     with pytest.raises(norch.Error):
         norch.ones(1).register_hook(print)
+
+
+def test_hooks_that_wait_for_the_gradient_in_a_leaf():
+    x, w = leaf(2.0), leaf(3.0)
+    seen = []
+    handle = x.register_post_accumulate_grad_hook(lambda leaf: seen.append((leaf is x, leaf.grad.item())))
+    with x.register_hook(lambda g: g * 10):
+        (x * 3 + x * w).backward()
+    assert seen == [(True, 60)] and w.grad.item() == 2
+    norch.autograd.grad(x * 3, x)
+    (x * 2).backward(inputs=[x])
+    assert seen == [(True, 60), (True, 62)]
+    handle.remove()
+    (x * 3).backward()
+    assert len(seen) == 2 and x.grad.item() == 65
+    del x.grad
+    assert x.grad is None
+    for bad in (norch.ones(1), x * 2):
+        with pytest.raises(norch.Error, match="register_post_accumulate_grad_hook"):
+            bad.register_post_accumulate_grad_hook(print)
+
+
+def test_the_graph_leads_to_its_leaves():
+    x = leaf(2.0)
+    (node, _), (nothing, _) = (x * norch.ones(1)).grad_fn.next_functions
+    assert node.variable is x and node.name() == "AccumulateGrad" and nothing is None
 
 
 def test_the_same_hook_twice():

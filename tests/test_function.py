@@ -189,6 +189,45 @@ def test_function_in_place():
     assert x.grad.tolist() == [2 * 6 * 6, 2 * 12 * 6]
 
 
+    with pytest.raises(norch.Error, match="leaf"):
+        Double.apply(x)
+
+
+def test_function_whose_forward_takes_no_ctx():
+    class Power(Function):
+        @staticmethod
+        def forward(x, n):
+            return x**n, n * x ** (n - 1)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.n = inputs[1]
+            ctx.save_for_backward(inputs[0], output[1], None)
+
+        @staticmethod
+        def backward(ctx, g, g_slope):
+            x, slope, nothing = ctx.saved_tensors
+            assert nothing is None
+            return g * slope + g_slope * ctx.n * (ctx.n - 1) * x ** (ctx.n - 2), None
+
+    x = leaf(2.0)
+    value, slope = Power.apply(x, 3)
+    (value + slope).backward()
+    assert (value.item(), slope.item(), x.grad.item()) == (8, 12, 24)
+    assert norch.autograd.gradcheck(lambda x: Power.apply(x, 3), leaf(0.5, 2.0))
+
+
+def test_function_keeps_tensors_only():
+    class Odd(Cube):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, 3)
+            return x
+
+    with pytest.raises(TypeError, match="save_for_backward: keeps tensors, not int"):
+        Odd.apply(leaf(1.0))
+
+
 def test_function_that_returns_its_input():
     class Scaled(Function):
         @staticmethod

@@ -19,7 +19,7 @@ from .._handle import Handle
 from ..errors import Error, ShapeError
 from . import anomaly, inplace
 from .grad_mode import mode
-from .node import Leaf, Node
+from .node import Accumulated, Leaf, Node
 
 
 def run(
@@ -55,6 +55,8 @@ def run(
             if type(node) is Leaf:
                 if accumulate and (wanted is None or node in wanted):
                     _accumulate(node, g, False, create_graph)
+                    if node.hooks is not None:
+                        _tell(node)
                 node = None
                 continue
             if node.partial and not create_graph and _added_in_place(node, g, gradients, owned, wanted is None):
@@ -97,6 +99,14 @@ def _through_hooks(hooks: list[Any], g: Any) -> Any:
             _check_gradient(changed, g, "hook")
             g = changed.to(g.dtype)
     return g
+
+
+def _tell(leaf: Leaf) -> None:
+    """Calls the hooks that wait for the .grad of a leaf."""
+    tensor = leaf.tensor()
+    for hook in tuple(leaf.hooks or ()):
+        if type(hook) is Accumulated and tensor is not None:
+            hook.hook(tensor)
 
 
 def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node, g: Any) -> None:

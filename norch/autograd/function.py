@@ -50,12 +50,20 @@ class Function(Node):
         raise NotImplementedError("a Function needs a static forward(ctx, ...)")
 
     @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """For a forward that takes no ctx: keeps what backward needs. inputs are the arguments of forward."""
+        raise NotImplementedError("a Function whose forward takes no ctx needs a static setup_context(ctx, ...)")
+
+    @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """One gradient for each argument of forward, None where there is none."""
         raise NotImplementedError("a Function needs a static backward(ctx, ...)")
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps tensors (inputs, outputs or others) for backward, which finds them in ctx.saved_tensors."""
+        """Keeps tensors (inputs, outputs or others; or None) for backward, which finds them in ctx.saved_tensors."""
+        for x in tensors:
+            if x is not None and not isinstance(x, Handle):
+                raise TypeError(f"save_for_backward: keeps tensors, not {type(x).__name__}; set an attribute of ctx")
         self._saved = tensors
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
@@ -97,7 +105,11 @@ class Function(Node):
         node.needs_input_grad = tuple(edge is not None for edge in edges)
         record = mode.enabled and any(node.needs_input_grad)
         with no_grad():
-            result = cls.forward(node, *arguments, **named)
+            if cls.setup_context is Function.setup_context:
+                result = cls.forward(node, *arguments, **named)
+            else:
+                result = cls.forward(*arguments, **named)
+                cls.setup_context(node, arguments, result)
         if record:
             node.edges = edges
             node._input_shapes = [
@@ -122,6 +134,7 @@ class Function(Node):
 
     def _record(self, outputs: tuple[Any, ...], inputs: list[Any]) -> None:
         for x in self._dirty:
+            inplace.check_writable(x, self.name())
             x._bump()
         self.seq = tick()  # forward may have made nodes of its own, and writes in place
         self._output_shapes = [inplace.like_of(out) if isinstance(out, Handle) else None for out in outputs]

@@ -71,13 +71,43 @@ class _Within:
         return decorated(function, type(self))
 
 
+GENERATOR = 0x20  # inspect.CO_GENERATOR; that module takes long to import
+
+
 def decorated(function: F, make: Callable[[], Any]) -> F:
+    """function, within make(); a generator is within it while it runs, but not while it waits."""
+    if getattr(getattr(function, "__code__", None), "co_flags", 0) & GENERATOR:
+
+        @functools.wraps(function)
+        def stepwise(*arguments: Any, **named: Any) -> Any:
+            return _stepwise(function(*arguments, **named), make)
+
+        return cast(F, stepwise)
+
     @functools.wraps(function)
     def inside(*arguments: Any, **named: Any) -> Any:
         with make():
             return function(*arguments, **named)
 
     return cast(F, inside)
+
+
+def _stepwise(generator: Any, make: Callable[[], Any]) -> Any:
+    resume, value = generator.send, None
+    while True:
+        try:
+            with make():
+                item = resume(value)
+        except StopIteration as end:
+            return end.value
+        try:
+            resume, value = generator.send, (yield item)
+        except GeneratorExit:
+            with make():
+                generator.close()
+            raise
+        except BaseException as error:
+            resume, value = generator.throw, error
 
 
 class no_grad(_Within):  # noqa: N801  (PyTorch's name)

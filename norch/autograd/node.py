@@ -90,6 +90,21 @@ class Leaf(Node):
     def name(self) -> str:
         return "AccumulateGrad"
 
+    @property
+    def variable(self) -> Any:
+        """The tensor; None where it is gone."""
+        return self.tensor()
+
+
+class Accumulated:
+    """Among the hooks of a Leaf, one that is to see not the gradient that arrives but the tensor whose .grad has it."""
+
+    def __init__(self, hook: Callable[[Any], None]):
+        self.hook = hook
+
+    def __call__(self, g: Any) -> None:
+        pass
+
 
 class Output(Node):
     """Stands between a Function with several outputs and the users of one of them."""
