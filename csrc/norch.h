@@ -47,7 +47,8 @@ typedef struct norch_storage norch_storage;
 
 /* An N-d array seen through strides. Immutable once made; views share the storage.
  * references and type make it a Python object where Python is there, and node, grad, cell and view are what autograd
- * knows about it, objects too (norch/_handle.py); C leaves them alone. data points at the first element;
+ * knows about it, objects too (norch/_handle.py); attributes is its __dict__, NULL until somebody sets one. C leaves
+ * all of them alone. data points at the first element;
  * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, which takes part in dtype promotion by
  * its kind only; `mixed` the result of inputs that differ from it in shape or dtype. */
 typedef struct norch_tensor {
@@ -57,6 +58,7 @@ typedef struct norch_tensor {
     void *grad;
     void *cell;
     void *view;
+    void *attributes;
     void *data;
     norch_storage *storage;
     int64_t numel;

@@ -22,6 +22,14 @@ typedef struct nr_member {
     const char *doc;
 } nr_member;
 
+typedef struct nr_property {
+    const char *name;
+    void *(*get)(void *object, void *context);
+    int (*set)(void *object, void *value, void *context);
+    const char *doc;
+    void *context;
+} nr_property;
+
 typedef struct nr_slot {
     int slot;
     void *value;
@@ -47,9 +55,11 @@ typedef struct nr_method {
 #define NR_SLOT_DEALLOC 52
 #define NR_SLOT_TRAVERSE 71
 #define NR_SLOT_MEMBERS 72
+#define NR_SLOT_PROPERTIES 73
 #define NR_MEMBER_INT32 1
 #define NR_MEMBER_OBJECT 16
 #define NR_MEMBER_INT64 17
+#define NR_MEMBER_SIZE 19
 #define NR_MEMBER_READONLY 1
 #define NR_TYPE_DISALLOW_INSTANTIATION (1u << 7)
 #define NR_TYPE_BASE (1u << 10)
@@ -67,6 +77,8 @@ PYTHON(void *, PyType_FromSpec, nr_spec *spec);
 PYTHON(void *, PyType_GenericAlloc, void *type, int64_t items);
 PYTHON(int, PyType_IsSubtype, void *type, void *base);
 PYTHON(void *, PyCFunction_NewEx, nr_method *method, void *self, void *module);
+PYTHON(void *, PyObject_GenericGetDict, void *object, void *context);
+PYTHON(int, PyObject_GenericSetDict, void *object, void *value, void *context);
 PYTHON(void, PyObject_GC_UnTrack, void *object);
 PYTHON(void, PyObject_GC_Del, void *object);
 PYTHON(void, Py_IncRef, void *object);

@@ -26,10 +26,16 @@ static nr_member members[] = {
     NUMBER(contiguous, INT32),
     NUMBER(mixed, INT32),
     FIELD("ndim", ndim, INT32, NR_MEMBER_READONLY),
+    FIELD("__dictoffset__", attributes, SIZE, NR_MEMBER_READONLY), /* no member: where the dict lies */
     {NULL, 0, 0, 0, NULL},
 #undef NUMBER
 #undef AUTOGRAD
 #undef FIELD
+};
+
+static nr_property properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 void *nr_python_class;
@@ -39,8 +45,8 @@ static void *exceptions[NORCH_ERROR_ZERO_DIVISION + 1];
 typedef int (*visitor)(void *object, void *argument);
 
 static int traverse(norch_tensor *x, visitor visit, void *argument) {
-    void *const held[] = {x->type, x->node, x->grad, x->cell, x->view};
-    for (int i = 0; i < 5; i++) {
+    void *const held[] = {x->type, x->node, x->grad, x->cell, x->view, x->attributes};
+    for (int i = 0; i < 6; i++) {
         int status = held[i] ? visit(held[i], argument) : 0;
         if (status) return status;
     }
@@ -48,8 +54,8 @@ static int traverse(norch_tensor *x, visitor visit, void *argument) {
 }
 
 static int clear(norch_tensor *x) {
-    void **held[] = {&x->node, &x->grad, &x->cell, &x->view};
-    for (int i = 0; i < 4; i++) {
+    void **held[] = {&x->node, &x->grad, &x->cell, &x->view, &x->attributes};
+    for (int i = 0; i < 5; i++) {
         void *object = *held[i];
         *held[i] = NULL; /* first, as the release may come back to x */
         if (object) Py_DecRef(object);
@@ -75,6 +81,7 @@ void *norch_bind_python(const void *const *classes) {
                        FUNCTION(NR_SLOT_TRAVERSE, traverse),
                        FUNCTION(NR_SLOT_CLEAR, clear),
                        {NR_SLOT_MEMBERS, members},
+                       {NR_SLOT_PROPERTIES, properties},
                        {0, NULL}};
     nr_spec spec = {"norch.TensorBase", sizeof(norch_tensor), 0,
                     NR_TYPE_DEFAULT | NR_TYPE_BASE | NR_TYPE_COLLECTED | NR_TYPE_DISALLOW_INSTANTIATION, slots};
