@@ -209,6 +209,8 @@ norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int
 norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0, int64_t dim1);
 norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int64_t step);
 norch_tensor *norch_alias(const norch_tensor *x);
+/* All bytes of the storage of x, as uint8. */
+norch_tensor *norch_whole(const norch_tensor *x);
 /* Any shape and strides over the storage of x, shift elements after its first; inside the storage. */
 norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_t *shape, int64_t count,
                                const int64_t *strides, int64_t shift);

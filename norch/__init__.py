@@ -155,28 +155,33 @@ newaxis = None
 # Methods of Tensor that PyTorch has as functions too, beside all that work in place.
 _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
 
-# Modules that are imported when they are first asked for, and functions that are found in one of them.
-_LATER = frozenset("cuda func linalg nn optim testing utils".split())
-_FUNCTIONAL = frozenset("celu celu_ rrelu rrelu_ selu selu_ threshold threshold_".split())
+# Modules that are imported when they are first asked for, and what is found in one of them.
+_LATER = frozenset("backends cuda func legacy linalg nn optim serialization testing utils".split())
+_FOUND_IN = {
+    "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_",
+    "serialization": "load save",
+    "backends": "get_float32_matmul_precision set_float32_matmul_precision use_deterministic_algorithms",
+    "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
+    "ShortTensor",
+}
+_PLACES = {name: place for place, names in _FOUND_IN.items() for name in names.split()}
 
 if _TYPE_CHECKING:
     from . import cuda, func, linalg, nn, optim, utils
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
+    from .serialization import load, save
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_FUNCTIONAL})
+    return sorted({*globals(), *_LATER, *_PLACES})
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _LATER:
+    if name in _LATER or name in _PLACES:
         from importlib import import_module
 
-        return import_module("." + name, __name__)
-    if name in _FUNCTIONAL:
-        from .nn import functional
-
-        return getattr(functional, name)
+        module = import_module("." + _PLACES.get(name, name), __name__)
+        return getattr(module, name) if name in _PLACES else module
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
     from . import _left_out

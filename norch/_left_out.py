@@ -64,7 +64,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "distribution over machines, other devices and compilers": {
         "torch": """
             AcceleratorError DeviceObjType Event Future GradScaler Stream StreamObjType
-            accelerator amp autocast autocast_decrement_nesting autocast_increment_nesting backends
+            accelerator amp autocast autocast_decrement_nesting autocast_increment_nesting
             clear_autocast_cache compile compiled_with_cxx11_abi compiler cond cpp cpu
             cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu
             cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable
@@ -185,11 +185,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             binomial distributions quasirandom
         """,
     },
-    "comes with saving": {
-        "torch": """
-            from_file load save serialization
-        """,
-    },
     "a storage keeps its size and its tensors: reshape(), pad() and `.data = other` give others": {
         "torch": """
             resize_as_
@@ -207,7 +202,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "said otherwise here: arange(), x[...], from_numpy(numpy.frombuffer(...))": {
         "torch": """
-            frombuffer range
+            from_file frombuffer range
         """,
         "Tensor": """
             index
@@ -216,36 +211,36 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "parts and settings of PyTorch itself": {
         "torch": """
             AVG AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BFloat16Storage
-            BFloat16Tensor BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolTensor BoolType
-            ByteStorage ByteTensor CallStack Capsule CharStorage CharTensor ClassType Code CompilationUnit
+            BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolType
+            ByteStorage CallStack Capsule CharStorage ClassType Code CompilationUnit
             CompleteArgumentSpec ComplexFloatStorage ComplexType ConcreteModuleType
             ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext DictType
             DisableTorchFunction DisableTorchFunctionSubclass DispatchKey DispatchKeySet DoubleStorage
-            DoubleTensor EnumType ErrorReport ExcludeDispatchKeyGuard ExecutionPlan FatalError FileCheck
-            FloatStorage FloatTensor FloatType FunctionSchema FutureType Gradient Graph GraphExecutorState
-            HalfStorage HalfTensor IODescriptor InferredType IntStorage IntTensor IntType InterfaceType
-            JITException ListType LiteScriptModule LockingLogger LoggerBase LongStorage LongTensor Node
+            EnumType ErrorReport ExcludeDispatchKeyGuard ExecutionPlan FatalError FileCheck
+            FloatStorage FloatType FunctionSchema FutureType Gradient Graph GraphExecutorState
+            HalfStorage IODescriptor InferredType IntStorage IntType InterfaceType
+            JITException ListType LiteScriptModule LockingLogger LoggerBase LongStorage Node
             NoneType NoopLogger NumberType OperatorInfo OptionalType PRIVATE_OPS PyObjectType
             PyTorchFileReader PyTorchFileWriter RRefType SUM ScriptClass ScriptClassFunction ScriptDict
             ScriptDictIterator ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator
             ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject ScriptObjectProperty
-            SerializationStorageContext ShortStorage ShortTensor StaticModule Storage StorageBase StringType
+            SerializationStorageContext ShortStorage StaticModule Storage StorageBase StringType
             SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark
             TracingState TupleType Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType
             UntypedStorage Use Value are_deterministic_algorithms_enabled channels_last channels_last_3d
             classes classproperty empty_permuted from_dlpack functional get_deterministic_debug_mode
-            get_file_path get_float32_matmul_precision hash_tensor import_ir_module
+            get_file_path hash_tensor import_ir_module
             import_ir_module_from_buffer is_deterministic_algorithms_warn_only_enabled
             is_inference_mode_enabled is_storage is_warn_always_enabled legacy_contiguous_format
             merge_type_from_type_comment overrides parse_ir parse_schema parse_type_comment return_types
-            set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision
-            set_flush_denormal set_warn_always storage sym_constrain_range sym_constrain_range_for_size
+            set_default_tensor_type set_deterministic_debug_mode
+            set_flush_denormal set_warn_always sym_constrain_range sym_constrain_range_for_size
             sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack
-            torch_version types unify_type_list use_deterministic_algorithms version
+            torch_version types unify_type_list version
         """,
         "Tensor": """
             const_data_ptr dim_order grad_dtype hash_tensor is_set_to map2_ new output_nr
-            reinforce storage storage_type untyped_storage volatile
+            reinforce storage storage_type volatile
         """,
         "functional": """
             BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType Optional TYPE_CHECKING
@@ -256,7 +251,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
 }
 
 # Names that other work brings: they may be there already.
-COMING = ("comes with the layers", "comes with saving")
+COMING = ("comes with the layers",)
 
 TABLE = "docs/operations.md lists what there is, and why the rest is not"
 

@@ -18,7 +18,7 @@ from .ops._operand import tensor_of
 from .ops.composed.shape import repeat_interleave
 from .ops.copy import stack
 from .ops.view import sizes
-from .tensor import Tensor
+from .tensor import Size, Tensor
 
 
 def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
@@ -85,7 +85,7 @@ def _infer(seen: set[Any]) -> DType:
     """The dtype that holds all of the given types and dtypes."""
     if not seen:
         return get_default_dtype()
-    return reduce(promote_types, map(dtype_named, seen))
+    return reduce(promote_types, (get_default_dtype() if one is float else dtype_named(one) for one in seen))
 
 
 def _from_numbers(flat: list[Any], shape: tuple[int, ...], dtype: DType | None, known: DType) -> Tensor:
@@ -238,15 +238,15 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return tensor(data, dtype=dtype, device=device)
 
 
-def legacy_tensor(data: tuple[Any, ...]) -> Tensor:
-    """What Tensor(...) holds: sizes when given integers, values when given one list, array or tensor."""
+def legacy_tensor(data: tuple[Any, ...], dtype: DType | None = None) -> Tensor:
+    """What Tensor(...) holds: sizes when given integers or a Size, values when given one list, array or tensor."""
+    dtype = dtype or get_default_dtype()
     if not data:
-        return empty(0)
-    if len(data) == 1 and not hasattr(data[0], "__index__"):
-        return tensor(data[0], dtype=get_default_dtype())
-    if len(data) == 1 and (isinstance(data[0], Tensor) or hasattr(data[0], "__array__")):
-        return tensor(data[0], dtype=get_default_dtype())
-    return empty(*data)
+        return empty(0, dtype=dtype)
+    if len(data) == 1 and not isinstance(data[0], Size):
+        if not hasattr(data[0], "__index__") or isinstance(data[0], Tensor) or hasattr(data[0], "__array__"):
+            return tensor(data[0], dtype=dtype)
+    return empty(*data, dtype=dtype)
 
 
 # ---- from a rule ------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def dtype_named(name: Any) -> dtype:
     if name is int:
         return int64
     if name is float:
-        return get_default_dtype()
+        return float64
     text = name if isinstance(name, str) else getattr(name, "name", None) or getattr(name, "__name__", None)
     found = BY_NAME.get(str(text).removeprefix("norch."))
     if found is None:

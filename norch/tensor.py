@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from . import _handle, _left_out, _repr
 from ._handle import alias
-from ._lib import buffer, lib, read_bytes
+from ._lib import buffer, lib
 from .autograd import engine
 from .autograd.inplace import Keep, edge
 from .autograd.node import Accumulated, Leaf
@@ -35,6 +35,7 @@ from .ops.softmax import SoftmaxMethods
 from .ops.sort import SortMethods
 from .ops.view import ViewMethods, axis
 from .random import RandomMethods
+from .storage import Storage, storage_of
 
 
 class Size(tuple[int, ...]):
@@ -48,6 +49,19 @@ class Size(tuple[int, ...]):
         for size in self:
             count *= size
         return count
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if type(found) is tuple else found
+
+    def __add__(self, other: Any) -> Any:
+        both = tuple.__add__(self, other)
+        return both if both is NotImplemented else Size(both)
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
 
     def __repr__(self) -> str:
         return f"norch.Size({list(self)})"
@@ -84,6 +98,12 @@ class Tensor(
 
     __slots__ = ()
     __array_priority__ = 1000  # NumPy arrays on the left leave the operation to us
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What a NumPy function makes of a tensor is a tensor."""
+        from . import create
+
+        return create.from_numpy(array)
 
     def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
         from . import create
@@ -150,6 +170,10 @@ class Tensor(
     def data_ptr(self) -> int:
         """The address of the first element."""
         return self._data
+
+    def untyped_storage(self) -> Storage:
+        """The bytes that it shares with its views, as an object: storages are the same where memory is shared."""
+        return storage_of(self)
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in C order without gaps."""
@@ -481,20 +505,20 @@ class Tensor(
     def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
         if not self.is_leaf:
             raise Error("deepcopy: only leaves can be copied; detach() this tensor first")
-        copied = adopt(type(self), self.detach().clone())
-        memo[id(self)] = copied
-        if self.requires_grad:
-            copied.requires_grad_()
-        if self.grad is not None:
-            copied.grad = self.grad.clone()
+        from copy import deepcopy
+
+        storage = deepcopy(self.untyped_storage(), memo)
+        rebuild, (_, *rest), attributes = self.__reduce__()
+        memo[id(self)] = copied = rebuild(storage, *rest)
+        copied.grad = deepcopy(self.grad, memo)
+        if attributes is not None:
+            copied.__dict__.update(deepcopy(attributes, memo))
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if not self.is_leaf:
-            raise Error("pickle: only leaves can be stored; detach() this tensor first")
-        contiguous = self.detach().contiguous().cpu()
-        data = read_bytes(contiguous.data_ptr(), contiguous.nbytes)
-        return _rebuilt, (type(self), data, tuple(self.shape), self.dtype, self.requires_grad)
+        """For pickle and copy: a leaf over the same storage, which is pickled once however many tensors see it."""
+        how = (self.dtype, tuple(self.shape), self.stride(), self._offset, type(self), self.requires_grad)
+        return rebuilt, (self.untyped_storage(), *how), vars(self) or None
 
 
 T = TypeVar("T", bound=Tensor)
@@ -549,10 +573,17 @@ def adopt(cls: type[T], tensor: Tensor) -> T:
     return out
 
 
-def _rebuilt(cls: type[Tensor], data: bytes, shape: tuple[int, ...], dtype: DType, requires_grad: bool) -> Tensor:
-    from . import create
-
-    return adopt(cls, create.from_bytes(data, shape, dtype)).requires_grad_(requires_grad)
+def rebuilt(
+    storage: Storage,
+    dtype: DType,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    cls: type[Tensor],
+    requires_grad: bool,
+) -> Tensor:
+    """What Tensor.__reduce__ took apart."""
+    return adopt(cls, storage.seen_as(dtype, shape, strides, offset)).requires_grad_(requires_grad)
 
 
 def is_tensor(x: Any) -> bool:

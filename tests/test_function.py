@@ -188,7 +188,6 @@ def test_function_in_place():
     (y * y).sum().backward()
     assert x.grad.tolist() == [2 * 6 * 6, 2 * 12 * 6]
 
-
     with pytest.raises(norch.Error, match="leaf"):
         Double.apply(x)
 

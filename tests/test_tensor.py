@@ -447,9 +447,8 @@ def test_pickle_copy_and_deepcopy():
     assert copy(x).tolist() == x.tolist()
     view = norch.arange(10)[2:8:3]
     assert pickle.loads(pickle.dumps(view)).tolist() == [2, 5]
-    for bad in (deepcopy, pickle.dumps):
-        with pytest.raises(RuntimeError):
-            bad(x * 2)
+    with pytest.raises(RuntimeError):
+        deepcopy(x * 2)
     both = deepcopy([x, x])
     assert both[0] is both[1]
     for dtype in (norch.float32, norch.bool):

@@ -341,6 +341,17 @@ norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_
     return nr_make_view(x, (int32_t)ndim, shape, strides, shift);
 }
 
+norch_tensor *norch_whole(const norch_tensor *x) {
+    if (nr_check_tensor("untyped_storage", x)) return NULL;
+    const int64_t bytes = (int64_t)x->storage->bytes, step = 1;
+    norch_tensor *view = nr_make_view(x, 1, &bytes, &step, 0);
+    if (!view) return NULL;
+    view->dtype = NORCH_UINT8;
+    view->data = x->storage->data;
+    view->offset = 0;
+    return view;
+}
+
 norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype) {
     if (nr_check_tensor("view", x) || nr_check_dtype("view", dtype)) return NULL;
     const int64_t from = nr_size_of(x->dtype), to = nr_size_of((int32_t)dtype);

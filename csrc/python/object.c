@@ -77,12 +77,9 @@ static void dealloc(norch_tensor *x) {
 void *norch_bind_python(const void *const *classes) {
     if (!PyType_FromSpec || !PyType_GenericAlloc || !PyCFunction_NewEx) return NULL;
     for (int i = 0; i <= NORCH_ERROR_ZERO_DIVISION; i++) exceptions[i] = *(void *const *)&classes[i];
-    nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc),
-                       FUNCTION(NR_SLOT_TRAVERSE, traverse),
-                       FUNCTION(NR_SLOT_CLEAR, clear),
-                       {NR_SLOT_MEMBERS, members},
-                       {NR_SLOT_PROPERTIES, properties},
-                       {0, NULL}};
+    nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc), FUNCTION(NR_SLOT_TRAVERSE, traverse),
+                       FUNCTION(NR_SLOT_CLEAR, clear),     {NR_SLOT_MEMBERS, members},
+                       {NR_SLOT_PROPERTIES, properties},   {0, NULL}};
     nr_spec spec = {"norch.TensorBase", sizeof(norch_tensor), 0,
                     NR_TYPE_DEFAULT | NR_TYPE_BASE | NR_TYPE_COLLECTED | NR_TYPE_DISALLOW_INSTANTIATION, slots};
     base = nr_python_class = PyType_FromSpec(&spec);

@@ -44,4 +44,8 @@ def __getattr__(name: str) -> Any:
         from .. import testing  # late, as it stands above
 
         return getattr(testing, name)
+    if name == "Variable":
+        from ..legacy import Variable
+
+        return Variable
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

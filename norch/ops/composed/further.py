@@ -282,7 +282,7 @@ def real(input: Any) -> Any:  # noqa: A002
 
 
 # PyTorch's old names of the types, by dtype.
-_TYPES = dict(
+TYPES = dict(
     zip(
         "float32 float64 float16 bfloat16 bool uint8 int8 int16 int32 int64".split(),
         "Float Double Half BFloat16 Bool Byte Char Short Int Long".split(),
@@ -329,10 +329,11 @@ class FurtherMethods(Handle):
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The tensor in another dtype; without one the name of its type, as "norch.FloatTensor"."""
         if dtype is None:
-            return f"norch.{_TYPES[self.dtype.name]}Tensor"  # type: ignore[attr-defined]
-        if isinstance(dtype, str) and dtype.endswith("Tensor"):
-            wanted = dtype.rpartition(".")[2].removesuffix("Tensor")
-            dtype = next((name for name, kind in _TYPES.items() if kind == wanted), dtype)
+            return f"norch.{TYPES[self.dtype.name]}Tensor"  # type: ignore[attr-defined]
+        text = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")
+        if text.endswith("Tensor"):
+            wanted = text.rpartition(".")[2].removesuffix("Tensor")
+            dtype = next((name for name, kind in TYPES.items() if kind == wanted), dtype)
         return self.to(dtype_named(dtype))  # type: ignore[attr-defined]
 
     def sum_to_size(self, *size: Any) -> Any:

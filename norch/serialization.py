@@ -1,0 +1,88 @@
+"""save and load: objects that hold tensors, in files.
+
+A file is a pickle (protocol 4) after a line that says whose it is. Tensors lie in it as their bytes, once however
+many views share them. Loading a pickle can run any code, so load() builds tensors, numbers, strings and containers
+only, unless it is told that the file can be trusted.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from .device import device as Device  # noqa: N812
+from .errors import Error
+from .tensor import Tensor, rebuilt
+
+HEAD = b"norch file 1\n"
+
+# What a file may name: none of it does more than to hold what it is given.
+SAFE = {
+    "builtins": "bool bytearray bytes complex dict float frozenset int list range set slice str tuple",
+    "collections": "Counter OrderedDict defaultdict",
+    "norch.device": "device",
+    "norch.dtype": "dtype_named",
+    "norch.nn.parameter": "Parameter",
+    "norch.storage": "restored",
+    "norch.tensor": "Size Tensor rebuilt",
+}
+
+
+def save(obj: Any, f: Any) -> None:
+    """Writes obj, a tensor, a state dict or anything that can be pickled, to a path or something to write to.
+
+    Tensors that share memory share it again when loaded. Those computed in a graph are stored without it.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> norch.save({"weight": norch.ones(2), "epoch": 3}, file)
+    >>> _ = file.seek(0)
+    >>> norch.load(file)
+    {'weight': tensor([1., 1.]), 'epoch': 3}
+    """
+    if hasattr(f, "write"):
+        f.write(HEAD)
+        pickle.dump(obj, f, protocol=4)
+    else:
+        with open(f, "wb") as file:
+            save(obj, file)
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
+    """What save() wrote to f, a path or something to read from.
+
+    Tensors come to the CPU, or to the device map_location. weights_only: tensors, parameters, numbers, strings and
+    containers of them; a file with anything else raises UnpicklingError. False also makes instances of other classes,
+    and lets a file run any code: for files that you trust.
+    """
+    if not hasattr(f, "read"):
+        with open(f, "rb") as file:
+            return load(file, map_location, weights_only=weights_only)
+    head = f.read(len(HEAD))
+    if head != HEAD:
+        kind = "a zip file, as PyTorch writes them" if head.startswith(b"PK") else "something else"
+        raise Error(f"load: this is no file of norch.save(), but {kind}")
+    return _Reader(f, None if map_location is None else Device(map_location), weights_only).load()
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, file: Any, device: Device | None, weights_only: bool):
+        super().__init__(file)
+        self.device, self.weights_only = device, weights_only
+
+    def find_class(self, module: str, name: str) -> Any:
+        if self.weights_only and name not in SAFE.get(module, "").split():
+            raise pickle.UnpicklingError(
+                f"load: the file wants {module}.{name}, which is no tensor, number, string or container; "
+                "if you trust the file, pass weights_only=False"
+            )
+        found = super().find_class(module, name)
+        return partial(_placed, self.device, found) if found is rebuilt and self.device is not None else found
+
+
+def _placed(device: Device, rebuild: Callable[..., Tensor], *parts: Any) -> Tensor:
+    made = rebuild(*parts)
+    made.data = made.data.to(device)
+    return made

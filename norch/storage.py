@@ -1,0 +1,79 @@
+"""Storage: the bytes behind tensors as an object, so that copies and pickles of views go on sharing them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._handle import cell_of
+from ._lib import lib, read_bytes
+from .device import device as Device  # noqa: N812
+from .dtype import dtype as DType  # noqa: N812
+from .dtype import uint8
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class Storage:
+    """The bytes that one or more tensors see, on one device. Tensors that share them have the same Storage.
+
+    >>> x = norch.zeros(3)
+    >>> x.untyped_storage() is x[1:].untyped_storage(), x[1:].untyped_storage().nbytes()
+    (True, 12)
+    """
+
+    __slots__ = ("__weakref__", "elements")
+
+    def __init__(self, elements: Tensor):
+        self.elements = elements  # all of them, as uint8
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return self.elements._data
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self.elements._numel
+
+    size = __len__ = nbytes
+
+    @property
+    def device(self) -> Device:
+        """Where the bytes lie."""
+        return self.elements.device
+
+    def seen_as(self, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
+        """A tensor over these bytes; ShapeError where it would reach beyond them."""
+        whole = lib.norch_slice(self.elements, 0, 0, self.nbytes() // dtype.itemsize * dtype.itemsize, 1)
+        out = lib.norch_as_strided(lib.norch_view_dtype(whole, dtype.code), shape, strides, offset)
+        out._cell = cell_of(self.elements)
+        return out
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Storage:
+        return Storage(self.elements.clone())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        bytes_here = self.elements.cpu()
+        return restored, (read_bytes(bytes_here._data, self.nbytes()),)
+
+
+def restored(data: bytes) -> Storage:
+    """What was pickled, on the CPU."""
+    from .create import from_bytes
+
+    return Storage(from_bytes(data, (len(data),), uint8))
+
+
+_known: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()  # by address
+
+
+def storage_of(x: Tensor) -> Storage:
+    """The Storage of x: the same object for as long as somebody holds it."""
+    whole = lib.norch_whole(x)
+    found = _known.get(whole._data)
+    if found is None or not lib.norch_shares_storage(found.elements, whole):
+        found = _known[whole._data] = Storage(whole)
+    whole._cell = cell_of(x)
+    return found

@@ -1,0 +1,63 @@
+"""What scripts written for PyTorch say before and between: old names, settings, sizes, NumPy's functions."""
+
+import numpy as np
+import pytest
+
+import norch
+from norch.autograd import Variable
+
+
+def test_tensors_by_the_name_of_their_type(torch):
+    for name in ("FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"):
+        ours, theirs = getattr(norch, name), getattr(torch, name)
+        for data in (([1, 0, 1],), (np.array([1, 2]),), (2, 3), (torch.Size([2, 3]),), ()):
+            if isinstance(data[:1], tuple) and data[:1] and isinstance(data[0], np.ndarray) and name != "LongTensor":
+                continue  # PyTorch takes no array of another dtype
+            made = ours(norch.Size(data[0])) if data and isinstance(data[0], torch.Size) else ours(*data)
+            expected = theirs(*data)
+            assert (made.type(), tuple(made.shape)) == (f"norch.{name}", tuple(expected.shape))
+            if data and isinstance(data[0], (list, np.ndarray)):
+                assert made.tolist() == expected.tolist()
+        assert isinstance(made, ours) and not isinstance(made, norch.HalfTensor) and not isinstance(1, ours)
+        assert norch.ones(2).type(ours).type() == norch.ones(2).type(f"torch.{name}").type() == f"norch.{name}"
+    assert norch.LongTensor([2**60 + 1]).item() == 2**60 + 1
+    assert norch.Tensor(norch.Size([2, 3])).shape == (2, 3) and norch.Tensor([2, 3]).tolist() == [2, 3]
+
+
+def test_variables():
+    x = norch.ones(2)
+    v = Variable(x, requires_grad=True)
+    assert v.requires_grad and v.is_leaf and not x.requires_grad and v.data_ptr() == x.data_ptr()
+    assert isinstance(x, Variable) and not isinstance(2, Variable) and not Variable(x).requires_grad
+
+
+def test_settings():
+    assert not norch.backends.mps.is_available() and not norch.backends.cudnn.is_available()
+    norch.backends.cudnn.benchmark = True
+    norch.use_deterministic_algorithms(True, warn_only=True)
+    norch.set_float32_matmul_precision("high")
+    with pytest.raises(ValueError, match="banana"):
+        norch.set_float32_matmul_precision("banana")
+    assert norch.get_float32_matmul_precision() == "highest"
+
+
+def test_sizes():
+    size = norch.zeros(2, 3, 4).shape
+    for part in (size[1:], size[:-1] + (4,), size + size, size * 2, 2 * size, size[:]):
+        assert type(part) is norch.Size
+    assert size[1:].numel() == 12 and size[-1] == 4 and type(size[0]) is int and (5,) + size == (5, 2, 3, 4)
+    assert size == (2, 3, 4) and hash(size) == hash((2, 3, 4)) and repr(size[:1]) == "norch.Size([2])"
+    with pytest.raises(TypeError):
+        _ = size + 1
+
+
+def test_float_of_python_is_float64():
+    assert norch.zeros(2, dtype=float).dtype is norch.float64 and norch.ones(1).to(float).dtype is norch.float64
+    assert norch.tensor([1.5], dtype=int).dtype is norch.int64 and norch.ones(1).type(bool).dtype is norch.bool
+
+
+def test_functions_of_numpy_give_tensors():
+    x = norch.tensor([0.0, 1.0])
+    y = np.sin(x)
+    assert isinstance(y, norch.Tensor) and y.dtype is norch.float32 and abs(y[1].item() - np.sin(1)) < 1e-6
+    assert isinstance(np.floor(x), norch.Tensor) and np.floor(x).tolist() == [0, 1]

@@ -1,0 +1,189 @@
+"""Copies, pickles and files: what is shared stays shared, and nothing runs that was not meant to."""
+
+import io
+import pickle
+from collections import Counter, OrderedDict, defaultdict
+from copy import copy, deepcopy
+
+import numpy as np
+import pytest
+
+import norch
+from norch import nn
+
+
+class Named(norch.Tensor):
+    pass
+
+
+def pickled(x):
+    return pickle.loads(pickle.dumps(x))
+
+
+def saved(x, **options):
+    file = io.BytesIO()
+    norch.save(x, file)
+    file.seek(0)
+    return norch.load(file, **options)
+
+
+# ---- storages ------------------------------------------------------------------------------------------------------
+
+
+def test_storages_are_the_same_where_memory_is_shared():
+    x = norch.zeros(2, 3)
+    storage = x.untyped_storage()
+    assert storage is x.t()[1:].untyped_storage() and storage.data_ptr() == x.data_ptr()
+    assert storage.nbytes() == len(storage) == storage.size() == 24 and storage.device == norch.device("cpu")
+    assert x.clone().untyped_storage() is not storage
+    array = np.zeros(4, np.float32)
+    whole, half = norch.from_numpy(array), norch.from_numpy(array[:2])
+    assert whole.untyped_storage().nbytes() == 16 and half.untyped_storage().nbytes() == 8
+
+
+@pytest.mark.parametrize("again", [deepcopy, pickled, saved])
+def test_views_stay_views(again):
+    x = norch.arange(10.0)
+    whole, steps, turned, other = again([x, x[2:8:3], x.view(2, 5).t(), x.clone()])
+    whole[2] = 99
+    assert steps.tolist() == [99, 5] and turned[2].tolist() == [99, 7] and other[2] == 2 and x[2] == 2
+    assert steps.stride() == (3,) and steps.storage_offset() == 2 and turned.stride() == (1, 5)
+    version = steps._version
+    whole.add_(1)
+    assert steps._version > version
+
+
+@pytest.mark.parametrize("again", [deepcopy, pickled, saved, copy])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: norch.zeros(0, 3),
+        lambda: norch.tensor(3),
+        lambda: norch.tensor([True, False]),
+        lambda: norch.tensor([1.5, 2.5], dtype=norch.bfloat16),
+        lambda: norch.ones(1).expand(4),
+        lambda: norch.from_numpy(np.arange(6.0)[::-2]),
+        lambda: norch.ones(2, requires_grad=True) * 2,
+        lambda: nn.Parameter(norch.ones(2)),
+        lambda: nn.Parameter(norch.ones(2, dtype=norch.int64), requires_grad=False),
+    ],
+)
+def test_round_trips(again, make):
+    x = make()
+    if again is deepcopy and not x.is_leaf:
+        pytest.skip("raises")
+    y = again(x)
+    assert type(y) is type(x) and y.dtype is x.dtype and y.shape == x.shape and y.tolist() == x.tolist()
+    assert y.stride() == x.stride() and y.is_leaf and y.requires_grad == x.requires_grad
+
+
+def test_a_shallow_copy_shares_the_elements():
+    x = norch.ones(2, requires_grad=True)
+    y = x * 1
+    z = y * y
+    shared = copy(y)
+    assert shared.data_ptr() == y.data_ptr() and shared.is_leaf
+    shared.detach().add_(1)
+    with pytest.raises(norch.Error, match="in place"):
+        z.sum().backward()
+
+
+def test_deepcopy_takes_leaves_and_their_gradients():
+    x = norch.ones(2, requires_grad=True)
+    (x * 3).sum().backward()
+    y = deepcopy(x)
+    y.grad.zero_()
+    assert x.grad.tolist() == [3, 3]
+    with pytest.raises(norch.Error, match="deepcopy"):
+        deepcopy(x * 2)
+
+
+# ---- attributes ----------------------------------------------------------------------------------------------------
+
+
+def test_tensors_take_attributes():
+    x = norch.ones(2)
+    assert x.__dict__ == {} and not hasattr(x, "tag")
+    x.tag = [1]
+    x.itself = x
+    assert vars(x).keys() == {"tag", "itself"} and not hasattr(x + 1, "tag") and not hasattr(x[0], "tag")
+    with pytest.raises(AttributeError):
+        x.shape = (1, 2)
+    y = deepcopy(x)
+    assert y.tag == [1] and y.tag is not x.tag and y.itself is y
+    del x.tag
+    with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'tag'"):
+        _ = x.tag
+
+
+@pytest.mark.parametrize("again", [deepcopy, pickled, copy, lambda x: saved(x, weights_only=False)])
+def test_attributes_come_along(again):
+    p = nn.Parameter(norch.ones(2))
+    p._no_weight_decay = True
+    x = Named([1.0, 2.0])
+    x.name = "x"
+    x.unit = ["m"]
+    p, x = again(p), again(x)
+    assert p._no_weight_decay and type(p) is nn.Parameter
+    assert (x.name, x.unit, type(x)) == ("x", ["m"], Named)
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_save_and_load(tmp_path):
+    net, again = (nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)) for _ in range(2))
+    optimizer, other = (norch.optim.Adam(one.parameters()) for one in (net, again))
+    net(norch.randn(4, 3)).square().sum().backward()
+    optimizer.step()
+    loss = net(norch.ones(2, 3)).sum()
+    path = tmp_path / "checkpoint.pt"
+    norch.save(
+        {"epoch": 3, "model": net.state_dict(), "optimizer": optimizer.state_dict(), "loss": loss, "seed": b"x"}, path
+    )
+    loaded = norch.load(str(path), map_location="cpu")
+    again.load_state_dict(loaded["model"])
+    other.load_state_dict(loaded["optimizer"])
+    assert all(norch.equal(a, b) for a, b in zip(net.state_dict().values(), again.state_dict().values(), strict=True))
+    assert other.state_dict()["state"][0]["step"] == 1 and loaded["epoch"] == 3 and loaded["seed"] == b"x"
+    assert loaded["loss"].is_leaf and loaded["loss"].item() == loss.item()
+
+
+def test_what_load_takes():
+    counts = defaultdict(list, a=[1])
+    for x in (
+        OrderedDict(a=1, b=(2.5, None, True)),
+        counts,
+        Counter("abca"),
+        {1, 2},
+        [norch.float16, norch.device("cpu"), norch.Size([1, 2]), slice(1, 2), 1j],
+    ):
+        y = saved(x)
+        assert y == x and type(y) is type(x)
+
+
+def test_load_refuses_what_could_run_code(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return open, (str(tmp_path / "made"), "w")
+
+    for bad in (Evil(), nn.Linear(1, 1), [Named([1.0])], norch.save, np.zeros(2)):
+        file = io.BytesIO()
+        norch.save(bad, file)
+        file.seek(0)
+        with pytest.raises(pickle.UnpicklingError, match=r"load: the file wants .*weights_only=False"):
+            norch.load(file)
+    assert not (tmp_path / "made").exists()
+    assert type(saved(nn.Linear(1, 1), weights_only=False)) is nn.Linear
+
+
+def test_load_of_other_files():
+    for content, kind in ((b"PK\3\4and so on", "PyTorch"), (b"hello", "something else"), (b"", "something else")):
+        with pytest.raises(norch.Error, match=kind):
+            norch.load(io.BytesIO(content))
+    file = io.BytesIO()
+    norch.save(norch.ones(1000), file)
+    with pytest.raises((EOFError, pickle.UnpicklingError)):
+        norch.load(io.BytesIO(file.getvalue()[:-500]))
+    with pytest.raises(FileNotFoundError):
+        norch.load("no such file")
