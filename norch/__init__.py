@@ -161,8 +161,8 @@ _FOUND_IN = {
     "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_",
     "serialization": "load save",
     "backends": "get_float32_matmul_precision set_float32_matmul_precision use_deterministic_algorithms",
-    "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
-    "ShortTensor",
+    "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
+    "LongTensor ShortTensor",
 }
 _PLACES = {name: place for place, names in _FOUND_IN.items() for name in names.split()}
 

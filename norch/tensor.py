@@ -99,12 +99,6 @@ class Tensor(
     __slots__ = ()
     __array_priority__ = 1000  # NumPy arrays on the left leave the operation to us
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What a NumPy function makes of a tensor is a tensor."""
-        from . import create
-
-        return create.from_numpy(array)
-
     def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
         from . import create
 

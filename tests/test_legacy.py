@@ -1,4 +1,4 @@
-"""What scripts written for PyTorch say before and between: old names, settings, sizes, NumPy's functions."""
+"""What scripts written for PyTorch say before and between: old names, settings, sizes."""
 
 import numpy as np
 import pytest
@@ -54,10 +54,3 @@ def test_sizes():
 def test_float_of_python_is_float64():
     assert norch.zeros(2, dtype=float).dtype is norch.float64 and norch.ones(1).to(float).dtype is norch.float64
     assert norch.tensor([1.5], dtype=int).dtype is norch.int64 and norch.ones(1).type(bool).dtype is norch.bool
-
-
-def test_functions_of_numpy_give_tensors():
-    x = norch.tensor([0.0, 1.0])
-    y = np.sin(x)
-    assert isinstance(y, norch.Tensor) and y.dtype is norch.float32 and abs(y[1].item() - np.sin(1)) < 1e-6
-    assert isinstance(np.floor(x), norch.Tensor) and np.floor(x).tolist() == [0, 1]
