@@ -31,6 +31,8 @@ from norch.ops import _operand
         (ValueError, lambda: F.conv1d(norch.zeros(1, 1, 4), norch.zeros(1, 1, 2), stride=-1)),
         (ValueError, lambda: F.avg_pool1d(norch.zeros(1, 1, 9), 2, padding=-1)),
         (ValueError, lambda: F.group_norm(norch.zeros(2, 7, 4), 2)),
+        (ValueError, lambda: F.batch_norm(norch.ones(2, 1), None, None, training=True, eps=-1.0)),
+        (ValueError, lambda: F.cross_entropy(norch.ones(2), norch.ones(2), ignore_index=1)),
     ],
 )
 def test_errors_are_what_python_and_pytorch_raise(kind, call):

@@ -72,6 +72,13 @@ def test_covariance_of_one_variable() -> None:
     assert norch.cov(row, aweights=norch.ones(2)).dtype is norch.float32
 
 
+def test_ldexp_keeps_the_dtype_of_floats() -> None:
+    for dtype in (norch.float16, norch.float64):
+        for x in (norch.ones(2, dtype=dtype), norch.ones((), dtype=dtype)):
+            assert norch.ldexp(x, norch.tensor([2, 15])).dtype is dtype
+    assert norch.ldexp(norch.ones(1, dtype=norch.float64), norch.tensor([200])).item() == 2.0**200
+
+
 def test_unravelled_indices_are_long() -> None:
     rows, columns = norch.unravel_index(norch.tensor([5, 3], dtype=norch.uint8), (300, 2))
     assert rows.dtype is columns.dtype is norch.int64 and rows.tolist() == [2, 1]

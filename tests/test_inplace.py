@@ -487,3 +487,12 @@ def test_shapes_in_place_and_the_graph() -> None:
         and plain.t_().is_contiguous() is False
         and plain.tolist() == [[0, 3], [1, 4], [2, 5]]
     )
+
+
+def test_what_is_overwritten_has_a_gradient_of_0() -> None:
+    for write in (lambda y: y.zero_(), lambda y: y.fill_(3.0), lambda y: y[0].zero_() + y[1:].fill_(2.0).sum()):
+        x = norch.ones(2, requires_grad=True)
+        y = x * 2
+        write(y)
+        y.sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [0, 0]

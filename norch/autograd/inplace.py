@@ -118,7 +118,7 @@ def written(x: Any, node: Node | None, saves_result: bool = False) -> None:
     if saves_result and node is not None:
         node.seq = tick()
     if mode.enabled and (node is not None or edge(x) is not None):
-        rebase(x, node if node is not None else Constant())
+        rebase(x, node if node is not None else Constant(edge(x)))
 
 
 def rebase(x: Any, node: Node) -> None:
@@ -153,10 +153,10 @@ def _move_kept(x: Any, node: Node) -> None:
 
 
 class Constant(Node):
-    """A value that depends on nothing."""
+    """A value that replaced another one, whose gradient is therefore 0."""
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        return ()
+        return (zeros_of(g),)
 
 
 class ViewWrite(Node):

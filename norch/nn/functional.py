@@ -212,6 +212,8 @@ def cross_entropy(
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
     tensor_of(input, "cross_entropy")
     if tensor_of(target, "cross_entropy").is_floating_point() and input.ndim > 0:
+        if ignore_index >= 0:
+            raise ArgumentError(f"cross_entropy: ignore_index {ignore_index} has no meaning beside probabilities")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     classes = _Classes("cross_entropy", input, target, weight, ignore_index)
     dim = classes.dim

@@ -136,9 +136,9 @@ def batch_norm(
     """
     beside = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     shape = _channels("batch_norm", input, 2, **beside)
-    if (
-        input.dtype.itemsize == 2 and input.dtype.is_floating_point
-    ):  # rounded once; the running statistics are written to
+    if eps < 0:
+        raise ArgumentError(f"batch_norm: eps must not be negative, got {eps}")
+    if input.dtype.itemsize == 2 and input.dtype.is_floating_point:  # rounded_once would write to copies of running_*
         wide = input.float()
         return batch_norm(wide, running_mean, running_var, weight, bias, training, momentum, eps).to(input.dtype)
     if not training:

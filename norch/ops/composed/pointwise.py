@@ -201,8 +201,11 @@ def float_power(input: Any, exponent: Any) -> Any:
 
 @own_errors
 def ldexp(input: Any, other: Any) -> Any:
-    """input * 2**other, as floats."""
-    return mul(input, _pow(2.0, other))
+    """input * 2**other, as floats: of input's dtype, where other is of integers."""
+    x, power = must(input, "ldexp"), must(other, "ldexp")
+    if not power.dtype.is_floating_point:
+        power = power.to(x.dtype if x.dtype.is_floating_point else get_default_dtype())
+    return mul(x, _pow(2.0, power))
 
 
 @own_errors
