@@ -283,3 +283,17 @@ def test_a_dirty_input_that_is_saved_frees_itself():
         assert lib.norch_live_storages() == start
     finally:
         gc.enable()
+
+
+def test_a_gradient_of_another_shape_names_the_function() -> None:
+    class Doubled(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return norch.ones(3)
+
+    with pytest.raises(norch.ShapeError, match=r"^DoubledBackward: .* shape \(3,\) for an input of shape \(2,\)"):
+        Doubled.apply(norch.ones(2, requires_grad=True)).sum().backward()

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from .._handle import Handle, alias, cell_of, tick
 from .._lib import lib
-from ..errors import Error
+from ..errors import Error, ShapeError
 from . import inplace
 from .grad_mode import F, decorated, mode, no_grad
 from .node import Node, Output, Outputs, freed, saved_intact
@@ -182,7 +182,11 @@ class Function(Node):
             return None
         if not isinstance(g, Handle):
             raise TypeError(f"{self.name()}: backward returned {type(g).__name__} where a gradient is due")
-        return cast(Any, g)._sum_to(like)
+        try:
+            return cast(Any, g)._sum_to(like)
+        except Error:
+            shapes = f"a gradient of shape {tuple(cast(Any, g).shape)} for an input of shape {lib.norch_shape(like)}"
+            raise ShapeError(f"{self.name()}: backward returned {shapes}") from None
 
     def release(self) -> None:
         self._saved = ()

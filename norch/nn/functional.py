@@ -12,8 +12,8 @@ from typing import Any
 
 from ..create import arange
 from ..dtype import bool_, int64
-from ..errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
-from ..ops._operand import own_errors, rename, tensor_of
+from ..errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError, rename
+from ..ops._operand import own_errors, tensor_of
 from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from ..ops.composed.further import cosine_similarity as cosine_similarity
 from ..ops.composed.further import pairwise_distance as pairwise_distance

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from .._handle import Handle
 from .._lib import lib
-from ..errors import Error
+from ..errors import Error, rename
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,12 +76,6 @@ def tensors_of(values: Any, name: str) -> list[Any]:
     if isinstance(values, Handle) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
     return [tensor_of(x, name) for x in values]
-
-
-def rename(error: Error, name: str) -> None:
-    """Makes error name the operation that the user called, in place of one that it is composed of."""
-    inner, colon, rest = str(error).partition(": ")
-    error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)
 
 
 def own_errors(function: F) -> F:
