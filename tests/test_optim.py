@@ -38,6 +38,11 @@ CASES = [
     ("Adam", {"lr": 0.1, "maximize": True}),
     ("AdamW", {"lr": 0.1}),
     ("AdamW", {"lr": 0.1, "weight_decay": 0.3, "maximize": True}),
+    ("RMSprop", {"lr": 0.1}),
+    ("RMSprop", {"lr": 0.1, "alpha": 0.9, "momentum": 0.5, "centered": True, "weight_decay": 0.1}),
+    ("RMSprop", {"maximize": True, "eps": 0.1}),
+    ("Adagrad", {"lr": 0.1}),
+    ("Adagrad", {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5, "maximize": True}),
 ]
 
 
@@ -149,7 +154,7 @@ def test_zero_grad_and_closure():
     assert p.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
 def test_saved_state_resumes_exactly(name):
     options = {"lr": 0.1, "momentum": 0.9} if name == "SGD" else {"lr": 0.1}
     rng = np.random.default_rng(0)
@@ -238,20 +243,101 @@ def test_schedules_match_torch(torch):
     pairs = [
         ("StepLR", {"step_size": 3, "gamma": 0.5}),
         ("CosineAnnealingLR", {"T_max": 5, "eta_min": 0.01}),
+        ("MultiStepLR", {"milestones": [2, 5, 5], "gamma": 0.5}),
+        ("ExponentialLR", {"gamma": 0.7}),
+        ("LinearLR", {"start_factor": 0.25, "total_iters": 4}),
+        ("ConstantLR", {"factor": 0.5, "total_iters": 3}),
+        ("PolynomialLR", {"total_iters": 6, "power": 2.0}),
+        ("CosineAnnealingWarmRestarts", {"T_0": 2, "T_mult": 2, "eta_min": 0.01}),
+        ("OneCycleLR", {"max_lr": 2.0, "total_steps": 10, "pct_start": 0.4}),
+        ("OneCycleLR", {"max_lr": [2.0, 1.0], "epochs": 2, "steps_per_epoch": 6, "anneal_strategy": "linear"}),
         ("LambdaLR", {"lr_lambda": lambda epoch: 0.9**epoch}),
         ("LambdaLR", {"lr_lambda": [lambda epoch: 1 / (epoch + 1), lambda epoch: 2.0]}),
     ]
     for name, options in pairs:
-        ours = optim.SGD([{"params": parameter([1.0])}, {"params": parameter([1.0]), "lr": 0.3}], lr=1.0)
+        more = {"momentum": 0.5} if name == "OneCycleLR" else {}
+        ours = optim.SGD([{"params": parameter([1.0])}, {"params": parameter([1.0]), "lr": 0.3}], lr=1.0, **more)
         q = torch.nn.Parameter(torch.ones(1)), torch.nn.Parameter(torch.ones(1))
-        theirs = torch.optim.SGD([{"params": q[0]}, {"params": q[1], "lr": 0.3}], lr=1.0)
+        theirs = torch.optim.SGD([{"params": q[0]}, {"params": q[1], "lr": 0.3}], lr=1.0, **more)
         a = getattr(optim.lr_scheduler, name)(ours, **options)
         b = getattr(torch.optim.lr_scheduler, name)(theirs, **options)
         for _ in range(9):
             assert a.get_last_lr() == pytest.approx(b.get_last_lr(), rel=1e-9)
+            momenta = [[group["momentum"] for group in one.param_groups] for one in (ours, theirs)]
+            assert momenta[0] == pytest.approx(momenta[1], rel=1e-9)
             theirs.step()
             a.step()
             b.step()
+
+
+def test_schedules_one_after_another(torch):
+    def rates(lib, p):
+        opt = lib.SGD([p], lr=1.0)
+        parts = [lib.lr_scheduler.LinearLR(opt, total_iters=3), lib.lr_scheduler.ExponentialLR(opt, 0.5)]
+        schedule = lib.lr_scheduler.SequentialLR(opt, parts, milestones=[3])
+        for _ in range(7):
+            yield schedule.get_last_lr()
+            opt.step()
+            schedule.step()
+
+    theirs = rates(torch.optim, torch.nn.Parameter(torch.ones(1)))
+    for a, b in zip(rates(optim, parameter([1.0])), theirs, strict=True):
+        assert a == pytest.approx(b)
+    opt = optim.SGD([parameter([1.0])], lr=1.0)
+    for name, options in (
+        ("SequentialLR", {"schedulers": [], "milestones": []}),
+        ("OneCycleLR", {"max_lr": 1.0}),
+        ("OneCycleLR", {"max_lr": 1.0, "total_steps": 9, "anneal_strategy": "x"}),
+        ("LinearLR", {"start_factor": 0.0}),
+        ("ConstantLR", {"factor": 2.0}),
+        ("CosineAnnealingWarmRestarts", {"T_0": 0}),
+        ("ReduceLROnPlateau", {"mode": "x"}),
+    ):
+        with pytest.raises(norch.ArgumentError, match=name):
+            getattr(optim.lr_scheduler, name)(opt, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"patience": 1},
+        {"patience": 0, "factor": 0.5, "cooldown": 2, "min_lr": 0.2},
+        {"mode": "max", "patience": 0, "threshold": 0.5, "threshold_mode": "abs"},
+    ],
+)
+def test_plateaus_match_torch(torch, options):
+    ours, theirs = optim.SGD([parameter([1.0])], lr=1.0), torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+    a = optim.lr_scheduler.ReduceLROnPlateau(ours, **options)
+    b = torch.optim.lr_scheduler.ReduceLROnPlateau(theirs, **options)
+    for step, value in enumerate([3.0, 2.0, 2.0, 2.1, 1.99995, 1.9, 2.5, 2.5, 2.5, math.nan, 1.0, 1.2, 1.3]):
+        a.step(norch.tensor(value) if step % 2 else value)
+        b.step(value)
+        assert a.get_last_lr() == pytest.approx(b.get_last_lr())
+        other = optim.lr_scheduler.ReduceLROnPlateau(ours)
+        other.load_state_dict(a.state_dict())
+        a = other
+
+
+def test_an_optimizer_of_ones_own():
+    class Sign(optim.Optimizer):
+        def __init__(self, params, lr=0.5):
+            super().__init__(params, {"lr": lr})
+
+        @norch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    state = self.state[p]
+                    state["step"] = state.get("step", 0) + 1
+                    p.add_(p.grad.sign(), alpha=-group["lr"] / state["step"])
+
+    p = parameter([3.0, -3.0])
+    opt = Sign([p])
+    for _ in range(2):
+        opt.zero_grad()
+        p.square().sum().backward()
+        opt.step()
+    assert p.tolist() == [2.25, -2.25] and opt.state_dict()["state"] == {0: {"step": 2}}
 
 
 def test_schedule_resumes():

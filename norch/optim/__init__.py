@@ -2,7 +2,8 @@
 
 from . import lr_scheduler as lr_scheduler
 from .adam import Adam, AdamW
+from .adaptive import Adagrad, RMSprop
 from .optimizer import Optimizer
 from .sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]

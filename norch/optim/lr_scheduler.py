@@ -6,9 +6,12 @@ The rates are closed forms of the epoch, so that a schedule can be resumed at an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..errors import ArgumentError
 from .optimizer import Optimizer
 
 
@@ -75,6 +78,77 @@ class StepLR(LRScheduler):
         return self.gamma ** (epoch // self.step_size)
 
 
+class MultiStepLR(LRScheduler):
+    """The rate times gamma at each of the epochs in milestones."""
+
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int, index: int) -> float:
+        return self.gamma ** sum(count for milestone, count in self.milestones.items() if milestone <= epoch)
+
+
+class ExponentialLR(LRScheduler):
+    """The rate times gamma every epoch."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int, index: int) -> float:
+        return self.gamma**epoch
+
+
+class LinearLR(LRScheduler):
+    """A warm-up: from start_factor times the initial rate to end_factor times it, in total_iters equal steps."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
+            raise ArgumentError(f"LinearLR: factors {start_factor} and {end_factor} do not lie between 0 and 1")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int, index: int) -> float:
+        return (
+            self.start_factor + (self.end_factor - self.start_factor) * min(epoch, self.total_iters) / self.total_iters
+        )
+
+
+class ConstantLR(LRScheduler):
+    """The initial rate times factor for total_iters epochs, then the initial rate."""
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+        if not 0 <= factor <= 1:
+            raise ArgumentError(f"ConstantLR: factor {factor} does not lie between 0 and 1")
+        self.first_factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int, index: int) -> float:
+        return self.first_factor if epoch < self.total_iters else 1.0
+
+
+class PolynomialLR(LRScheduler):
+    """From the initial rate to 0 in total_iters epochs, as (1 - epoch / total_iters) ** power."""
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int, index: int) -> float:
+        return float((1 - min(epoch, self.total_iters) / self.total_iters) ** self.power)
+
+
 class CosineAnnealingLR(LRScheduler):
     """From the initial rate down to eta_min along half a cosine of T_max epochs, and up again."""
 
@@ -86,6 +160,172 @@ class CosineAnnealingLR(LRScheduler):
     def rate(self, epoch: int, index: int) -> float:
         height = (1 + math.cos(math.pi * epoch / self.T_max)) / 2
         return self.eta_min + (self.base_lrs[index] - self.eta_min) * height
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Down half a cosine to eta_min in T_0 epochs, and again from the initial rate, each time T_mult times as long
+    (Loshchilov and Hutter 2017)."""
+
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        if T_0 < 1 or T_mult < 1:
+            raise ArgumentError(f"CosineAnnealingWarmRestarts: T_0 {T_0} and T_mult {T_mult} start at 1")
+        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, epoch: int, index: int) -> float:
+        length = self.T_0
+        while epoch >= length:
+            epoch -= length
+            length *= self.T_mult
+        height = (1 + math.cos(math.pi * epoch / length)) / 2
+        return self.eta_min + (self.base_lrs[index] - self.eta_min) * height
+
+
+class OneCycleLR(LRScheduler):
+    """Called each batch: up from max_lr / div_factor to max_lr in pct_start of total_steps, and down to
+    final_div_factor times less than it began with (Smith and Topin 2017). Momentum goes the other way.
+
+    total_steps, or epochs and steps_per_epoch, whose product it is. max_lr: a number, or one a group.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | Sequence[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.85,
+        max_momentum: float = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        last_epoch: int = -1,
+    ) -> None:
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise ArgumentError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
+            total_steps = epochs * steps_per_epoch
+        if anneal_strategy not in ("cos", "linear"):
+            raise ArgumentError(f"OneCycleLR: anneal_strategy is 'cos' or 'linear', not {anneal_strategy!r}")
+        groups = optimizer.param_groups
+        self.max_lrs = [float(max_lr)] * len(groups) if isinstance(max_lr, (int, float)) else list(max_lr)
+        self.total_steps, self.top = total_steps, pct_start * total_steps - 1
+        self.cosine, self.cycle_momentum = anneal_strategy == "cos", cycle_momentum
+        self.momenta = base_momentum, max_momentum
+        self.final_div_factor = final_div_factor
+        if last_epoch == -1:
+            for group, top in zip(groups, self.max_lrs, strict=True):
+                group["initial_lr"] = top / div_factor
+        super().__init__(optimizer, last_epoch)
+
+    def _between(self, start: float, top: float, end: float, epoch: int) -> float:
+        if epoch > self.top:
+            start, end, part = top, end, (epoch - self.top) / (self.total_steps - 1 - self.top)
+        else:
+            start, end, part = start, top, epoch / self.top
+        if self.cosine:
+            part = (1 - math.cos(math.pi * part)) / 2
+        return start + (end - start) * part
+
+    def rate(self, epoch: int, index: int) -> float:
+        if epoch >= self.total_steps:
+            raise ArgumentError(f"OneCycleLR: step {epoch + 1} of {self.total_steps}")
+        first = self.base_lrs[index]
+        return self._between(first, self.max_lrs[index], first / self.final_div_factor, epoch)
+
+    def step(self) -> None:
+        super().step()
+        if not self.cycle_momentum:
+            return
+        low, high = self.momenta
+        for group in self.optimizer.param_groups:
+            momentum = self._between(high, low, high, self.last_epoch)
+            if "betas" in group:
+                group["betas"] = (momentum, *group["betas"][1:])
+            elif "momentum" in group:
+                group["momentum"] = momentum
+
+
+class SequentialLR(LRScheduler):
+    """One schedule after another: the next begins, at its own epoch 0, with each of the milestones."""
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
+    ) -> None:
+        if len(schedulers) != len(milestones) + 1:
+            raise ArgumentError(f"SequentialLR: {len(schedulers)} schedules and {len(milestones)} milestones between")
+        self.schedulers, self.milestones = list(schedulers), list(milestones)
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, epoch: int, index: int) -> float:
+        i = bisect_right(self.milestones, epoch)
+        return self.schedulers[i].rate(epoch - (self.milestones[i - 1] if i else 0), index)
+
+
+class ReduceLROnPlateau:
+    """The rate times factor when step(metrics) has seen no better metrics for more than `patience` epochs.
+
+    mode: "min" or "max". Better is by more than threshold, of the best ("rel") or as it is ("abs"). For `cooldown`
+    epochs after a change nothing is counted; min_lr bounds the rates, changes by less than eps are left out.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0.0,
+        eps: float = 1e-8,
+    ) -> None:
+        if mode not in ("min", "max") or threshold_mode not in ("rel", "abs") or not factor < 1:
+            raise ArgumentError(f"ReduceLROnPlateau: mode {mode!r}, factor {factor}, threshold_mode {threshold_mode!r}")
+        self.optimizer, self.factor, self.patience, self.threshold = optimizer, factor, patience, threshold
+        self.sign, self.relative = (1 if mode == "min" else -1), threshold_mode == "rel"
+        self.cooldown, self.min_lr, self.eps = cooldown, min_lr, eps
+        self.best, self.num_bad_epochs, self.cooldown_counter, self.last_epoch = math.inf * self.sign, 0, 0, 0
+
+    def _is_better(self, now: float) -> bool:
+        margin = self.threshold * abs(self.best) if self.relative else self.threshold
+        return self.sign * now < self.sign * self.best - (0 if math.isinf(self.best) else margin)
+
+    def step(self, metrics: Any) -> None:
+        """An epoch ended with these metrics, a number."""
+        now = float(metrics)
+        self.last_epoch += 1
+        if self._is_better(now):
+            self.best, self.num_bad_epochs = now, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+            for group in self.optimizer.param_groups:
+                rate = max(group["lr"] * self.factor, self.min_lr)
+                if group["lr"] - rate > self.eps:
+                    group["lr"] = rate
+
+    def get_last_lr(self) -> list[float]:
+        """The rates now, one a group."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimizer."""
+        return {name: value for name, value in vars(self).items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on from there."""
+        vars(self).update(state_dict)
 
 
 class LambdaLR(LRScheduler):

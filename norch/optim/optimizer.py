@@ -7,6 +7,7 @@ array that belongs to the group and is rewritten each time, so that a step reads
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
@@ -20,7 +21,8 @@ Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 
 
 class Optimizer:
-    """Base of the optimizers.
+    """Base of the optimizers. One of your own gives its defaults, and a step() under no_grad() that walks
+    `self.param_groups` and keeps what it remembers of a parameter in `self.state[param]`, a dict, empty at first.
 
     params: an iterable of leaf tensors, or of groups `{"params": [...], "lr": ...}` whose options override
     the defaults. An empty list, a parameter given twice and a tensor that is no leaf raise a ValueError.
@@ -30,7 +32,7 @@ class Optimizer:
         if isinstance(params, (Tensor, dict)):
             raise TypeError(f"params should be an iterable of tensors or dicts, got {type(params).__name__}")
         self.defaults = defaults
-        self.state: dict[Tensor, dict[str, Any]] = {}
+        self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         self._hyper: list[Any] = []
         given: list[Any] = list(params)
@@ -121,7 +123,7 @@ class Optimizer:
             for param in group["params"]:
                 numbers[id(param)] = len(numbers)
         return {
-            "state": {numbers[id(param)]: dict(entry) for param, entry in self.state.items()},
+            "state": {numbers[id(param)]: dict(entry) for param, entry in self.state.items() if entry},
             "param_groups": [
                 {**group, "params": [numbers[id(param)] for param in group["params"]]} for group in self.param_groups
             ],
@@ -143,7 +145,7 @@ class Optimizer:
                     f"optimizer's group: {len(theirs['params'])} and {len(ours['params'])} parameters"
                 )
             owner.update(zip(theirs["params"], ours["params"], strict=True))
-        state = {}
+        state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         for number, entry in state_dict["state"].items():
             if number not in owner:
                 raise ValueError(f"loaded state dict has state of parameter {number}, which is in no group")
