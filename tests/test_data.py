@@ -12,11 +12,14 @@ from norch.utils.data import (
     ConcatDataset,
     DataLoader,
     Dataset,
+    IterableDataset,
     RandomSampler,
     Sampler,
     SequentialSampler,
     Subset,
+    SubsetRandomSampler,
     TensorDataset,
+    WeightedRandomSampler,
     default_collate,
     random_split,
 )
@@ -206,14 +209,64 @@ def test_loader_options():
     generator = norch.Generator().manual_seed(4)
     assert len(list(DataLoader(data, shuffle=True, generator=generator))) == 6
     assert list(DataLoader(TensorDataset(norch.zeros(0, 2)), batch_size=3)) == []
-    with pytest.raises(ValueError, match="num_workers=2"):
-        DataLoader(data, num_workers=2)
+    with pytest.warns(UserWarning, match="num_workers=2"):
+        assert len(list(DataLoader(data, num_workers=2, persistent_workers=True))) == 6
     with pytest.raises(ValueError, match="shuffle"):
         DataLoader(data, shuffle=True, sampler=[1])
     with pytest.raises(ValueError, match="batch_sampler"):
         DataLoader(data, batch_size=2, batch_sampler=[[1]])
     with pytest.raises(ValueError, match="batch_size"):
         DataLoader(data, batch_size=0)
+    with pytest.raises(ValueError, match="drop_last"):
+        DataLoader(data, batch_size=None, drop_last=True)
+
+
+def test_loader_of_single_samples_and_of_iterables():
+    loader = DataLoader([(np.ones(2), "a", {"x": np.zeros(1)}), 3], batch_size=None)
+    first, second = loader
+    assert first[0].tolist() == [1, 1] and first[1] == "a" and first[2]["x"].tolist() == [0]
+    assert second == 3 and len(loader) == 2
+
+    class Count(IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+    assert [x.tolist() for x in DataLoader(Count(), batch_size=2)] == [[0, 1], [2, 3], [4]]
+    assert [x.tolist() for x in DataLoader(Count(), 2, drop_last=True, pin_memory=True)] == [[0, 1], [2, 3]]
+    assert list(DataLoader(Count(), batch_size=None)) == list(range(5))
+    with pytest.raises(TypeError):
+        len(DataLoader(Count(), batch_size=2))
+    with pytest.raises(ValueError, match="IterableDataset"):
+        DataLoader(Count(), shuffle=True)
+    with pytest.raises(NotImplementedError, match="__iter__"):
+        iter(IterableDataset())
+
+
+def test_random_samplers():
+    assert sorted(SubsetRandomSampler([5, 3, 9])) == [3, 5, 9]
+    drawn = list(RandomSampler(range(3), replacement=True, num_samples=50))
+    assert len(drawn) == 50 and set(drawn) == {0, 1, 2}
+    few, many = RandomSampler(range(5), num_samples=2), RandomSampler(range(3), num_samples=7, generator=1)
+    assert len(set(few)) == len(few) == 2 and len(list(many)) == 7 and set(list(many)[:3]) == {0, 1, 2}
+    weighted = WeightedRandomSampler([0.0, 1.0, 3.0], 400, generator=0)
+    drawn = list(weighted)
+    assert len(weighted) == 400 and set(drawn) == {1, 2} and 250 < drawn.count(2) < 350
+    assert sorted(WeightedRandomSampler(norch.ones(3), 3, replacement=False)) == [0, 1, 2]
+    for make in (lambda: RandomSampler([1], num_samples=0), lambda: WeightedRandomSampler([1.0], -1)):
+        with pytest.raises(ValueError, match="num_samples"):
+            make()
+
+
+def test_pinned_batches():
+    class Odd:
+        def pin_memory(self):
+            return "pinned"
+
+    Pair = namedtuple("Pair", "x y")
+    loader = DataLoader([{"x": Pair(1, "a")}], pin_memory=True)
+    (batch,) = loader
+    assert batch["x"].x.tolist() == [1] and batch["x"].y == ["a"] and type(batch["x"]) is Pair
+    assert list(DataLoader([1], collate_fn=lambda batch: [Odd(), 2], pin_memory=True)) == [["pinned", 2]]
 
 
 def test_loader_gives_what_torch_gives():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...create import from_numpy, tensor
+from ...create import as_tensor, from_numpy, tensor
 from ...dtype import float64
 from ...ops.copy import stack
 from ...tensor import Tensor
@@ -44,6 +44,26 @@ def default_collate(batch: Sequence[Any]) -> Any:
         "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
         f"found {type(first).__name__}"
     )
+
+
+def default_convert(data: Any) -> Any:
+    """A sample that stays alone: NumPy arrays become tensors, also within mappings and sequences; the rest stays."""
+    if type(data).__module__ == "numpy":
+        return as_tensor(data)
+    return _within(default_convert, data)
+
+
+def pinned(data: Any) -> Any:
+    """A batch with its tensors, or whatever has a pin_memory(), in memory that a CUDA device reads at once."""
+    return data.pin_memory() if hasattr(data, "pin_memory") else _within(pinned, data)
+
+
+def _within(change: Callable[[Any], Any], data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: change(value) for key, value in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(change, data))
+    return [change(value) for value in data] if isinstance(data, (list, tuple)) else data
 
 
 def _numpy(batch: Sequence[Any]) -> Tensor:

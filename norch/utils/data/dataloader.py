@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .collate import default_collate
+from ...errors import ArgumentError
+from .collate import default_collate, default_convert, pinned
+from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, Source
 
 
 class DataLoader:
     """Each iteration goes once over the data set and gives batches, made by collate_fn of lists of samples.
 
-    dataset: anything with `len` and indices 0 ... len - 1. batch_size samples make a batch; the last batch is
-    shorter, or dropped with drop_last. shuffle draws a new order each epoch; generator, a seed or a
-    Generator, makes these orders the same in every run. sampler gives the indices itself, batch_sampler
-    lists of them. num_workers: only 0; options that exclude each other raise a ValueError.
+    dataset: anything with `len` and indices 0 ... len - 1, or an IterableDataset. batch_size samples make a batch; the
+    last batch is shorter, or dropped with drop_last; None gives samples, not batches. shuffle draws a new order each
+    epoch; generator, a seed or a Generator, makes these orders the same in every run. sampler gives the indices itself,
+    batch_sampler lists of them. pin_memory: in memory that a CUDA device reads at once. Data are loaded in this
+    process: num_workers gives a warning, and what tells PyTorch's workers how to work is not looked at. Options that exclude
+    each other raise an ArgumentError.
 
     A data set with `take(indices)` (TensorDataset, and a Subset of one) gives its batches in one call,
     unless there is a collate_fn.
@@ -29,27 +34,40 @@ class DataLoader:
     def __init__(
         self,
         dataset: Any,
-        batch_size: int = 1,
-        shuffle: bool = False,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
         sampler: Iterable[int] | None = None,
         batch_sampler: Iterable[list[int]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
-        *,
+        pin_memory: bool = False,
         drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
         generator: Source = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
     ) -> None:
         if num_workers != 0:
-            raise ValueError(f"num_workers={num_workers}: norch loads data in this process, so it must be 0")
+            warnings.warn(f"num_workers={num_workers}: norch loads data in this process", stacklevel=2)
+        in_order = isinstance(dataset, IterableDataset)
+        if in_order and (shuffle or sampler is not None or batch_sampler is not None):
+            raise ArgumentError("an IterableDataset gives its samples in its own order: no shuffle, no sampler")
         if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+            raise ArgumentError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-            raise ValueError(
+            raise ArgumentError(
                 "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
             )
-        if sampler is None:
-            sampler = RandomSampler(dataset, generator) if shuffle else SequentialSampler(dataset)
-        if batch_sampler is None:
+        if batch_size is None and drop_last:
+            raise ArgumentError("drop_last wants batches, but batch_size is None")
+        if in_order:
+            sampler = dataset  # what it gives are the samples themselves
+        elif sampler is None:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.dataset = dataset
         self.batch_size = getattr(batch_sampler, "batch_size", None)
@@ -58,14 +76,27 @@ class DataLoader:
         self.batch_sampler = batch_sampler
         self.num_workers = num_workers
         self.collate_fn = collate_fn
+        self.pin_memory = pin_memory
+        self._in_order = in_order
 
     def __iter__(self) -> Iterator[Any]:
-        dataset = self.dataset
+        return map(pinned, self._batches()) if self.pin_memory else self._batches()
+
+    def _batches(self) -> Iterator[Any]:
+        dataset, in_order = self.dataset, self._in_order
+        if self.batch_sampler is None:
+            convert = self.collate_fn or default_convert
+            for index in self.sampler:
+                yield convert(index if in_order else dataset[index])  # type: ignore[arg-type]
+            return
         collate = self.collate_fn or default_collate
         take = getattr(dataset, "take", None) if self.collate_fn is None else None
         for indices in self.batch_sampler:
-            yield collate([dataset[index] for index in indices]) if take is None else take(indices)
+            if in_order:
+                yield collate(indices)
+            else:
+                yield collate([dataset[index] for index in indices]) if take is None else take(indices)
 
     def __len__(self) -> int:
-        """The number of batches of an epoch."""
-        return len(self.batch_sampler)  # type: ignore[arg-type]
+        """The number of batches of an epoch; of samples, where they stay alone."""
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]

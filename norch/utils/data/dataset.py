@@ -6,7 +6,7 @@ A set may offer `take(indices)`, which gives a whole batch at once; the loader u
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
@@ -38,6 +38,20 @@ class Dataset(Generic[T_co]):
 
     def __add__(self, other: Dataset[Any]) -> ConcatDataset:
         return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T_co]):
+    """Base of sets that give their samples one after another: a subclass defines `__iter__`.
+
+    >>> class Lines(norch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([1, 2, 3])
+    >>> list(norch.utils.data.DataLoader(Lines(), batch_size=2))
+    [tensor([1, 2]), tensor([3])]
+    """
+
+    def __iter__(self) -> Iterator[T_co]:
+        raise NotImplementedError(f"{type(self).__name__} defines no __iter__()")
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):

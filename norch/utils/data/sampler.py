@@ -5,10 +5,14 @@ The random ones draw from a Generator, so that a seed fixes every epoch, the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any
 
-from ...random import Generator, randperm
+from ...create import as_tensor
+from ...dtype import float64
+from ...errors import ArgumentError
+from ...random import Generator, multinomial, randint, randperm
+from ...tensor import Tensor
 
 # What a random order may come from: a seed, a Generator, or None for the global stream.
 Source = int | Generator | None
@@ -27,6 +31,13 @@ def permutation(size: int, source: Source) -> list[int]:
     """The numbers 0 ... size - 1 in random order."""
     order: list[int] = randperm(size, generator=as_generator(source)).tolist()
     return order
+
+
+def positive(value: Any, name: str) -> int:
+    """value; ArgumentError where it is no integer of 1 or more."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ArgumentError(f"{name} should be a positive integer, but got {value}")
+    return value
 
 
 class Sampler:
@@ -57,23 +68,84 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """Every index once, in an order that differs from epoch to epoch.
+    """Every index once, in an order that differs from epoch to epoch; num_samples of them, where that is given.
 
-    generator: a seed or a Generator, for orders that can be had again; None draws from the global stream.
+    replacement: each is drawn from all, so that some may come twice. generator: a seed or a Generator, for orders
+    that can be had again; None draws from the global stream.
 
     >>> sorted(norch.utils.data.RandomSampler(range(4), generator=1))
     [0, 1, 2, 3]
     """
 
-    def __init__(self, data_source: Sized, generator: Source = None) -> None:
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Source = None,
+    ) -> None:
         self.data_source = data_source
+        self.replacement = replacement
+        self.given_samples = None if num_samples is None else positive(num_samples, "num_samples")
+        self.generator = as_generator(generator)
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices an epoch has."""
+        return len(self.data_source) if self.given_samples is None else self.given_samples
+
+    def __iter__(self) -> Iterator[int]:
+        size, count = len(self.data_source), self.num_samples
+        if self.replacement:
+            return iter(randint(0, size, (count,), generator=self.generator).tolist())
+        order: list[int] = []
+        while len(order) < count:  # more than there are: all of them again
+            order += permutation(size, self.generator)
+        return iter(order[:count])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """The given indices, in an order that differs from epoch to epoch.
+
+    >>> sorted(norch.utils.data.SubsetRandomSampler([7, 3], generator=0))
+    [3, 7]
+    """
+
+    def __init__(self, indices: Sequence[int], generator: Source = None) -> None:
+        self.indices = indices
         self.generator = as_generator(generator)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(permutation(len(self.data_source), self.generator))
+        return (self.indices[i] for i in permutation(len(self.indices), self.generator))
 
     def __len__(self) -> int:
-        return len(self.data_source)
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """num_samples of the indices of weights, each drawn with a probability in proportion to its weight.
+
+    >>> list(norch.utils.data.WeightedRandomSampler([0.0, 2.0], 3))
+    [1, 1, 1]
+    """
+
+    def __init__(
+        self, weights: Iterable[float], num_samples: int, replacement: bool = True, generator: Source = None
+    ) -> None:
+        self.weights = as_tensor(weights if isinstance(weights, Tensor) else list(weights), dtype=float64)
+        self.num_samples = positive(num_samples, "num_samples")
+        self.replacement = replacement
+        self.generator = as_generator(generator)
+
+    def __iter__(self) -> Iterator[int]:
+        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        return iter(drawn.tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
 
 
 class BatchSampler(Sampler):
@@ -83,15 +155,13 @@ class BatchSampler(Sampler):
     [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False) -> None:
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise ValueError(f"batch_size should be a positive integer, but got {batch_size}")
+    def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool = False) -> None:
         self.sampler = sampler
-        self.batch_size = batch_size
+        self.batch_size = positive(batch_size, "batch_size")
         self.drop_last = drop_last
 
-    def __iter__(self) -> Iterator[list[int]]:
-        batch: list[int] = []
+    def __iter__(self) -> Iterator[list[Any]]:
+        batch: list[Any] = []
         for index in self.sampler:
             batch.append(index)
             if len(batch) == self.batch_size:
