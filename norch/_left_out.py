@@ -156,16 +156,16 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "functional": """
             GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES adaptive_avg_pool3d
             adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d
-            adaptive_max_pool3d_with_indices affine_grid alpha_dropout avg_pool3d binary_cross_entropy
+            adaptive_max_pool3d_with_indices affine_grid alpha_dropout avg_pool3d
             channel_shuffle conv3d conv_tbc conv_transpose3d cosine_embedding_loss ctc_loss dropout1d
             dropout2d dropout3d embedding_bag feature_alpha_dropout fold fractional_max_pool2d
             fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices
-            gaussian_nll_loss grad grid_sample hinge_embedding_loss huber_loss interpolate kl_div
+            gaussian_nll_loss grad grid_sample hinge_embedding_loss interpolate
             linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss
             max_pool1d_with_indices max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d
             max_unpool2d max_unpool3d multi_head_attention_forward multi_margin_loss multilabel_margin_loss
-            multilabel_soft_margin_loss native_channel_shuffle normalize pdist pixel_shuffle pixel_unshuffle
-            poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
+            multilabel_soft_margin_loss native_channel_shuffle pdist pixel_shuffle pixel_unshuffle
+            poisson_nll_loss soft_margin_loss triplet_margin_loss
             triplet_margin_with_distance_loss unfold upsample upsample_bilinear upsample_nearest
         """,
     },

@@ -47,6 +47,64 @@ def test_regression_losses_match_torch(torch, reduction):
     compare(torch, nn.L1Loss(reduction), torch.nn.L1Loss(reduction=reduction), x, t)
 
 
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_robust_losses_match_torch(torch, reduction):
+    G = torch.nn.functional
+    x, t = samples(4, 3) * 2, samples(4, 3, seed=1)
+    for beta in (0.0, 0.5, 1.0):
+        compare(torch, F.smooth_l1_loss, G.smooth_l1_loss, x, t, reduction=reduction, beta=beta)
+    for delta in (0.5, 1.0):
+        compare(torch, F.huber_loss, G.huber_loss, x, t, reduction=reduction, delta=delta)
+    compare(torch, F.huber_loss, G.huber_loss, x, t, reduction=reduction, weight=np.abs(t))
+    options = {"reduction": reduction, "beta": 0.3}
+    compare(torch, nn.SmoothL1Loss(**options), torch.nn.SmoothL1Loss(**options), x, t)
+    compare(torch, nn.HuberLoss(reduction, 0.3), torch.nn.HuberLoss(reduction, 0.3), x, t)
+    for bad in (lambda: F.smooth_l1_loss(norch.ones(1), norch.ones(1), beta=-1.0), lambda: nn.HuberLoss(delta=0.0)):
+        with pytest.raises(ValueError, match="beta|delta"):
+            loss = bad()
+            loss(norch.ones(1), norch.ones(1))
+
+
+@pytest.mark.filterwarnings("ignore:reduction")  # PyTorch has something to say on "mean"
+@pytest.mark.parametrize("reduction", [*REDUCTIONS, "batchmean"])
+def test_losses_of_distributions_match_torch(torch, reduction):
+    G = torch.nn.functional
+    x = np.log(np.abs(samples(4, 3)) + 0.1)
+    t = np.abs(samples(4, 3, seed=1))
+    t[0, 0] = 0
+    compare(torch, F.kl_div, G.kl_div, x, t, reduction=reduction)
+    compare(torch, F.kl_div, G.kl_div, x, np.log(t + 0.1), reduction=reduction, log_target=True)
+    compare(torch, nn.KLDivLoss(reduction=reduction), torch.nn.KLDivLoss(reduction=reduction), x, t)
+    if reduction == "batchmean":
+        with pytest.raises(ValueError, match="median"):
+            nn.KLDivLoss(reduction="median")
+        return
+    p, t, weight = (np.random.default_rng(i).uniform(0.01, 0.99, (4, 3)).astype(np.float32) for i in range(3))
+    compare(torch, F.binary_cross_entropy, G.binary_cross_entropy, p, t, reduction=reduction)
+    compare(torch, F.binary_cross_entropy, G.binary_cross_entropy, p, t, weight=weight[0], reduction=reduction)
+    compare(torch, nn.BCELoss(reduction=reduction), torch.nn.BCELoss(reduction=reduction), p, t)
+
+
+def test_binary_cross_entropy_at_its_ends():
+    p = norch.tensor([0.0, 1.0, 0.0, 1.0, 1e-45], requires_grad=True)
+    loss = F.binary_cross_entropy(p, norch.tensor([1.0, 0.0, 0.0, 1.0, 1.0]), reduction="none")
+    assert loss.tolist() == [100, 100, 0, 0, 100]
+    loss.sum().backward()
+    assert p.grad.isfinite().all()
+    for bad in (1.5, -0.1, math.nan):
+        with pytest.raises(norch.ArgumentError, match="between 0 and 1"):
+            F.binary_cross_entropy(norch.tensor([bad]), norch.ones(1))
+    with pytest.raises(norch.ShapeError, match="binary_cross_entropy"):
+        nn.BCELoss()(norch.ones(2), norch.ones(2, 1))
+
+
+def test_normalize_matches_torch(torch):
+    x = samples(3, 4, 2)
+    x[0] = 0
+    for options in ({}, {"p": 1.0, "dim": -1}, {"p": 3.0, "dim": 0, "eps": 2.0}):
+        compare(torch, F.normalize, torch.nn.functional.normalize, x, **options)
+
+
 def test_losses_warn_on_broadcast_and_reject_bad_reductions():
     with pytest.warns(UserWarning, match=r"target size \(3,\).*input size \(3, 1\)"):
         loss = F.mse_loss(norch.zeros(3, 1), norch.ones(3))

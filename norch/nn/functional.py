@@ -121,6 +121,47 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
     return _reduced(_difference("l1_loss", input, target).abs(), reduction)
 
 
+def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """The mean of d^2 / (2 beta) where |d| = |input - target| is below beta, and of |d| - beta / 2 elsewhere.
+
+    >>> norch.nn.functional.smooth_l1_loss(norch.zeros(2), norch.tensor([1.0, 3.0]), reduction="none")
+    tensor([0.5000, 2.5000])
+    """
+    if not beta >= 0:
+        raise ArgumentError(f"smooth_l1_loss: beta must not be negative, got {beta}")
+    difference = _difference("smooth_l1_loss", input, target)
+    far = difference.abs()
+    if beta > 0:
+        far = where(far < beta, difference.square() * (0.5 / beta), far - 0.5 * beta)
+    return _reduced(far, reduction)
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """delta times smooth_l1_loss with beta=delta (Huber 1964); weight, a factor of each element, broadcasts."""
+    if not delta > 0:
+        raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
+    difference = _difference("huber_loss", input, target)
+    far = difference.abs()
+    loss = where(far < delta, difference.square() * 0.5, (far - 0.5 * delta) * delta)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """target * (log(target) - input), where input holds log-probabilities; with log_target, target does too.
+
+    reduction "batchmean" divides the sum by the first size: that is the divergence of Kullback and Leibler.
+    """
+    if log_target:
+        loss = tensor_of(target, "kl_div").exp() * (target - input)
+    else:
+        loss = tensor_of(target, "kl_div").xlogy(target) - target * input
+    if reduction == "batchmean":
+        return loss.sum() / max(input.shape[0] if input.ndim else 1, 1)
+    return _reduced(loss, reduction)
+
+
 class _Classes:
     """Class indices (N, ...) or () beside an input (N, C, ...) or (C): where they point, and what they weigh.
 
@@ -271,6 +312,39 @@ def binary_cross_entropy_with_logits(
     return _reduced(loss if weight is None else loss * weight, reduction)
 
 
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+) -> Tensor:
+    """-(target * log(input) + (1 - target) * log(1 - input)) for probabilities; each log is at least -100, and has
+    no gradient at 0. binary_cross_entropy_with_logits takes what comes before a sigmoid, and is the safer one.
+
+    input, target: the same shape; weight broadcasts to it. ArgumentError for inputs beyond 0 ... 1.
+    """
+    name = "binary_cross_entropy"
+    if tuple(tensor_of(input, name).shape) != tuple(tensor_of(target, name).shape):
+        raise ShapeError(f"{name}: target size {tuple(target.shape)} must be that of input, {tuple(input.shape)}")
+    if not bool(((input >= 0) & (input <= 1)).all()):
+        raise ArgumentError(f"{name}: all elements of input must lie between 0 and 1")
+    loss = (target - 1) * _log_of_probability(1 - input) - target * _log_of_probability(input)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _log_of_probability(p: Tensor) -> Tensor:
+    return where(p > 0, where(p > 0, p, 1.0).log().clamp(min=-100), -100.0)
+
+
+# ---- vectors ----------------------------------------------------------------------------------------------
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12) -> Tensor:
+    """input divided by its p-norm along dim, or by eps where that is larger.
+
+    >>> norch.nn.functional.normalize(norch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    return tensor_of(input, "normalize") / input.norm(p, dim, keepdim=True).clamp(min=eps)
+
+
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
@@ -279,6 +353,7 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "conv1d",
     "conv2d",
@@ -287,7 +362,9 @@ __all__ = [
     "cross_entropy",
     "dropout",
     "group_norm",
+    "huber_loss",
     "instance_norm",
+    "kl_div",
     "l1_loss",
     "layer_norm",
     "linear",
@@ -295,10 +372,12 @@ __all__ = [
     "max_pool2d",
     "mse_loss",
     "nll_loss",
+    "normalize",
     "one_hot",
     "pad",
     "rms_norm",
     "scaled_dot_product_attention",
+    "smooth_l1_loss",
 ]
 __all__ += _activation.__all__
 

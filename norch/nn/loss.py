@@ -35,6 +35,40 @@ class L1Loss(_Loss):
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
+class SmoothL1Loss(_Loss):
+    """d^2 / (2 beta) near the target, |d| - beta / 2 beyond beta from it."""
+
+    def __init__(self, *, reduction: str = "mean", beta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.beta = beta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(_Loss):
+    """d^2 / 2 near the target, delta * (|d| - delta / 2) beyond delta from it."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.delta = delta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+
+
+class KLDivLoss(_Loss):
+    """target * (log(target) - input) of log-probabilities; reduction "batchmean" is the divergence itself."""
+
+    def __init__(self, *, reduction: str = "mean", log_target: bool = False) -> None:
+        super().__init__("mean" if reduction == "batchmean" else reduction)
+        self.reduction = reduction
+        self.log_target = log_target
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
 class NLLLoss(_Loss):
     """-input at the target class: log-probabilities (N, C, ...) and class indices (N, ...).
 
@@ -80,6 +114,19 @@ class CrossEntropyLoss(_Loss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         options: dict[str, Any] = {"ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
         return F.cross_entropy(input, target, self.weight, reduction=self.reduction, **options)
+
+
+class BCELoss(_Loss):
+    """Binary cross-entropy of probabilities against targets in [0, 1] of the same shape; weight broadcasts."""
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):

@@ -19,8 +19,8 @@ class DataLoader:
     last batch is shorter, or dropped with drop_last; None gives samples, not batches. shuffle draws a new order each
     epoch; generator, a seed or a Generator, makes these orders the same in every run. sampler gives the indices itself,
     batch_sampler lists of them. pin_memory: in memory that a CUDA device reads at once. Data are loaded in this
-    process: num_workers gives a warning, and what tells PyTorch's workers how to work is not looked at. Options that exclude
-    each other raise an ArgumentError.
+    process: num_workers gives a warning, and what tells PyTorch's workers how to work is not looked at. Options that
+    exclude each other raise an ArgumentError.
 
     A data set with `take(indices)` (TensorDataset, and a Subset of one) gives its batches in one call,
     unless there is a collate_fn.
