@@ -218,6 +218,22 @@ static int32_t across(const job *j) {
     return best;
 }
 
+/* Whether all elements come from one. */
+static bool one_number(const job *j) {
+    for (int32_t d = 0; d < j->ndim; d++)
+        if (j->size[d] > 1 && j->from_step[d] != 0) return false;
+    return true;
+}
+
+static void convert_number(const job *j, char *to) {
+    if (nr_is_narrow(j->dtype) || nr_is_narrow(j->from_dtype)) {
+        convert_row(j, to, j->from, 1);
+    } else {
+        const int64_t step[2] = {0, 0};
+        conversions[j->from_dtype][j->dtype](to, step, j->from, step, 1, 1);
+    }
+}
+
 int32_t nr_run_copy(const nr_call *call) {
     const nr_plan *plan = call->plan;
     if (plan->numel == 0) return NORCH_OK;
@@ -230,13 +246,20 @@ int32_t nr_run_copy(const nr_call *call) {
         j.from_step[d] = plan->stride[1][d];
     }
     for (; j.ndim < 2; j.ndim++) j.size[j.ndim] = 1;
+    int64_t number;
+    if (j.from_dtype != j.dtype && one_number(&j)) {
+        convert_number(&j, (char *)&number);
+        j.from = (const char *)&number;
+        j.from_dtype = j.dtype;
+    }
     int32_t turned = across(&j);
     if (turned > 1) swap_dims(&j, 1, turned);
 
     const int64_t element = j.element;
-    j.narrow = call->dtype != call->from_dtype && (nr_is_narrow(call->dtype) || nr_is_narrow(call->from_dtype));
-    if (call->dtype != call->from_dtype)
-        j.move = conversions[call->from_dtype][call->dtype]; /* none where one is narrow */
+    const bool converts = j.dtype != j.from_dtype;
+    j.narrow = converts && (nr_is_narrow(j.dtype) || nr_is_narrow(j.from_dtype));
+    if (converts)
+        j.move = conversions[j.from_dtype][j.dtype]; /* none where one is narrow */
     else if (j.to_step[0] != element)
         j.move = move_of(MOVE, element);
     else if (turned)

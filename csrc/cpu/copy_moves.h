@@ -1,11 +1,19 @@
 /* copy_moves: elements that move unchanged, included once per element size. WORD is an unsigned integer
  * of that size, SIZE its name. */
 
-/* n1 rows of n0 elements, any strides. */
+/* n1 rows of n0 elements, any strides; backwards (flip) by vectors, as the step is known. */
 static void NR_JOIN2(move, SIZE)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step,
                                  int64_t n0, int64_t n1) {
-    for (int64_t j = 0; j < n1; j++, to += to_step[1], from += from_step[1])
-        for (int64_t i = 0; i < n0; i++) *(WORD *)(to + i * to_step[0]) = *(const WORD *)(from + i * from_step[0]);
+    const int64_t size = sizeof(WORD);
+    const bool backward = to_step[0] == size && from_step[0] == -size;
+    for (int64_t j = 0; j < n1; j++, to += to_step[1], from += from_step[1]) {
+        WORD *restrict y = (WORD *)to;
+        const WORD *restrict x = (const WORD *)from;
+        if (backward)
+            for (int64_t i = 0; i < n0; i++) y[i] = x[-i];
+        else
+            for (int64_t i = 0; i < n0; i++) *(WORD *)(to + i * to_step[0]) = *(const WORD *)(from + i * from_step[0]);
+    }
 }
 
 /* Dense rows, each of one value. */

@@ -5,10 +5,11 @@
  * after every system header: exp, log ... are macros from here on.
  *
  * Largest error met in ulp over all exponents (tests/native/math_accuracy.c); edges as in C99 Annex F.
- *   float32, in float   exp 0.98  exp2 0.99  expm1 1.45  log 0.83  tanh 1.16  erf 1.33
- *            in double  log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh
+ *   float32, in float   exp 0.98  exp2 0.99  expm1 1.45  log 0.83  log1p, log1p_unit 1.39  tanh 1.16  erf 1.33
+ *            in double  log2 log10 sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh
  *                       erfc power hypot lgamma digamma sinc erfinv: 0.502, for every argument
- *   float64             exp 1.01  exp2 1.08  expm1 2.12  log 0.82  tanh 2.52  erfinv 1.9  sinc 2.8
+ *   float64             exp 1.01  exp2 1.08  expm1 2.12  log 0.82  log1p, log1p_unit 1.35  tanh 2.52  erfinv 1.9
+ *                       sinc 2.8
  *                       digamma 4.5 right of 0, zeta 8 of whole exponents
  * The others of float64 are libm's. floor_quotient and floor_remainder branch to fmod now and then, and
  * powers of integers loop; math_special.h says what it does. */
@@ -63,6 +64,7 @@ NR_INLINE double nr_fma_f64(double a, double b, double c) { return NR_HAS_FMA ? 
 #define log2(x) NR_OF_FLOATS(log2, x)(x)
 #define log10(x) NR_OF_FLOATS(log10, x)(x)
 #define log1p(x) NR_OF_FLOATS(log1p, x)(x)
+#define log1p_unit(x) NR_OF_FLOATS(log1p_unit, x)(x)
 #define sin(x) NR_OF_FLOATS(sin, x)(x)
 #define cos(x) NR_OF_FLOATS(cos, x)(x)
 #define tan(x) NR_OF_FLOATS(tan, x)(x)

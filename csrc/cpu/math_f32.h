@@ -40,11 +40,16 @@ NR_INLINE float nr_scaled_f32(float y, float n) {
     return y * nr_two_to_f32(half) * nr_two_to_f32(n - half);
 }
 
+/* e^x = 2^n e^r: n is added to the exponent's bits, where that leaves a normal number; below, n + 64 is. */
 NR_INLINE float nr_exp_f32(float x) {
-    float y = x < -104.0f ? 0.0f : x; /* results below the least number come from the select at the end: */
-    y = y > 89.0f ? 89.0f : y;        /* masks full of -infinity shall not pay for an underflow each */
-    float n = nr_nearest_f32(y * 1.44269504f);
-    float result = nr_scaled_f32(1.0f + nr_expm1_reduced_f32(nr_minus_ln2_f32(y, n)), n);
+    float y = x < -104.0f ? 0.0f : x;      /* results below the least number come from the select at the end: */
+    y = y > 88.7228317f ? 88.7228317f : y; /* masks full of -infinity shall not pay for an underflow each */
+    const bool low = y < -87.0f;
+    float t = NR_FMA(y, 1.44269504f, NR_MAGIC_F32), n = t - NR_MAGIC_F32;
+    float r = NR_FMA(n, -1.42860682e-06f, NR_FMA(n, -0.693145752f, y));
+    uint32_t bits = nr_bits_f32(1.0f + nr_expm1_reduced_f32(r)) + (nr_bits_f32(t) << 23) + (low ? 64u << 23 : 0u);
+    float result = nr_from_bits_f32(bits) * (low ? 0x1p-64f : 1.0f);
+    result = x <= 88.7228317f ? result : x + INFINITY; /* NaN stays one */
     return x < -104.0f ? 0.0f : result;
 }
 
@@ -87,19 +92,43 @@ NR_INLINE float nr_tanh_f32(float x) {
     return copysignf(y < 0.625f ? small : large, x);
 }
 
-/* log(x) = k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). */
+/* k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). */
+NR_INLINE float nr_log_reduced_f32(float k, float f) {
+    float square = f * f;
+    float p = NR_POLY(f, 0.333333164f, -0.250008076f, 0.200022846f, -0.166245997f, 0.141812488f, -0.131284103f,
+                      0.128811792f, -0.0785992369f);
+    return k * 0.693145752f + (f + (NR_FMA(f * square, p, k * 1.42860682e-06f) - 0.5f * square));
+}
+
 NR_INLINE float nr_log_f32(float x) {
     bool tiny = x < 0x1p-126f;
     uint32_t bits = nr_bits_f32(tiny ? x * 0x1p23f : x) + (0x3f800000u - 0x3f3504f3u);
     float f = nr_from_bits_f32((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
     float k = (float)((int32_t)(bits >> 23) - (tiny ? 127 + 23 : 127));
-    float square = f * f;
-    float p = NR_POLY(f, 0.333333164f, -0.250008076f, 0.200022846f, -0.166245997f, 0.141812488f, -0.131284103f,
-                      0.128811792f, -0.0785992369f);
-    float y = k * 0.693145752f + (f + (NR_FMA(f * square, p, k * 1.42860682e-06f) - 0.5f * square));
+    float y = nr_log_reduced_f32(k, f);
     y = x < INFINITY ? y : x;
     y = x == 0 ? -INFINITY : y;
     return x < 0 ? NAN : y;
+}
+
+/* As log(1 + x), and what the sum lost is added to f, 2^-k being exact. */
+NR_INLINE float nr_log1p_f32(float x) {
+    float sum = 1.0f + x, lost = x < 1.0f ? x - (sum - 1.0f) : 1.0f - (sum - x);
+    uint32_t bits = nr_bits_f32(sum) + (0x3f800000u - 0x3f3504f3u);
+    float f = nr_from_bits_f32((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
+    float k = (float)((int32_t)(bits >> 23) - 127);
+    float scale = nr_from_bits_f32(0x7f000000u - (bits & 0x7f800000u));
+    float y = nr_log_reduced_f32(k, x < 0x1p30f ? NR_FMA(lost, scale, f) : f);
+    y = x < INFINITY ? y : x;
+    y = x == -1.0f ? -INFINITY : y;
+    y = x == 0 ? x : y; /* -0 */
+    return x < -1.0f ? NAN : y;
+}
+
+/* log1p(x) for 0 <= x <= 1, at half the price: f is x or (x - 1) / 2, which are exact. */
+NR_INLINE float nr_log1p_unit_f32(float x) {
+    const bool upper = x > 0.41421356f;
+    return nr_log_reduced_f32(upper ? 1.0f : 0.0f, upper ? 0.5f * (x - 1.0f) : x);
 }
 
 /* A polynomial below 1, above 1 - 2^-g with g = -log2(erfc(x)) another one. */
@@ -133,12 +162,6 @@ NR_INLINE double nr_exp_wide(double x) {
 
 NR_INLINE float nr_log2_f32(float x) { return (float)(nr_log_f64((double)x) * 1.4426950408889634); }
 NR_INLINE float nr_log10_f32(float x) { return (float)(nr_log_f64((double)x) * 0.43429448190325182); }
-
-NR_INLINE float nr_log1p_f32(float x) {
-    double y = (double)x;
-    double result = nr_log_f64(1.0 + y);
-    return (float)(fabs(y) < 0x1p-18 ? y - 0.5 * y * y : result);
-}
 
 NR_INLINE float nr_sinh_f32(float x) {
     double y = (double)x, e = nr_exp_wide(fabs(y));
@@ -328,7 +351,12 @@ NR_INLINE bool nr_finite_f32(float x) { return fabsf(x) < INFINITY; }
 /* A NaN on either side wins; the select without NaN in mind is one instruction. */
 NR_INLINE float nr_larger_f32(float a, float b) { return a != a ? a : a > b ? a : b; }
 NR_INLINE float nr_smaller_f32(float a, float b) { return a != a ? a : a < b ? a : b; }
-NR_INLINE float nr_bounded_f32(float x, float low, float high) { return nr_smaller_f32(nr_larger_f32(x, low), high); }
+/* smaller(larger(x, low), high), with conditions that compilers do not merge into branches. */
+NR_INLINE float nr_bounded_f32(float x, float low, float high) {
+    float y = x > low ? x : low;
+    y = y < high ? y : high;
+    return isunordered(x, low) ? x + low : y;
+}
 
 /* fmod(a, b); for moderate quotients it is exact in double. */
 NR_INLINE float nr_rest_f32(float a, float b) {
@@ -338,17 +366,25 @@ NR_INLINE float nr_rest_f32(float a, float b) {
     return fmodf(a, b);
 }
 
-NR_INLINE float nr_floor_remainder_f32(float a, float b) {
-    float rest = nr_rest_f32(a, b);
-    return ((rest != 0) & ((rest < 0) != (b < 0))) ? rest + b : rest;
+/* take ? a : b without the branch that compilers make of it, which would be a guess for each element. */
+NR_INLINE float nr_choose_f32(bool take, float a, float b) {
+    uint32_t mask = (uint32_t)0 - (uint32_t)take;
+    return nr_from_bits_f32((nr_bits_f32(a) & mask) | (nr_bits_f32(b) & ~mask));
 }
 
+/* The rest of a / b with the sign of b. */
+NR_INLINE float nr_floor_remainder_f32(float a, float b) {
+    float rest = nr_rest_f32(a, b);
+    return nr_choose_f32((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest);
+}
+
+/* floor(a / b), from the exact rest so that the quotient's rounding cannot carry it over an integer. */
 NR_INLINE float nr_floor_quotient_f32(float a, float b) {
     float rest = nr_rest_f32(a, b);
-    float near = (a - rest) / b - (((rest != 0) & ((rest < 0) != (b < 0))) ? 1.0f : 0.0f);
+    float near = (a - rest) / b - (float)((rest != 0) & ((rest < 0) != (b < 0)));
     float whole = nr_floor_f32(near);
-    whole += near - whole > 0.5f ? 1.0f : 0.0f;
-    float quotient = near == 0 ? copysignf(0.0f, a / b) : whole;
+    whole += (float)(near - whole > 0.5f);
+    float quotient = nr_choose_f32(near == 0, copysignf(0.0f, a / b), whole);
     return b == 0 ? a / b : quotient;
 }
 

@@ -45,11 +45,16 @@ NR_INLINE double nr_scaled_f64(double y, double n) {
     return y * nr_two_to_f64(half) * nr_two_to_f64(n - half);
 }
 
+/* As nr_exp_f32. */
 NR_INLINE double nr_exp_f64(double x) {
-    double y = x < -746.0 ? 0.0 : x; /* see nr_exp_f32 */
-    y = y > 710.0 ? 710.0 : y;
-    double n = nr_nearest_f64(y * 1.4426950408889634);
-    double result = nr_scaled_f64(1.0 + nr_expm1_reduced_f64(nr_minus_ln2_f64(y, n)), n);
+    double y = x < -746.0 ? 0.0 : x;
+    y = y > 709.782712893384 ? 709.782712893384 : y;
+    const bool low = y < -708.0;
+    double t = NR_FMA(y, 1.4426950408889634, NR_MAGIC_F64), n = t - NR_MAGIC_F64;
+    double r = NR_FMA(n, -7.3710025651677989e-13, NR_FMA(n, -0.69314718055920821, y));
+    uint64_t bits = nr_bits_f64(1.0 + nr_expm1_reduced_f64(r)) + (nr_bits_f64(t) << 52) + (low ? 128ull << 52 : 0ull);
+    double result = nr_from_bits_f64(bits) * (low ? 0x1p-128 : 1.0);
+    result = x <= 709.782712893384 ? result : x + HUGE_VAL; /* NaN stays one */
     return x < -746.0 ? 0.0 : result;
 }
 
@@ -70,20 +75,43 @@ NR_INLINE double nr_expm1_f64(double x) {
     return fabs(x) < 0x1p-54 ? x : result; /* keeps -0 */
 }
 
-/* log(x) = k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) in powers of f / (2 + f). */
+/* k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2), in powers of f / (2 + f). */
+NR_INLINE double nr_log_reduced_f64(double k, double f) {
+    double s = f / (2.0 + f), z = s * s, square = 0.5 * f * f;
+    double tail = z * NR_POLY(z, 0.66666666666667307, 0.39999999999435404, 0.28571428738538585, 0.22222198915525462,
+                              0.18183548540081448, 0.15314414635015616, 0.14792628296834404);
+    return k * 0.69314718055920821 + (f - (square - (s * (square + tail) + k * 7.3710025651677989e-13)));
+}
+
 NR_INLINE double nr_log_f64(double x) {
     bool tiny = x < 0x1p-1022;
     uint64_t bits = nr_bits_f64(tiny ? x * 0x1p54 : x) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
     double f = nr_from_bits_f64((bits & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
     double k = nr_from_bits_f64((bits >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0); /* exponent by way of 2^52 */
     k = tiny ? k - 54.0 : k;
-    double s = f / (2.0 + f), z = s * s, square = 0.5 * f * f;
-    double tail = z * NR_POLY(z, 0.66666666666667307, 0.39999999999435404, 0.28571428738538585, 0.22222198915525462,
-                              0.18183548540081448, 0.15314414635015616, 0.14792628296834404);
-    double y = k * 0.69314718055920821 + (f - (square - (s * (square + tail) + k * 7.3710025651677989e-13)));
+    double y = nr_log_reduced_f64(k, f);
     y = x < HUGE_VAL ? y : x;
     y = x == 0 ? -HUGE_VAL : y;
     return x < 0 ? (double)NAN : y;
+}
+
+/* As nr_log1p_f32. */
+NR_INLINE double nr_log1p_f64(double x) {
+    double sum = 1.0 + x, lost = x < 1.0 ? x - (sum - 1.0) : 1.0 - (sum - x);
+    uint64_t bits = nr_bits_f64(sum) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
+    double f = nr_from_bits_f64((bits & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
+    double k = nr_from_bits_f64((bits >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
+    double scale = nr_from_bits_f64(0x7fe0000000000000u - (bits & 0x7ff0000000000000u));
+    double y = nr_log_reduced_f64(k, x < 0x1p60 ? NR_FMA(lost, scale, f) : f);
+    y = x < HUGE_VAL ? y : x;
+    y = x == -1.0 ? -HUGE_VAL : y;
+    y = x == 0 ? x : y; /* -0 */
+    return x < -1.0 ? (double)NAN : y;
+}
+
+NR_INLINE double nr_log1p_unit_f64(double x) {
+    const bool upper = x > 0.41421356237309503;
+    return nr_log_reduced_f64(upper ? 1.0 : 0.0, upper ? 0.5 * (x - 1.0) : x);
 }
 
 NR_INLINE double nr_tanh_f64(double x) {
@@ -97,7 +125,6 @@ NR_INLINE double nr_tanh_f64(double x) {
 
 NR_INLINE double nr_log2_f64(double x) { return log2(x); }
 NR_INLINE double nr_log10_f64(double x) { return log10(x); }
-NR_INLINE double nr_log1p_f64(double x) { return log1p(x); }
 NR_INLINE double nr_sin_f64(double x) { return sin(x); }
 NR_INLINE double nr_cos_f64(double x) { return cos(x); }
 NR_INLINE double nr_tan_f64(double x) { return tan(x); }
@@ -147,8 +174,11 @@ NR_INLINE bool nr_finite_f64(double x) { return fabs(x) < HUGE_VAL; }
 /* A NaN on either side wins; the select without NaN in mind is one instruction. */
 NR_INLINE double nr_larger_f64(double a, double b) { return a != a ? a : a > b ? a : b; }
 NR_INLINE double nr_smaller_f64(double a, double b) { return a != a ? a : a < b ? a : b; }
+/* smaller(larger(x, low), high), with conditions that compilers do not merge into branches. */
 NR_INLINE double nr_bounded_f64(double x, double low, double high) {
-    return nr_smaller_f64(nr_larger_f64(x, low), high);
+    double y = x > low ? x : low;
+    y = y < high ? y : high;
+    return isunordered(x, low) ? x + low : y;
 }
 
 /* fmod(a, b); with a fused multiply-add the rest is exact, one divisor off at most as the quotient is. */
@@ -161,19 +191,25 @@ NR_INLINE double nr_rest_f64(double a, double b) {
     return fmod(a, b);
 }
 
+/* take ? a : b without the branch that compilers make of it, which would be a guess for each element. */
+NR_INLINE double nr_choose_f64(bool take, double a, double b) {
+    uint64_t mask = (uint64_t)0 - (uint64_t)take;
+    return nr_from_bits_f64((nr_bits_f64(a) & mask) | (nr_bits_f64(b) & ~mask));
+}
+
 /* The rest of a / b with the sign of b. */
 NR_INLINE double nr_floor_remainder_f64(double a, double b) {
     double rest = nr_rest_f64(a, b);
-    return ((rest != 0) & ((rest < 0) != (b < 0))) ? rest + b : rest;
+    return nr_choose_f64((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest);
 }
 
 /* floor(a / b), from the exact rest so that the quotient's rounding cannot carry it over an integer. */
 NR_INLINE double nr_floor_quotient_f64(double a, double b) {
     double rest = nr_rest_f64(a, b);
-    double near = (a - rest) / b - (((rest != 0) & ((rest < 0) != (b < 0))) ? 1.0 : 0.0);
+    double near = (a - rest) / b - (double)((rest != 0) & ((rest < 0) != (b < 0)));
     double whole = nr_floor_f64(near);
-    whole += near - whole > 0.5 ? 1.0 : 0.0;
-    double quotient = near == 0 ? copysign(0.0, a / b) : whole;
+    whole += (double)(near - whole > 0.5);
+    double quotient = nr_choose_f64(near == 0, copysign(0.0, a / b), whole);
     return b == 0 ? a / b : quotient;
 }
 

@@ -1,9 +1,17 @@
 /* pointwise_isa: the elementwise kernels, compiled once an instruction set. The formulas are ops.def's,
  * the functions that they call math.h's; here each dtype is only given its types. */
+#if defined(__GNUC__) && !defined(__clang__)
+/* A copy of the loop for each value of a condition on one number: they come out scalar. */
+#pragma GCC optimize("no-unswitch-loops")
+#endif
+
 #include "math.h"
 #include "pointwise.h"
 
 #define C(number) ((T)(number))
+#define PACKED 256 /* elements that are brought into order at once */
+#define EASY(stride) ((stride) == 0 || (stride) == sizeof(S) || (stride) == 2 * sizeof(S)) /* to pack */
+#define INLINED static inline __attribute__((always_inline))
 
 #if defined(__clang__)
 #define IVDEP _Pragma("clang loop vectorize(assume_safety)")

@@ -2,75 +2,123 @@
  *   T, S  the type that formulas see, and the type in memory      R, RS  the same of the result
  *   LOOP_NAME(form)                                               the name to define
  *
- * Plain C: unit strides, and one scalar operand, are cases of their own because only there compilers make
- * vectors. IVDEP promises that an output is an input itself or does not touch it. */
+ * Plain C: compilers make vectors of loops over neighbours. What is neither neighbours nor, in the usual places, one
+ * number is brought into that form piece by piece, of a[::3] + b say:
+ *
+ *   a  0 . . 1 . . 2 . . 3      x  0 1 2 3
+ *   b  0 1 2 3                  y  0 1 2 3, where it lies        out[i] = f(x[i], y[i])
+ *
+ * IVDEP promises that an output is an input itself or does not touch it. */
 
-static inline __attribute__((always_inline)) void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s,
-                                                                   R (*f)(T)) {
+/* n elements of an operand from element `first` on: where they lie, or packed into room; one number fills it once. */
+static inline const S *LOOP_NAME(packed)(S *room, const char *p, int64_t stride, int64_t first, int64_t n) {
+    if (stride == sizeof(S)) return (const S *)(const void *)p + first;
+    if (stride == 0 && first > 0) return room;
+    p += first * stride;
+    if (stride == 2 * sizeof(S)) { /* known in advance, vectors can do it */
+        for (int64_t i = 0; i < n; i++) room[i] = ((const S *)(const void *)p)[2 * i];
+        return room;
+    }
+    for (int64_t i = 0; i < n; i++) room[i] = *(const S *)(const void *)(p + i * stride);
+    return room;
+}
+
+static inline void LOOP_NAME(scatter)(const RS *room, char *p, int64_t stride, int64_t n) {
+    for (int64_t i = 0; i < n; i++) *(RS *)(void *)(p + i * stride) = room[i];
+}
+
+INLINED void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, R (*f)(T)) {
+    RS *out = (RS *)(void *)p[0], result[PACKED];
     if (s[0] == sizeof(RS) && s[1] == sizeof(S)) {
-        RS *out = (RS *)(void *)p[0];
         const S *x = (const S *)(const void *)p[1];
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)x[i]);
-    } else {
-        char *out = p[0], *x = p[1];
-        for (int64_t i = 0; i < n; i++, out += s[0], x += s[1]) *(RS *)(void *)out = f((T) * (const S *)(void *)x);
+        return;
+    }
+    S room[PACKED];
+    for (int64_t first = 0; first < n; first += PACKED) {
+        const int64_t some = n - first < PACKED ? n - first : PACKED;
+        const S *x = LOOP_NAME(packed)(room, p[1], s[1], first, some);
+        RS *to = s[0] == sizeof(RS) ? out + first : result;
+        IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i]);
+        if (to == result) LOOP_NAME(scatter)(result, p[0] + first * s[0], s[0], some);
     }
 }
 
-static inline __attribute__((always_inline)) void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s,
-                                                                    R (*f)(T, T)) {
-    RS *out = (RS *)(void *)p[0];
+/* spread: a number is packed like what has gaps, as its formula has conditions on it, which would come out scalar. */
+INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, R (*f)(T, T), const bool spread) {
+    RS *out = (RS *)(void *)p[0], result[PACKED];
     const S *a = (const S *)(const void *)p[1], *b = (const S *)(const void *)p[2];
-    bool dense = s[0] == sizeof(RS);
+    const bool dense = s[0] == sizeof(RS);
     if (dense && s[1] == sizeof(S) && s[2] == sizeof(S)) {
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], (T)b[i]);
-    } else if (dense && s[1] == sizeof(S) && s[2] == 0) {
-        T one = (T)*b;
+        return;
+    }
+    if (!spread && dense && s[1] == sizeof(S) && s[2] == 0) {
+        const T one = (T)*b;
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], one);
-    } else if (dense && s[1] == 0 && s[2] == sizeof(S)) {
-        T one = (T)*a;
+        return;
+    }
+    if (!spread && dense && s[1] == 0 && s[2] == sizeof(S)) {
+        const T one = (T)*a;
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(one, (T)b[i]);
-    } else {
-        char *q = p[0], *x = p[1], *y = p[2];
-        for (int64_t i = 0; i < n; i++, q += s[0], x += s[1], y += s[2])
-            *(RS *)(void *)q = f((T) * (const S *)(void *)x, (T) * (const S *)(void *)y);
+        return;
+    }
+    const bool packs = spread || (EASY(s[1]) && EASY(s[2]));
+    if (!packs) { /* short formulas gain less by vectors than packing costs */
+        char *to = p[0], *x = p[1], *y = p[2];
+        for (int64_t i = 0; i < n; i++, to += s[0], x += s[1], y += s[2])
+            *(RS *)(void *)to = f((T) * (const S *)(void *)x, (T) * (const S *)(void *)y);
+        return;
+    }
+    S room[2][PACKED];
+    for (int64_t first = 0; first < n; first += PACKED) {
+        const int64_t some = n - first < PACKED ? n - first : PACKED;
+        const S *x = LOOP_NAME(packed)(room[0], p[1], s[1], first, some);
+        const S *y = LOOP_NAME(packed)(room[1], p[2], s[2], first, some);
+        RS *to = dense ? out + first : result;
+        IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i]);
+        if (to == result) LOOP_NAME(scatter)(result, p[0] + first * s[0], s[0], some);
     }
 }
 
-static inline __attribute__((always_inline)) void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s,
-                                                                     R (*f)(T, T, T)) {
-    RS *out = (RS *)(void *)p[0];
-    const S *a = (const S *)(const void *)p[1];
-    if (s[0] == sizeof(RS) && s[1] == sizeof(S) && s[2] == 0 && s[3] == 0) {
-        T b = (T) * (const S *)(void *)p[2], c = (T) * (const S *)(void *)p[3];
+INLINED void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, R (*f)(T, T, T)) {
+    RS *out = (RS *)(void *)p[0], result[PACKED];
+    const bool dense = s[0] == sizeof(RS);
+    if (dense && s[1] == sizeof(S) && s[2] == 0 && s[3] == 0) { /* clamp, elu */
+        const S *a = (const S *)(const void *)p[1];
+        const T b = (T) * (const S *)(void *)p[2], c = (T) * (const S *)(void *)p[3];
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], b, c);
-    } else if (s[0] == sizeof(RS) && s[1] == sizeof(S) && s[2] == sizeof(S) && s[3] == sizeof(S)) {
-        const S *b = (const S *)(const void *)p[2], *c = (const S *)(const void *)p[3];
-        IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], (T)b[i], (T)c[i]);
-    } else {
-        char *q = p[0], *x = p[1], *y = p[2], *z = p[3];
-        for (int64_t i = 0; i < n; i++, q += s[0], x += s[1], y += s[2], z += s[3])
-            *(RS *)(void *)q = f((T) * (const S *)(void *)x, (T) * (const S *)(void *)y, (T) * (const S *)(void *)z);
+        return;
+    }
+    S room[3][PACKED];
+    for (int64_t first = 0; first < n; first += PACKED) {
+        const int64_t some = n - first < PACKED ? n - first : PACKED;
+        const S *x = LOOP_NAME(packed)(room[0], p[1], s[1], first, some);
+        const S *y = LOOP_NAME(packed)(room[1], p[2], s[2], first, some);
+        const S *z = LOOP_NAME(packed)(room[2], p[3], s[3], first, some);
+        RS *to = dense ? out + first : result;
+        IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i], (T)z[i]);
+        if (to == result) LOOP_NAME(scatter)(result, p[0] + first * s[0], s[0], some);
     }
 }
 
 /* The first operand is a bool in memory of its own size. */
-static inline __attribute__((always_inline)) void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s,
-                                                                    R (*f)(bool, T, T)) {
-    RS *out = (RS *)(void *)p[0];
-    const uint8_t *a = (const uint8_t *)p[1];
-    const S *b = (const S *)(const void *)p[2], *c = (const S *)(const void *)p[3];
-    if (s[0] == sizeof(RS) && s[1] == 1 && s[2] == sizeof(S) && s[3] == sizeof(S)) {
-        IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(a[i] != 0, (T)b[i], (T)c[i]);
-    } else if (s[0] == sizeof(RS) && s[1] == 1 && s[2] == sizeof(S) && s[3] == 0) {
-        T one = (T)*c;
-        IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(a[i] != 0, (T)b[i], one);
-    } else if (s[0] == sizeof(RS) && s[1] == 1 && s[2] == 0 && s[3] == sizeof(S)) {
-        T one = (T)*b;
-        IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(a[i] != 0, one, (T)c[i]);
-    } else {
-        char *q = p[0], *x = p[1], *y = p[2], *z = p[3];
-        for (int64_t i = 0; i < n; i++, q += s[0], x += s[1], y += s[2], z += s[3])
-            *(RS *)(void *)q = f(*x != 0, (T) * (const S *)(void *)y, (T) * (const S *)(void *)z);
+INLINED void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s, R (*f)(bool, T, T)) {
+    RS *out = (RS *)(void *)p[0], result[PACKED];
+    const bool dense = s[0] == sizeof(RS);
+    S room[2][PACKED];
+    uint8_t truths[PACKED];
+    for (int64_t first = 0; first < n; first += PACKED) {
+        const int64_t some = n - first < PACKED ? n - first : PACKED;
+        const uint8_t *a = (const uint8_t *)p[1] + first;
+        const S *x = LOOP_NAME(packed)(room[0], p[2], s[2], first, some);
+        const S *y = LOOP_NAME(packed)(room[1], p[3], s[3], first, some);
+        if (s[1] != 1) {
+            a = truths;
+            for (int64_t i = 0; i < some; i++) truths[i] = *((const uint8_t *)p[1] + (first + i) * s[1]);
+        }
+        RS *to = dense ? out + first : result;
+        IVDEP for (int64_t i = 0; i < some; i++) to[i] = f(a[i] != 0, (T)x[i], (T)y[i]);
+        if (to == result) LOOP_NAME(scatter)(result, p[0] + first * s[0], s[0], some);
     }
 }

@@ -47,7 +47,7 @@
         return (RESULT_##result)(formula);                                                 \
     }                                                                                      \
     static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s) {                \
-        LOOP_FOR(binary, result)(n, p, s, FORMULA(name));                                  \
+        LOOP_FOR(binary, result)(n, p, s, FORMULA(name), NR_OP_##name == NR_OP_pow);       \
     }
 #define MAKE_TERNARY(name, result, formula)                                                     \
     static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T a, T b, T c) { \

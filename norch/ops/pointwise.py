@@ -136,10 +136,13 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # 
 
 def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     """input ** exponent. Integers to a negative power raise ValueError."""
-    if (type(exponent) is int or type(exponent) is float) and (exponent == 2 or exponent == 0.5):
+    if (type(exponent) is int or type(exponent) is float) and exponent in (2, 0.5, 3, -1):
         input = must(input, "pow")  # noqa: A001
         if input.dtype.is_floating_point:
-            return square(input) if exponent == 2 else sqrt(input)
+            if exponent != 3:
+                return square(input) if exponent == 2 else sqrt(input) if exponent == 0.5 else reciprocal(input)
+            if input.dtype.itemsize >= 4:  # a half would be rounded twice
+                return mul(square(input), input)
     return _pow(input, _legal_power(input, exponent))
 
 

@@ -14,11 +14,12 @@ static double (*const libm_pow)(double, double) = pow;
 /* clang-format off */
 #define EACH(ROW)                                                                                                  \
     ROW(exp, 1.0) ROW(exp2, 1.2) ROW(expm1, 2.0) ROW(log, 1.0) ROW(tanh, 2.0) ROW(erf, 1.4) ROW(log2, .51)         \
-    ROW(log10, .51) ROW(log1p, .51) ROW(sin, .51) ROW(cos, .51) ROW(tan, .51) ROW(asin, .51) ROW(acos, .51)        \
+    ROW(log10, .51) ROW(log1p, 1.5) ROW(sin, .51) ROW(cos, .51) ROW(tan, .51) ROW(asin, .51) ROW(acos, .51)        \
     ROW(atan, .51) ROW(sinh, .51) ROW(cosh, .51) ROW(asinh, .51) ROW(acosh, .51) ROW(atanh, .51) ROW(erfc, .51)    \
     ROW(lgamma, .51)
 /* clang-format on */
-#define EACH_DOUBLE(ROW) ROW(exp, 1.1) ROW(exp2, 1.2) ROW(expm1, 2.2) ROW(log, 1.0) ROW(tanh, 2.7) ROW(lgamma, 9.0)
+#define EACH_DOUBLE(ROW) \
+    ROW(exp, 1.1) ROW(exp2, 1.2) ROW(expm1, 2.2) ROW(log, 1.0) ROW(tanh, 2.7) ROW(lgamma, 9.0) ROW(log1p, 1.5)
 /* name, limits of float and double; those of libm have no reference there, see below */
 #define EACH_SPECIAL(ROW) ROW(erfinv, .51, 3.0) ROW(digamma, .51, 5.0) ROW(sinc, .51, 3.0)
 
@@ -96,6 +97,16 @@ static double narrow_sinc(double x) { return (double)reference_sinc(x); }
 EACH(LOOPS)
 EACH_DOUBLE(LOOPS_DOUBLE)
 EACH_SPECIAL(LOOPS_SPECIAL)
+
+/* The same for numbers from 0 to 1, on which the arguments are folded. */
+static void loop_log1p_unit(void) {
+    for (int i = 0; i < BLOCK; i++) in[i] = fabsf(in[i]) > 1 ? 1 / fabsf(in[i]) : fabsf(in[i]);
+    for (int i = 0; i < BLOCK; i++) out[i] = log1p_unit(in[i]);
+}
+static void loop_wide_log1p_unit(void) {
+    for (int i = 0; i < BLOCK; i++) in_wide[i] = fabs(in_wide[i]) > 1 ? 1 / fabs(in_wide[i]) : fabs(in_wide[i]);
+    for (int i = 0; i < BLOCK; i++) out_wide[i] = log1p_unit(in_wide[i]);
+}
 
 /* ulps of a float result against a double; 1e9 where they differ in kind */
 static double ulps(float got, double want) {
@@ -307,6 +318,8 @@ int main(int count, char **arguments) {
     measure(#name, loop_##name, narrow_##name, limit, rounds); \
     measure_wide(#name, loop_wide_##name, reference_##name, wide_limit, rounds / 2 + 1);
     EACH_SPECIAL(RUN_SPECIAL)
+    measure("log1p_unit", loop_log1p_unit, libm_log1p, 1.5, rounds);
+    measure_wide("log1p_unit", loop_wide_log1p_unit, libm_long_log1p, 1.5, rounds);
     measure_pairs("power", 1, rounds);
     measure_pairs("atan2", 0, rounds);
     check_edges();
