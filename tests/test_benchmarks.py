@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,20 @@ def test_the_charts(tmp_path: Path) -> None:
     assert done.returncode == 0 and bars.read_bytes().startswith(PNG), done.stderr
     done = run("benchmarks.scaling", "--elements", "3", "--side", "2", "--chart", str(curves))
     assert done.returncode == 0 and curves.read_bytes().startswith(PNG), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["memory", "--against", "none", "--only", "MLP"], r"  MLP 784-128-64-10, batch 64 +\d+\.\d+ +\d"),
+        (["threads", "--only", "MLP", "--rounds", "4", "--slot", "0"], r"  MLP .*\d\.\d\d  \(.+ \.\. .+\)"),
+    ],
+)
+def test_memory_and_threads(arguments: list[str], line: str) -> None:
+    command = [sys.executable, "-m", "benchmarks." + arguments[0], *arguments[1:]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search(line, done.stdout), done.stdout
 
 
 def test_an_unknown_case_is_refused() -> None:
