@@ -179,7 +179,8 @@ SIM_BUILD := $(BUILD)/cudasim
 SIM_LIB := $(SIM_BUILD)/libnorch_cudasim.so
 SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERROR) -Wno-unknown-pragmas \
     -Wno-bool-compare -fPIC -fvisibility=hidden -fwrapv -pthread -Itests/cudasim
-SIM_OBJECTS := $(CUDA_UNITS:%=$(SIM_BUILD)/%.o) $(SIM_BUILD)/cudasim.o
+SIM_PARTS := $(patsubst tests/cudasim/%.cpp,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cpp))
+SIM_OBJECTS := $(CUDA_UNITS:%=$(SIM_BUILD)/%.o) $(SIM_PARTS)
 
 cudasim: $(SIM_LIB)  ## the CUDA backend compiled by g++ to run on the CPU, for tests
 
@@ -189,7 +190,7 @@ $(SIM_LIB): $(SIM_OBJECTS)
 	@mv $@.new $@
 
 $(eval $(call note,$(SIM_BUILD)/flags,$(CXX) $(SIM_FLAGS)))
-$(SIM_BUILD)/cudasim.o: tests/cudasim/cudasim.cpp $(SIM_BUILD)/flags
+$(SIM_BUILD)/sim_%.o: tests/cudasim/%.cpp $(SIM_BUILD)/flags
 	$(if $(V),,@echo "  CXX   $<")
 	$(Q)$(CXX) $(SIM_FLAGS) -MMD -MP -c -o $@ $<
 $(eval $(call cuda_rules,$$(CXX) $$(SIM_FLAGS) -x c++,$(SIM_BUILD),CXX ))

@@ -1,0 +1,46 @@
+/* simulation: what the parts of the simulation know of each other: memory.cpp, the device's memory; scheduler.cpp, the
+ * threads of a block; cudasim.cpp, streams and the functions of the runtime. */
+#ifndef CUDASIM_SIMULATION_H
+#define CUDASIM_SIMULATION_H
+
+#include "cuda_runtime.h"
+
+#include <functional>
+#include <map>
+
+namespace cudasim {
+
+extern cudaError_t broken; /* what ended the device */
+/* Ends the device: every later call fails, and tells this. */
+void end_device(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+int64_t number_of(const char *environment, int64_t otherwise);
+uint32_t random_number();
+
+/* An arena that the host cannot touch while it is not opened. live: offset to bytes, as asked for. */
+struct arena {
+    unsigned char *base = nullptr;
+    size_t size = 0, used = 0, top = 0;
+    std::map<size_t, size_t> live, unused;
+};
+extern arena memory;
+void start_arena();
+bool in_arena(const void *p);
+void *take(size_t bytes); /* NULL: there is no room */
+void give(size_t at);
+struct opened {
+    opened();
+    ~opened();
+};
+
+/* Memory of the host that the device can reach. */
+extern std::map<const unsigned char *, size_t> pinned;
+bool is_pinned(const void *p);
+
+/* Runs a kernel now; what it does wrong ends the device. */
+void run_kernel(dim3 grid, dim3 block, size_t shared, const std::function<void()> &kernel);
+constexpr int MOST_THREADS = 1024; /* of a block */
+
+} // namespace cudasim
+
+#endif
