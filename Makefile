@@ -182,7 +182,7 @@ SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERR
 SIM_PARTS := $(patsubst tests/cudasim/%.cpp,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cpp))
 SIM_OBJECTS := $(CUDA_UNITS:%=$(SIM_BUILD)/%.o) $(SIM_PARTS)
 
-cudasim: $(SIM_LIB)  ## the CUDA backend compiled by g++ to run on the CPU, for tests
+cudasim: $(SIM_LIB) $(SIM_BUILD)/libfaulty.so  ## the CUDA backend compiled by g++ to run on the CPU, for tests
 
 $(SIM_LIB): $(SIM_OBJECTS)
 	$(if $(V),,@echo "  LINK  $@")
@@ -190,6 +190,14 @@ $(SIM_LIB): $(SIM_OBJECTS)
 	@mv $@.new $@
 
 $(eval $(call note,$(SIM_BUILD)/flags,$(CXX) $(SIM_FLAGS)))
+# Kernels with mistakes, beside a simulation of their own.
+$(SIM_BUILD)/libfaulty.so: $(SIM_BUILD)/sim_faulty.o $(SIM_PARTS)
+	$(if $(V),,@echo "  LINK  $@")
+	$(Q)$(CXX) -shared -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@.new $^ -ldl
+	@mv $@.new $@
+$(SIM_BUILD)/sim_%.o: tests/cudasim/%.cu $(SIM_BUILD)/flags
+	$(if $(V),,@echo "  CXX   $<")
+	$(Q)$(CXX) $(SIM_FLAGS) -x c++ -MMD -MP -c -o $@ $<
 $(SIM_BUILD)/sim_%.o: tests/cudasim/%.cpp $(SIM_BUILD)/flags
 	$(if $(V),,@echo "  CXX   $<")
 	$(Q)$(CXX) $(SIM_FLAGS) -MMD -MP -c -o $@ $<
@@ -198,7 +206,7 @@ $(eval $(call cuda_rules,$$(CXX) $$(SIM_FLAGS) -x c++,$(SIM_BUILD),CXX ))
 $(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: EXTRA = -DNORCH_ABI=$(ABI)
 $(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: $(ABI_FILES)
 
--include $(OBJECTS:.o=.d) $(CUDA_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(CUDA_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d) $(SIM_BUILD)/sim_faulty.d
 
 # ---- Python -------------------------------------------------------------------------------------
 
@@ -275,7 +283,7 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 
 # Every case of the suite on the device "cuda", which the simulation stands for.
 SIM_TESTS = NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_LIB)" NORCH_TEST_DEVICE=cuda
-test-cudasim: $(VENV)/ready-test $(SIM_LIB)  ## the test suite on the device "cuda", simulated on the CPU
+test-cudasim: $(VENV)/ready-test cudasim  ## the test suite on the device "cuda", simulated on the CPU
 	$(Q)$(SIM_TESTS) $(RUN) -m pytest $(ARGS)
 
 bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where it is installed

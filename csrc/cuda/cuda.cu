@@ -55,9 +55,9 @@ static int32_t enter(const nr_backend *self) {
     return NORCH_OK;
 }
 
-static const char *const family_names[NR_FAMILY_COUNT] = {"pointwise", "reduction",      "matmul", "copy", "index",
-                                                          "random",    "optimizer step", "scan",   "sort", "softmax",
-                                                          "conv",      "pool",           "norm"};
+static const char *const family_names[NR_FAMILY_COUNT] = {
+    "pointwise", "reduction", "matmul",  "copy", "index", "random", "optimizer step",
+    "scan",      "sort",      "softmax", "conv", "pool",  "norm",   "attention"};
 
 const char *nr_call_name(const nr_call *call) {
     if (call->family == NR_POINTWISE || call->family == NR_REDUCTION) return nr_library->ops[call->op].name;
@@ -330,9 +330,10 @@ static void gpu_unpin(void *memory) {
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
 typedef int32_t (*runner)(const nr_call *call);
-static const runner families[NR_FAMILY_COUNT] = {
-    nr_cuda_pointwise, nr_cuda_reduce, nr_cuda_matmul,  nr_cuda_copy, nr_cuda_index, nr_cuda_random,   nr_cuda_optim,
-    nr_cuda_scan,      nr_cuda_sort,   nr_cuda_softmax, nr_cuda_conv, nr_cuda_pool,  nr_cuda_normalize};
+static const runner families[NR_FAMILY_COUNT] = {nr_cuda_pointwise, nr_cuda_reduce,   nr_cuda_matmul, nr_cuda_copy,
+                                                 nr_cuda_index,     nr_cuda_random,   nr_cuda_optim,  nr_cuda_scan,
+                                                 nr_cuda_sort,      nr_cuda_softmax,  nr_cuda_conv,   nr_cuda_pool,
+                                                 nr_cuda_normalize, nr_cuda_attention};
 
 static int32_t run(const nr_call *call) {
     NR_TRY(enter(call->backend));

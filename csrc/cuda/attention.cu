@@ -1,0 +1,202 @@
+/* attention: products by the tiles of matmul.cu with a softmax between them. Some items of the batch at a time are computed,
+ * so that the memory for their scores stays bounded; going backward the scores are computed anew, as on the CPU. */
+#include "rows.cuh"
+
+#define SCORES_BYTES ((int64_t)64 << 20) /* for the scores of some items, where there is more than one */
+
+struct score_args {
+    void *scores;
+    const void *slopes_of; /* back: the probabilities, scores being their gradient */
+    int64_t rows, n, queries;
+    double scale;
+    int32_t team;
+    bool causal, wide;
+};
+
+template <class T> DEVICE line line_of(const score_args &a, int64_t *row, int64_t *seen) {
+    *row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
+    const bool here = *row < a.rows;
+    *row = here ? *row : 0;
+    *seen = a.causal && *row % a.queries + 1 < a.n ? *row % a.queries + 1 : a.n;
+    return {here ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
+}
+
+/* scores = softmax(scale scores) over the keys that a query sees, 0 for the others. */
+template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend(const score_args a) {
+    using A = share_sum<T, packs>;
+    constexpr int W = line::W<T>;
+    int64_t row, seen;
+    const line l = line_of<T>(a, &row, &seen);
+    T *scores = static_cast<T *>(a.scores) + row * a.n, top = -(T)INFINITY;
+    share<T, packs> x(l, scores);
+    const auto get = [&](int64_t p, T(&v)[W]) {
+        x.get(l, p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) v[k] = l.at<T>(p, k) < seen ? v[k] * (T)a.scale : -(T)INFINITY;
+    };
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W];
+        get(p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) top = v[k] > top ? v[k] : top;
+    });
+    top = largest_of(l, top);
+    A sum = 0;
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W];
+        get(p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) sum += l.at<T>(p, k) < seen ? (A)exp(v[k] - top) : A(0);
+    });
+    const T part = (T)(A(1) / add_up(l, sum));
+    each_pack<T, packs>(l, [&](int64_t p) {
+        T v[W];
+        get(p, v);
+#pragma unroll
+        for (int k = 0; k < W; k++) v[k] = l.at<T>(p, k) < seen ? exp(v[k] - top) * part : T(0);
+        l.store(scores, v, p);
+    });
+}
+
+/* From the gradient d of the probabilities p to that of the scores: scale p (d - the sum of p d). */
+template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend_back(const score_args a) {
+    using A = share_sum<T, packs>;
+    constexpr int W = line::W<T>;
+    int64_t row, seen;
+    const line l = line_of<T>(a, &row, &seen);
+    T *slopes = static_cast<T *>(a.scores) + row * a.n;
+    const share<T, packs> d(l, slopes), p(l, static_cast<const T *>(a.slopes_of) + row * a.n);
+    A sum = 0;
+    each_pack<T, packs>(l, [&](int64_t at) {
+        T v[W], w[W];
+        d.get(l, at, v);
+        p.get(l, at, w);
+#pragma unroll
+        for (int k = 0; k < W; k++) sum += l.at<T>(at, k) < seen ? (A)(v[k] * w[k]) : A(0);
+    });
+    const T mean = (T)add_up(l, sum);
+    each_pack<T, packs>(l, [&](int64_t at) {
+        T v[W], w[W];
+        d.get(l, at, v);
+        p.get(l, at, w);
+#pragma unroll
+        for (int k = 0; k < W; k++) v[k] = l.at<T>(at, k) < seen ? w[k] * (v[k] - mean) * (T)a.scale : T(0);
+        l.store(slopes, v, at);
+    });
+}
+
+template <class T>
+static int32_t run_rows(const nr_call *call, const nr_attention_plan &p, int64_t items, bool back, void *scores,
+                        const void *probabilities) {
+    score_args a = {scores, probabilities, items * p.queries, p.keys, p.queries, p.scale, 0, p.causal, false};
+    if (a.rows == 0 || a.n == 0) return NORCH_OK;
+    const row_shape shape = row_shape_of<T>(a.rows, a.n);
+    a.team = shape.team;
+    a.wide = a.n % line::W<T> == 0 && is_aligned(scores, 16) && is_aligned(probabilities, 16);
+    auto kernel = with_packs(shape.packs, [&](auto n) {
+        constexpr int packs = decltype(n)::packs;
+        return back ? attend_back<T, packs> : attend<T, packs>;
+    });
+    LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
+    LAUNCHED(call);
+    return NORCH_OK;
+}
+
+/* A matrix of each item; stride: from item to item in each loop of the batch, NULL where they lie one behind another. */
+struct items_of {
+    const void *data;
+    int64_t row, column;
+    const int64_t *stride;
+};
+
+/* c (m, n) = a (m, k) b (k, n) for all items. */
+static int32_t product(const nr_call *call, const nr_attention_plan &p, void *c, int64_t m, int64_t n, int64_t k,
+                       const items_of &a, const items_of &b) {
+    nr_matmul_plan plan = {};
+    const items_of all[3] = {{c, n, 1, nullptr}, a, b};
+    const int64_t size[3] = {m * n, m * k, k * n};
+    int64_t items = 1;
+    plan.batch_ndim = p.batch_ndim;
+    for (int32_t d = 0; d < p.batch_ndim; d++) {
+        plan.batch[d] = p.batch[d];
+        for (int o = 0; o < 3; o++) plan.batch_stride[o][d] = all[o].stride ? all[o].stride[d] : items * size[o];
+        items *= p.batch[d];
+    }
+    if (m == 0 || n == 0 || items == 0) return NORCH_OK;
+    plan.m = m;
+    plan.n = n;
+    plan.k = k;
+    plan.a = a.data;
+    plan.a_row = a.row;
+    plan.a_col = a.column;
+    plan.b = b.data;
+    plan.b_row = b.row;
+    plan.b_col = b.column;
+    plan.c = c;
+    plan.c_row = n;
+    nr_call one = *call;
+    one.plan = &plan;
+    return nr_cuda_matmul(&one);
+}
+
+template <class T> static int32_t forward(const nr_call *call, const nr_attention_plan &p, int64_t items, T *scores) {
+    const items_of q = {p.q, p.row[0], 1, p.batch_stride[0]}, v = {p.v, p.row[2], 1, p.batch_stride[2]};
+    const items_of keys_across = {p.k, 1, p.row[1], p.batch_stride[1]}, P = {scores, p.keys, 1, nullptr};
+    NR_TRY(product(call, p, scores, p.queries, p.keys, p.width, q, keys_across));
+    NR_TRY(run_rows<T>(call, p, items, false, scores, nullptr));
+    return call->op == NR_ATTENTION_BACK ? NORCH_OK : product(call, p, p.out, p.queries, p.value_width, p.keys, P, v);
+}
+
+template <class T>
+static int32_t backward(const nr_call *call, const nr_attention_plan &p, int64_t items, T *scores, T *slopes) {
+    const items_of q = {p.q, p.row[0], 1, p.batch_stride[0]}, k = {p.k, p.row[1], 1, p.batch_stride[1]};
+    const items_of values_across = {p.v, 1, p.row[2], p.batch_stride[2]}, g = {p.g, p.row[3], 1, p.batch_stride[3]};
+    const items_of dS = {slopes, p.keys, 1, nullptr}, dS_across = {slopes, 1, p.keys, nullptr};
+    const items_of P_across = {scores, 1, p.keys, nullptr};
+    NR_TRY(forward<T>(call, p, items, scores));
+    NR_TRY(product(call, p, slopes, p.queries, p.keys, p.value_width, g, values_across));
+    NR_TRY(run_rows<T>(call, p, items, true, slopes, scores));
+    NR_TRY(product(call, p, p.grad_q, p.queries, p.width, p.keys, dS, k));
+    NR_TRY(product(call, p, p.grad_k, p.keys, p.width, p.queries, dS_across, q));
+    return product(call, p, p.grad_v, p.keys, p.value_width, p.queries, P_across, g);
+}
+
+/* The outermost loop of the batch in halves, until the scores of a part fit. */
+template <class T> static int32_t run(const nr_call *call, nr_attention_plan p) {
+    const bool back = call->op == NR_ATTENTION_BACK;
+    int64_t items = 1;
+    for (int32_t d = 0; d < p.batch_ndim; d++) items *= p.batch[d];
+    if (items == 0) return NORCH_OK;
+    while (p.batch_ndim > 0 && p.batch[p.batch_ndim - 1] == 1) p.batch_ndim--;
+    const int64_t each = p.queries * p.keys * (int64_t)sizeof(T);
+    if (items > 1 && items * each > SCORES_BYTES) {
+        const int32_t last = p.batch_ndim - 1;
+        const int64_t whole = p.batch[last], inner = items / whole, first = whole / 2;
+        const int64_t sizes[4] = {p.queries * p.value_width, p.queries * p.width, p.keys * p.width,
+                                  p.keys * p.value_width};
+        nr_attention_plan half = p;
+        half.batch[last] = first;
+        NR_TRY(run<T>(call, half));
+        half.batch[last] = whole - first;
+        const void **from[] = {&half.q, &half.k, &half.v, &half.g};
+        void **to[] = {&half.out, &half.grad_q, &half.grad_k, &half.grad_v};
+        for (int i = 0; i < 4; i++) {
+            if (*from[i]) *from[i] = static_cast<const T *>(*from[i]) + first * p.batch_stride[i][last];
+            if (*to[i]) *to[i] = static_cast<T *>(*to[i]) + first * inner * sizes[i];
+        }
+        return run<T>(call, half);
+    }
+    const nr_gpu *gpu = gpu_of(call);
+    const size_t room = ((size_t)(items * each) + 255) / 256 * 256, bytes = back ? 2 * room : room;
+    char *scratch = static_cast<char *>(nr_cuda_scratch(gpu, bytes));
+    if (!scratch) return NORCH_ERROR_MEMORY;
+    T *scores = reinterpret_cast<T *>(scratch), *slopes = reinterpret_cast<T *>(scratch + room);
+    const int32_t status = back ? backward<T>(call, p, items, scores, slopes) : forward<T>(call, p, items, scores);
+    nr_cuda_scratch_free(gpu, scratch, bytes);
+    return status;
+}
+
+int32_t nr_cuda_attention(const nr_call *call) {
+    const nr_attention_plan &p = *static_cast<const nr_attention_plan *>(call->plan);
+    return call->dtype == NORCH_FLOAT32 ? run<float>(call, p) : run<double>(call, p);
+}

@@ -1,0 +1,188 @@
+"""The simulation of CUDA catches what kernels do wrong; and what becomes of a training step when the device refuses
+memory, a launch or everything: an exception each time, nothing leaked, and the next step works or says why not. These
+tests run where the simulation is the device: in make test-cudasim."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import norch
+import norch.nn.functional as F
+from norch import cuda, nn, optim
+
+LIBRARY = os.environ.get("NORCH_CUDA_LIBRARY", "")
+pytestmark = pytest.mark.skipif("cudasim" not in LIBRARY, reason="the device is not the simulation")
+
+ALLOCATION, LAUNCH, KERNEL = range(3)
+
+
+@pytest.fixture
+def simulation() -> Iterator[ctypes.CDLL]:
+    """The simulation that norch uses; no fault is left in it."""
+    assert cuda.get_device_properties().simulated
+    library = ctypes.CDLL(LIBRARY)
+    library.cudasim_fail_many.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    library.cudasim_fail_many.restype = ctypes.c_int64
+    yield library
+    for kind in (ALLOCATION, LAUNCH, KERNEL):
+        library.cudasim_fail_many(kind, -1, 0)
+    library.cudasim_mend()
+
+
+# ---- what kernels do wrong --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (2, r"divergent barrier at .*faulty\.cu:\d+: thread \d+ waits, thread \d+ has ended"),
+        (3, r"divergent barrier at .*faulty\.cu:\d+: thread \d+ waits, thread \d+ waits elsewhere \(line \d+\)"),
+        (4, r"a kernel wrote \d+ bytes past a block of 1024 bytes"),
+        (5, r"missing warp lane at .*faulty\.cu:\d+"),
+        (6, r"a kernel is given 0x[0-9a-f]+, an address of the host"),
+    ],
+    ids=["barrier for some", "two barriers", "past the end", "lane missing", "host pointer"],
+)
+def test_mistakes_end_the_device(kind: int, said: str) -> None:
+    wrong, message = tried(kind)
+    assert wrong == -1
+    assert_matches(said, message)
+
+
+def test_a_missing_barrier_gives_wrong_results() -> None:
+    for _ in range(5):  # threads run in another order each time
+        assert tried(0) == (0, "no error")
+        wrong, message = tried(1)
+        assert wrong >= 128 and message == "no error"  # of each pair, the first to run
+
+
+def tried(kind: int) -> tuple[int, str]:
+    faulty = ctypes.CDLL(str(Path(LIBRARY).with_name("libfaulty.so")))
+    message = ctypes.create_string_buffer(400)
+    return faulty.faulty_try(kind, message, ctypes.c_size_t(len(message))), message.value.decode()
+
+
+def assert_matches(pattern: str, text: str) -> None:
+    with pytest.raises(ValueError, match=pattern):
+        raise ValueError(text)
+
+
+# ---- a training step, with a fault at each place in turn -----------------------------------------------------------
+
+
+def mlp() -> Callable[[], float]:
+    norch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.GELU(), nn.Dropout(0.1), nn.Linear(8, 4)).to("cuda")
+    x, y = norch.randn(10, 6, device="cuda"), norch.arange(10, device="cuda") % 4
+    return step_of(model, optim.AdamW(model.parameters(), lr=0.1), x, y)
+
+
+def cnn() -> Callable[[], float]:
+    norch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(1, 6, 3, stride=2, padding=1),
+        nn.BatchNorm2d(6),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(24, 3),
+    ).to("cuda")
+    x, y = norch.randn(3, 1, 8, 8, device="cuda"), norch.arange(3, device="cuda")
+    return step_of(model, optim.SGD(model.parameters(), lr=0.1, momentum=0.9), x, y)
+
+
+def step_of(model: nn.Module, optimizer: optim.Optimizer, x: norch.Tensor, y: norch.Tensor) -> Callable[[], float]:
+    def step() -> float:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+programs = pytest.mark.parametrize("program", [mlp, cnn])
+
+
+def in_use() -> int:
+    gc.collect()
+    return cuda.memory_allocated()
+
+
+@programs
+def test_out_of_memory_at_each_allocation(program: Callable[[], Callable[[], float]], simulation: ctypes.CDLL) -> None:
+    step = program()
+    step()
+    cuda.empty_cache()
+    before = in_use()
+    simulation.cudasim_fail_many(ALLOCATION, -1, 0)
+    step()
+    count = simulation.cudasim_fail_many(ALLOCATION, -1, 0)
+    assert count > 10
+    refused = 0
+    for n in range(count):
+        cuda.empty_cache()  # else blocks that wait for their next use are taken
+        simulation.cudasim_fail_many(ALLOCATION, n, 2)  # this one and the second try, after waiting blocks are released
+        try:
+            step()
+        except MemoryError as error:
+            refused += 1
+            assert "out of memory for" in str(error) and "on cuda:0: tensors hold" in str(error)
+            del error
+        simulation.cudasim_fail_many(ALLOCATION, -1, 0)
+        assert in_use() <= before
+        step()
+    assert refused > count // 2
+    assert in_use() == before
+
+
+@programs
+def test_a_failure_of_each_launch(program: Callable[[], Callable[[], float]], simulation: ctypes.CDLL) -> None:
+    step = program()
+    step()
+    before = in_use()
+    simulation.cudasim_fail_many(LAUNCH, -1, 0)
+    step()
+    count = simulation.cudasim_fail_many(LAUNCH, -1, 0)
+    assert count > 15
+    for n in range(count):
+        simulation.cudasim_fail_many(LAUNCH, n, 1)
+        with pytest.raises(norch.DeviceError, match=r"^[a-z_ ]+: failed on the CUDA device: invalid configuration"):
+            step()
+        simulation.cudasim_fail_many(LAUNCH, -1, 0)
+        assert in_use() <= before
+    step()
+    assert in_use() == before
+
+
+@programs
+def test_a_fault_of_each_kernel_ends_the_device(
+    program: Callable[[], Callable[[], float]], simulation: ctypes.CDLL
+) -> None:
+    step = program()
+    step()
+    simulation.cudasim_fail_many(KERNEL, -1, 0)
+    step()
+    count = simulation.cudasim_fail_many(KERNEL, -1, 0)
+    lost = r"an earlier operation, or this one, failed on the CUDA device: .*What the device held is lost"
+    for n in range(0, count, 4):
+        before = in_use()
+        simulation.cudasim_fail_many(KERNEL, n, 1)
+        with pytest.raises(norch.DeviceError, match=lost):
+            step()
+        for other in (step, lambda: norch.ones(3, device="cuda"), cuda.synchronize, lambda: norch.ones(2).to("cuda")):
+            with pytest.raises(norch.DeviceError, match=lost):
+                other()
+        assert norch.ones(3, device="cpu").sum().item() == 3  # the CPU goes on
+        simulation.cudasim_fail_many(KERNEL, -1, 0)
+        simulation.cudasim_mend()  # a new process, on a GPU
+        assert in_use() <= before
+        step = program()
+        step()
