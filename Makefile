@@ -34,7 +34,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev \
-    cuda cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim docs
+    cuda cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report docs
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -288,6 +288,9 @@ test-cudasim: $(VENV)/ready-test cudasim  ## the test suite on the device "cuda"
 
 bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where it is installed
 	$(Q)$(RUN) -m benchmarks $(ARGS)
+
+cuda-report: $(VENV)/bin/python  ## registers, spills and wide accesses of the CUDA kernels, as nvcc compiles them
+	$(Q)$(RUN) benchmarks/cuda_resources.py $(ARGS)
 
 docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
 	$(Q)$(RUN) docs/operations.py

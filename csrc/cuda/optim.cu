@@ -3,7 +3,8 @@
 #include "cuda.cuh"
 
 #define AT_ONCE 40 /* tensors in one launch: their addresses travel with it */
-#define A_BLOCK (NR_BLOCK * 4)
+#define IN_ROW 4   /* elements that a thread takes */
+#define A_BLOCK (NR_BLOCK * IN_ROW)
 
 struct optim_args {
     nr_optim_item items[AT_ONCE];
@@ -14,57 +15,90 @@ struct optim_args {
     double rate, root; /* adam: with the corrections of its step */
 };
 
-/* The tensor that this block belongs to, and its first element there. */
+/* The tensor that this block belongs to, and this thread's first element there. */
 DEVICE const nr_optim_item &item_of(const optim_args &a, int64_t *i) {
     int at = 0;
     while (blockIdx.x >= a.first_block[at + 1]) at++;
-    *i = (int64_t)(blockIdx.x - a.first_block[at]) * A_BLOCK + threadIdx.x;
+    *i = (int64_t)(blockIdx.x - a.first_block[at]) * A_BLOCK + (int)threadIdx.x * IN_ROW;
     return a.items[at];
+}
+
+/* IN_ROW elements from place i of n; zeros where there is no tensor. */
+template <class T> DEVICE void read(T (&to)[IN_ROW], const void *from, int64_t i, int64_t n, bool wide) {
+    const T *x = static_cast<const T *>(from);
+    if (x && wide) {
+        const auto all = *reinterpret_cast<const pack<T, IN_ROW> *>(x + i);
+        for (int k = 0; k < IN_ROW; k++) to[k] = all.v[k];
+    } else {
+        for (int k = 0; k < IN_ROW; k++) to[k] = x && i + k < n ? x[i + k] : T(0);
+    }
+}
+template <class T> DEVICE void write(void *to, const T (&from)[IN_ROW], int64_t i, int64_t n, bool wide) {
+    T *x = static_cast<T *>(to);
+    if (wide) {
+        pack<T, IN_ROW> all;
+        for (int k = 0; k < IN_ROW; k++) all.v[k] = from[k];
+        *reinterpret_cast<pack<T, IN_ROW> *>(x + i) = all;
+    } else {
+        for (int k = 0; k < IN_ROW; k++)
+            if (i + k < n) x[i + k] = from[k];
+    }
+}
+
+/* Whether a thread may move its elements of all tensors at once. */
+template <class T> DEVICE bool is_wide(const nr_optim_item &item, int64_t i) {
+    const uintptr_t all = reinterpret_cast<uintptr_t>(item.param) | reinterpret_cast<uintptr_t>(item.grad) |
+                          reinterpret_cast<uintptr_t>(item.first) | reinterpret_cast<uintptr_t>(item.second);
+    return all % (IN_ROW * sizeof(T)) == 0 && i + IN_ROW <= item.n;
 }
 
 /* hyper: lr, momentum, dampening, weight_decay, nesterov, maximize. */
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) sgd(const optim_args a) {
     int64_t i;
     const nr_optim_item &item = item_of(a, &i);
-    T *param = static_cast<T *>(item.param), *momentum = static_cast<T *>(item.first);
-    const T *grad = static_cast<const T *>(item.grad);
+    if (i >= item.n) return;
     const T rate = (T)-a.hyper[0], keep = (T)a.hyper[1], take = (T)(1.0 - a.hyper[2]), decay = (T)a.hyper[3];
     const T sign = a.hyper[5] != 0 ? (T)-1 : (T)1;
-    for (int k = 0; k < A_BLOCK / NR_BLOCK; k++, i += NR_BLOCK) {
-        if (i >= item.n) return;
-        T p = param[i], g = sign * grad[i] + (decay != 0 ? decay * p : (T)0);
-        if (!momentum) {
-            param[i] = p + rate * g;
-            continue;
-        }
-        T m = a.fresh ? g : keep * momentum[i] + take * g; /* the first buffer is the gradient itself, undamped */
-        momentum[i] = m;
-        param[i] = p + rate * (a.hyper[4] != 0 ? g + keep * m : m);
+    const bool wide = is_wide<T>(item, i), nesterov = a.hyper[4] != 0;
+    T p[IN_ROW], g[IN_ROW], m[IN_ROW];
+    read(p, item.param, i, item.n, wide);
+    read(g, item.grad, i, item.n, wide);
+    read(m, a.fresh ? nullptr : item.first, i, item.n, wide);
+    for (int k = 0; k < IN_ROW; k++) {
+        g[k] = sign * g[k] + (decay != 0 ? decay * p[k] : (T)0);
+        m[k] = a.fresh ? g[k] : keep * m[k] + take * g[k]; /* the first buffer is the gradient itself, undamped */
+        p[k] = p[k] + rate * (!item.first ? g[k] : nesterov ? g[k] + keep * m[k] : m[k]);
     }
+    if (item.first) write(item.first, m, i, item.n, wide);
+    write(item.param, p, i, item.n, wide);
 }
 
 /* hyper: lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step (1 for the first). */
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) adam(const optim_args a) {
     int64_t i;
     const nr_optim_item &item = item_of(a, &i);
-    T *param = static_cast<T *>(item.param), *mean = static_cast<T *>(item.first),
-      *square = static_cast<T *>(item.second);
-    const T *grad = static_cast<const T *>(item.grad);
-    const bool decoupled = a.hyper[5] != 0;
+    if (i >= item.n) return;
+    const bool decoupled = a.hyper[5] != 0, wide = is_wide<T>(item, i);
     const T rate = (T)a.rate, root = (T)a.root;
     const T take1 = (T)(1.0 - a.hyper[1]), keep2 = (T)a.hyper[2], take2 = (T)(1.0 - a.hyper[2]), eps = (T)a.hyper[3];
     const T decay = decoupled ? (T)0 : (T)a.hyper[4];
     const T shrink = decoupled ? (T)(1.0 - a.hyper[0] * a.hyper[4]) : (T)1;
     const T sign = a.hyper[6] != 0 ? (T)-1 : (T)1;
-    for (int k = 0; k < A_BLOCK / NR_BLOCK; k++, i += NR_BLOCK) {
-        if (i >= item.n) return;
-        T p = param[i] * shrink, g = sign * grad[i] + (decay != 0 ? decay * p : (T)0);
-        T m = mean[i] + take1 * (g - mean[i]);
-        T v = keep2 * square[i] + take2 * (g * g);
-        mean[i] = m;
-        square[i] = v;
-        param[i] = p + rate * (m / (sqrt(v) / root + eps));
+    T p[IN_ROW], g[IN_ROW], m[IN_ROW], v[IN_ROW];
+    read(p, item.param, i, item.n, wide);
+    read(g, item.grad, i, item.n, wide);
+    read(m, item.first, i, item.n, wide);
+    read(v, item.second, i, item.n, wide);
+    for (int k = 0; k < IN_ROW; k++) {
+        p[k] *= shrink;
+        g[k] = sign * g[k] + (decay != 0 ? decay * p[k] : (T)0);
+        m[k] = m[k] + take1 * (g[k] - m[k]);
+        v[k] = keep2 * v[k] + take2 * (g[k] * g[k]);
+        p[k] = p[k] + rate * (m[k] / (sqrt(v[k]) / root + eps));
     }
+    write(item.first, m, i, item.n, wide);
+    write(item.second, v, i, item.n, wide);
+    write(item.param, p, i, item.n, wide);
 }
 
 int32_t nr_cuda_optim(const nr_call *call) {

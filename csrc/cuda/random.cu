@@ -27,10 +27,14 @@ template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw32(const ran
     } else {
         for (int k = 0; k < 4; k++) made[k] = uniform32(words[k] & a.kept);
     }
-    for (int k = 0; k < 4 && first + k < a.n; k++) {
-        if (kind == NR_BERNOULLI)
-            made[k] = made[k] < static_cast<const float *>(a.probability)[first + k] ? 1.0f : 0.0f;
-        static_cast<float *>(a.out)[first + k] = made[k];
+    for (int k = 0; k < 4 && kind == NR_BERNOULLI; k++)
+        if (first + k < a.n) made[k] = made[k] < static_cast<const float *>(a.probability)[first + k] ? 1.0f : 0.0f;
+    if (first + 4 <= a.n && reinterpret_cast<uintptr_t>(a.out) % 16 == 0) {
+        *reinterpret_cast<pack<float, 4> *>(static_cast<float *>(a.out) +
+                                            first) = {{made[0], made[1], made[2], made[3]}};
+    } else {
+        for (int k = 0; k < 4; k++)
+            if (first + k < a.n) static_cast<float *>(a.out)[first + k] = made[k];
     }
 }
 

@@ -114,8 +114,17 @@ DEVICE void take_wide(typename Row::State &s, const reduce_args &a, const char *
     constexpr int n = width_of<D>;
     operand x = {in, 0, 1};
     typename D::T e[n];
+    const int64_t jump = team * n;
     int64_t i = first + member * n;
-    for (; i + n <= last; i += team * n) {
+    for (; i + 3 * jump + n <= last; i += 4 * jump) { /* four loads under way at once */
+        typename D::T more[4][n];
+#pragma unroll
+        for (int u = 0; u < 4; u++) load<D, n>(more[u], a.number, x, i + u * jump, last, true);
+#pragma unroll
+        for (int u = 0; u < 4; u++)
+            for (int k = 0; k < n; k++) Row::step(s, more[u][k], i + u * jump + k);
+    }
+    for (; i + n <= last; i += jump) {
         load<D, n>(e, a.number, x, i, last, true);
         for (int k = 0; k < n; k++) Row::step(s, e[k], i + k);
     }
@@ -123,7 +132,7 @@ DEVICE void take_wide(typename Row::State &s, const reduce_args &a, const char *
 }
 
 template <template <class> class RowOf, class D>
-__global__ void __launch_bounds__(NR_BLOCK) reduce(const reduce_args a) {
+__global__ void __launch_bounds__(NR_BLOCK, 4) reduce(const reduce_args a) {
     using Row = RowOf<D>;
     using State = typename Row::State;
     DYNAMIC_SHARED(State, states);

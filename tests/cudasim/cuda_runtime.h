@@ -151,6 +151,9 @@ void call(void (*kernel)(Formal...), dim3 grid, dim3 block, size_t shared, cudaS
     } all;
     size_t at = 0;
     auto add = [&](auto one) {
+#if __has_builtin(__builtin_clear_padding)
+        __builtin_clear_padding(&one); /* what a stack has left there may look like an address */
+#endif
         memcpy(all.bytes + at, &one, sizeof one);
         at += sizeof one;
     };

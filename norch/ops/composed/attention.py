@@ -19,7 +19,6 @@ from ..softmax import softmax
 from .diagonal import triu
 
 _DTYPES = (constants["FLOAT32"], constants["FLOAT64"])
-_CPU = constants["CPU"]
 
 
 def scaled_dot_product_attention(
@@ -62,12 +61,11 @@ def scaled_dot_product_attention(
 
 
 def _one_call(query: Any, key: Any, value: Any) -> bool:
-    """Whether there is a kernel for these: other dtypes, other devices and broadcasting are composed."""
+    """Whether there is a kernel for these: other dtypes and broadcasting are composed."""
     dtype, shape = query._dtype, query.shape
     return (
         dtype in _DTYPES
         and dtype == key._dtype == value._dtype
-        and query._device_type == key._device_type == value._device_type == _CPU
         and shape[:-2] == key.shape[:-2] == value.shape[:-2]
         and query._numel > 0
         and key._numel > 0

@@ -1,0 +1,175 @@
+"""What the compiler makes of the CUDA kernels: registers, spills and shared memory of each, and how wide the hot ones
+reach into memory. It needs nvcc, no GPU:
+
+    make cuda-report ARGS="--arch 90 --only multiply"
+
+It fails where a kernel spills registers, or a hot one lacks an access that it should have. The machine code is read
+with cuobjdump and nvdisasm where they are (pip: nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm), else the compiler's PTX.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNELS = ROOT / "csrc" / "cuda"
+DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
+
+# Kernels by a pattern of their names, and what their code must hold: accesses of 16 bytes to global (G) and shared (S)
+# memory.
+HOT = {
+    r"multiply<tile_shape<float, float, 128, .*>, 1, 1>": {"load G", "load S", "store G"},
+    r"multiply<tile_shape<float, float, 128, .*>, 1, 2>": {"load G", "load S", "store G", "store S"},
+    r"multiply<tile_shape<float, float, 128, .*>, 2, 1>": {"load G", "load S", "store G", "store S"},
+    r"multiply<tile_shape<float, float, 128, .*>, 2, 2>": {"load G", "load S", "store G", "store S"},
+    r"multiply<tile_shape<float, float, 64, .*>, [12], [12]>": {"load G", "load S", "store G"},
+    r"correlate<tile_shape<float, float, (64|128), .*>": {"load S", "store G"},
+    r"dense<kernels_of<row_(add|exp), dtype<4>.*>": {"load G", "store G"},
+    r"reduce<row_(sum|amax), dtype<4>.*>": {"load G"},
+    r"softmax_rows<float, [1248]>": {"load G", "store G"},
+    r"softmax_rows_back<float, [1248]>": {"load G", "store G"},
+    r"normalize_(rows|input)<float, [1248]>": {"load G", "store G"},
+    r"sum_columns<float, 4>": {"load G"},
+    r"attend(_back)?<float, [1248]>": {"load G", "store G"},
+    r"fill_dense<unsigned int>": {"store G"},
+    r"(sgd|adam)<float>": {"load G", "store G"},
+    r"draw32<\d>": {"store G"},
+}
+
+SASS = {r"LDG\.E[.\w]*\.128": "load G", r"STG\.E[.\w]*\.128": "store G", r"LDS\.128": "load S", r"STS\.128": "store S"}
+PTX = {
+    r"ld\.global[.\w]*\.v4\.[bfu]32": "load G",
+    r"st\.global[.\w]*\.v4\.[bfu]32": "store G",
+    r"ld\.shared[.\w]*\.v4\.[bfu]32": "load S",
+    r"st\.shared[.\w]*\.v4\.[bfu]32": "store S",
+}
+
+
+@dataclass
+class Kernel:
+    name: str
+    registers: int = 0
+    spilled: int = 0
+    shared: int = 0
+    accesses: Counter[str] = field(default_factory=Counter)
+
+
+def tool(name: str) -> str | None:
+    """Where a tool of the CUDA toolkit is, if anywhere: on PATH, beside nvcc, or in this Python's packages."""
+    home = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "bin"
+    packages = [Path(entry) / "nvidia" / "cu13" / "bin" for entry in sys.path]
+    return next(filter(None, (shutil.which(name, path=str(p)) for p in (os.environ["PATH"], home, *packages))), None)
+
+
+def run(*command: str) -> str:
+    """Its output on both streams."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def plain(names: set[str]) -> dict[str, str]:
+    """Mangled names and what they stand for, without types of arguments."""
+    ordered = sorted(names)
+    demangled = run("c++filt", *ordered).splitlines() if ordered and shutil.which("c++filt") else ordered
+    return {m: re.sub(r"\([^()]*\)$", "", d.removeprefix("void ")) for m, d in zip(ordered, demangled)}
+
+
+def code_of(nvcc: str, flags: list[str], cubin: Path, source: str) -> tuple[str, dict[str, str]]:
+    """The text of the machine code, or of the PTX, and what in it counts as which access."""
+    cuobjdump, nvdisasm = tool("cuobjdump"), tool("nvdisasm")
+    if cuobjdump and nvdisasm:
+        os.environ["PATH"] = f"{Path(nvdisasm).parent}{os.pathsep}{os.environ['PATH']}"
+        return run(cuobjdump, "-sass", str(cubin)), SASS
+    ptx = cubin.with_suffix(".ptx")
+    run(nvcc, "-ptx", *flags, "-o", str(ptx), source)
+    return ptx.read_text(), PTX
+
+
+def compile_unit(nvcc: str, arch: str, source: Path, dtype: str | None, folder: Path) -> tuple[list[Kernel], bool]:
+    """The kernels of a source, and whether their machine code was read."""
+    cubin = folder / f"{source.stem}.{dtype}.cubin"
+    flags = ["-std=c++17", "-O3", f"-arch=sm_{arch}", "-DNORCH_ABI=0", *([f"-DNR_DTYPE_NAME={dtype}"] if dtype else [])]
+    said = run(nvcc, "-cubin", "-Xptxas", "-v", *flags, "-o", str(cubin), str(source))
+    found: dict[str, Kernel] = {}
+    for part in said.split("Compiling entry function '")[1:]:
+        mangled = part[: part.index("'")]
+        numbers = [
+            re.search(pattern, part) for pattern in (r"Used (\d+) reg", r"(\d+) bytes spill st", r"(\d+) bytes smem")
+        ]
+        found[mangled] = Kernel(mangled, *(int(n[1]) if n else 0 for n in numbers))
+    code, patterns = code_of(nvcc, flags, cubin, str(source))
+    for part in re.split(r"Function : |\.entry ", code)[1:]:
+        kernel = found.get(re.match(r"\w+", part)[0])  # type: ignore[index]
+        for pattern, access in patterns.items():
+            if kernel:
+                kernel.accesses[access] += len(re.findall(pattern, part))
+    for mangled, name in plain(set(found)).items():
+        found[mangled].name = name
+    return list(found.values()), patterns is SASS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--arch", default="80", help="compute capability without its point")
+    parser.add_argument("--only", default="", help="kernels whose name matches")
+    parser.add_argument("--dtypes", default="float32", help=f"of the sources that are compiled once a dtype: {DTYPES}")
+    asked = parser.parse_args()
+    nvcc = tool("nvcc")
+    if nvcc is None:
+        sys.exit(
+            "cuda-report needs nvcc (CUDA 12 or 13) on PATH or under CUDA_HOME; `make cuda-toolchain` installs one"
+        )
+    units = [(source, None) for source in sorted(KERNELS.glob("*.cu")) if not source.stem.endswith("_dtype")]
+    units += [(source, dtype) for source in sorted(KERNELS.glob("*_dtype.cu")) for dtype in asked.dtypes.split(",")]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = list(pool.map(lambda unit: compile_unit(nvcc, asked.arch, *unit, Path(folder)), units))
+    kernels = [kernel for part, _ in done for kernel in part]
+    print(
+        f"{len(kernels)} kernels for sm_{asked.arch}; accesses of 16 bytes from the "
+        f"{'machine code' if all(exact for _, exact in done) else 'PTX'}"
+    )
+    print("registers  spilled   shared   load G  store G   load S  store S  kernel")
+    for kernel in kernels:
+        if not re.search(asked.only, kernel.name):
+            continue
+        a = kernel.accesses
+        numbers = (
+            kernel.registers,
+            kernel.spilled,
+            kernel.shared,
+            a["load G"],
+            a["store G"],
+            a["load S"],
+            a["store S"],
+        )
+        print("".join(f"{number:9d}" for number in numbers), "", kernel.name)
+    wrong = [f"{kernel.name}: spills {kernel.spilled} bytes" for kernel in kernels if kernel.spilled]
+    for pattern, wanted in HOT.items():
+        matching = [kernel for kernel in kernels if re.match(pattern, kernel.name)]
+        if not matching and "float32" in asked.dtypes:
+            wrong.append(f"no kernel is called {pattern}")
+        for kernel in matching:
+            missing = sorted(access for access in wanted if not kernel.accesses[access])
+            if missing:
+                wrong.append(f"{kernel.name}: no 16 bytes in one {', '.join(missing)}")
+    most = max(kernels, key=lambda kernel: kernel.registers)
+    print(f"most registers: {most.registers}, {most.name}; kernels that spill: {sum(k.spilled > 0 for k in kernels)}")
+    for one in wrong:
+        print("WRONG", one)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
