@@ -46,7 +46,9 @@ def assert_close(
     if (rtol is None) != (atol is None):
         raise ValueError("assert_close: give both rtol and atol, or none")
     actual = actual.detach() if isinstance(actual, Tensor) else tensor(actual)
-    expected = expected.detach() if isinstance(expected, Tensor) else tensor(expected, device=actual.device).to(actual.dtype)
+    expected = (
+        expected.detach() if isinstance(expected, Tensor) else tensor(expected, device=actual.device).to(actual.dtype)
+    )
     assert tuple(actual.shape) == tuple(expected.shape), (
         f"shapes differ: {tuple(actual.shape)}, expected {tuple(expected.shape)}"
     )

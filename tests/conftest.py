@@ -2,7 +2,7 @@
 
 NORCH_TEST_TORCH=0 leaves out what needs PyTorch, as if it were not installed. NORCH_TEST_DEVICE=cuda makes every
 tensor that names no device on that device: so `make test-cudasim` runs the suite on the simulated backend. What a test
-reads as a NumPy array is copied to the CPU then; tests marked `host` are about memory of the CPU, and are left out.
+reads as a NumPy array is copied to the CPU then; tests marked `host` are about the CPU, and are left out.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if DEVICE != "cpu":
         for item in items:
             if item.get_closest_marker("host"):
-                item.add_marker(pytest.mark.skip(reason="about memory of the CPU"))
+                item.add_marker(pytest.mark.skip(reason="about the CPU"))
 
 
 def load_torch() -> Any:

@@ -14,6 +14,8 @@ import pytest
 
 import norch
 
+pytestmark = pytest.mark.host  # what is printed names no device
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MODULES = ["norch"] + [m.name for m in pkgutil.walk_packages(norch.__path__, "norch.") if "libnorch" not in m.name]
 
