@@ -50,7 +50,7 @@ typedef struct norch_storage norch_storage;
  * knows about it, objects too (norch/_handle.py); attributes is its __dict__, NULL until somebody sets one. C leaves
  * all of them alone. data points at the first element;
  * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, which takes part in dtype promotion by
- * its kind only; `mixed` the result of inputs that differ from it in shape or dtype. */
+ * its kind only; `mixed` the result of inputs that differ from it in shape, dtype or device. */
 typedef struct norch_tensor {
     int64_t references;
     void *type;
@@ -125,11 +125,12 @@ int32_t norch_device_empty_cache(int64_t device_type, int64_t device_index);
 /* Waits for all work given to the device; raises what went wrong in it. */
 int32_t norch_device_synchronize(int64_t device_type, int64_t device_index);
 /* Moments in a device's stream of work. action: 0 makes *event, 1 records it, 2 waits for it, 3 asks whether it has
- * passed (*value 1), 4 gives the milliseconds from it to other, 5 frees it. */
+ * passed (*value 1; where *event is NULL: whether all work is done), 4 gives the milliseconds from it to other, 5 frees it. */
 int32_t norch_device_event(int64_t device_type, int64_t device_index, int64_t action, void *event, void *other,
                            double *value);
 /* A copy of x, which is on the CPU, in memory that the device reads without staging. */
 norch_tensor *norch_pin(const norch_tensor *x, int64_t device_type, int64_t device_index);
+int32_t norch_is_pinned(const norch_tensor *x);
 
 /* ---- the table of operations ---------------------------------------------------------------- */
 
@@ -243,7 +244,7 @@ int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a,
  * dtype -1 leaves the choice to the table. */
 norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, int64_t keepdim,
                            int64_t dtype, double param);
-/* x summed over the axes that broadcasting added and cast, to the shape and dtype of like; x itself,
+/* x summed over the axes that broadcasting added, cast and moved, to the shape, dtype and device of like; x itself,
  * retained, when nothing differs. */
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 

@@ -3,6 +3,9 @@
 An operation on a CUDA tensor returns when the device has taken it, not when it is done; what a program reads
 (item(), tolist(), cpu()) waits. norch keeps one stream of work a device, so results are always in order; Stream
 is there for programs that name streams. docs/cuda.md tells how a call gets to a device.
+
+A device is named by a number, "cuda:1" or a norch.device; None is the current one. What needs a device raises a
+DeviceError where there is none, which says why.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import random
 from ._lib import buffer, doubles, int64s, lib
 from .device import current, place
 from .device import device as Device  # noqa: N812
@@ -24,7 +28,12 @@ def _check() -> int:
 
 
 def is_available() -> bool:
-    """Whether tensors can be put on a CUDA device."""
+    """Whether tensors can be put on a CUDA device. Finds out at the first call; later ones cost little.
+
+    >>> device = "cuda" if norch.cuda.is_available() else "cpu"
+    >>> norch.ones(2, device=device).sum().item()
+    2.0
+    """
     return device_count() > 0
 
 
@@ -45,6 +54,11 @@ def why_not() -> str | None:
     return None
 
 
+def is_initialized() -> bool:
+    """Whether CUDA is in use: here it is as soon as the devices have been found."""
+    return is_available()
+
+
 def init() -> None:
     """Finds the devices now rather than at the first use; DeviceError where there are none."""
     _check()
@@ -63,11 +77,16 @@ def _place(device: Any) -> tuple[int, int]:
     return found
 
 
+def _exists(index: int) -> None:
+    """A DeviceError that says what is there, where this device is not."""
+    if not 0 <= index < _check():
+        lib.norch_device_synchronize(1, index)
+
+
 def set_device(device: Any) -> None:
     """Makes a device the one that "cuda" stands for; DeviceError where it does not exist."""
     index = _place(device)[1]
-    if not 0 <= index < _check():
-        lib.norch_device_synchronize(1, index)  # raises, and says what is there
+    _exists(index)
     current.cuda = index
 
 
@@ -138,7 +157,7 @@ def _memory(device: Any) -> Any:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors hold."""
+    """Bytes that tensors hold, each tensor's rounded up to what the pool hands out: 512 and more."""
     return _memory(device)[0]
 
 
@@ -174,27 +193,55 @@ def empty_cache() -> None:
         lib.norch_device_empty_cache(1, index)
 
 
-# ---- random numbers: one generator for all devices ------------------------------------------------------------------
+# ---- random numbers: CPU and CUDA draw from one stream, so the same seed gives both the same ------------------------
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds the stream of random numbers, which CPU and CUDA share."""
-    from .random import manual_seed as seed_all
-
-    seed_all(seed)
+    """norch.manual_seed(): seeds the stream of random numbers, which all devices share."""
+    random.manual_seed(seed)
 
 
-manual_seed_all = manual_seed
+def seed() -> None:
+    """norch.seed(): seeds the stream by chance."""
+    random.seed()
+
+
+def initial_seed() -> int:
+    """norch.initial_seed(): what the stream was seeded with last."""
+    return random.initial_seed()
+
+
+def get_rng_state(device: Any = None) -> Any:
+    """norch.get_rng_state(): where the stream stands."""
+    return random.get_rng_state()
+
+
+def set_rng_state(new_state: Any, device: Any = None) -> None:
+    """norch.set_rng_state(): puts the stream back where it stood."""
+    random.set_rng_state(new_state)
+
+
+manual_seed_all, seed_all = manual_seed, seed
 
 
 # ---- streams and events ---------------------------------------------------------------------------------------------
 
 
 class Stream:
-    """The stream of work of a device. norch computes in one stream a device, so every Stream is that one."""
+    """The stream of work of a device: it does what it is given one after the other.
+
+    norch computes in one stream a device, so every Stream of a device is that one, and they are all equal. Programs
+    that wait between streams run, and what they wait for has always been done; but nothing of what they give to two
+    streams overlaps, copies neither. priority is accepted, and changes nothing.
+    """
 
     def __init__(self, device: Any = None, priority: int = 0):
-        self.device = Device("cuda", _place(device)[1])
+        index = _place(device)[1]
+        _exists(index)
+        self.device = Device("cuda", index)
+
+    def __repr__(self) -> str:
+        return f"<norch.cuda.Stream device={self.device}>"
 
     def synchronize(self) -> None:
         """Waits for all work of the stream."""
@@ -202,7 +249,9 @@ class Stream:
 
     def query(self) -> bool:
         """Whether all work of the stream is done."""
-        return self.record_event().query()
+        done = doubles(0.0)
+        lib.norch_device_event(*_place(self.device), 3, int64s(0), None, done)
+        return bool(done[0])
 
     def wait_stream(self, stream: Stream) -> None:
         """Lets later work wait for that of another stream: it does anyway."""
@@ -240,18 +289,34 @@ def stream(stream: Stream | None) -> Iterator[None]:
 class Event:
     """A moment in the work of a device; with enable_timing two of them tell the time between.
 
-    start, end = norch.cuda.Event(enable_timing=True), norch.cuda.Event(enable_timing=True)
-    start.record(); y = x @ x; end.record(); end.synchronize()
-    milliseconds = start.elapsed_time(end)
+    Its device is that of the first record(). blocking is accepted, and changes nothing; interprocess raises an
+    ArgumentError, for events are known to their process only.
+
+    >>> if norch.cuda.is_available():
+    ...     start, end = norch.cuda.Event(enable_timing=True), norch.cuda.Event(enable_timing=True)
+    ...     x = norch.ones(8, 8, device="cuda")
+    ...     start.record()
+    ...     y = x @ x
+    ...     end.record()
+    ...     end.synchronize()  # a device computes on its own: without this the end may be yet to come
+    ...     milliseconds = start.elapsed_time(end)
     """
 
+    _place: tuple[int, int] | None = None
+
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):
+        if interprocess:
+            raise ArgumentError("event: interprocess events are not there")
         self._timing = enable_timing
-        self._place: tuple[int, int] | None = None
         self._event = int64s(0)
 
+    def __repr__(self) -> str:
+        state = f"recorded on cuda:{self._place[1]}" if self._place else "not recorded"
+        return f"<norch.cuda.Event {state}>"
+
     def record(self, stream: Stream | None = None) -> None:
-        """Notes the present moment of the current device's stream."""
+        """Notes the present moment of a stream, by default that of the current device; again, if it was noted before.
+        Error where the event belongs to another device."""
         wanted = _place(None if stream is None else stream.device)
         if self._place not in (None, wanted):
             raise Error(f"event: made on cuda:{self._place[1] if self._place else 0}, recorded on cuda:{wanted[1]}")
@@ -269,7 +334,7 @@ class Event:
             lib.norch_device_event(*self._place, 2, self._event, None, None)
 
     def query(self) -> bool:
-        """Whether the device has passed this moment."""
+        """Whether the device has passed this moment; True where none was noted."""
         if self._place is None:
             return True
         passed = doubles(0.0)
@@ -277,7 +342,8 @@ class Event:
         return bool(passed[0])
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this moment to that of end_event; both must have been recorded, and have passed."""
+        """Milliseconds from this moment to that of end_event. ArgumentError without enable_timing; Error where they
+        have not both been recorded, on one device; DeviceError where the device has not passed both."""
         if not (self._timing and end_event._timing):
             raise ArgumentError("elapsed_time: both events need enable_timing=True")
         if self._place is None or end_event._place != self._place:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._handle import Handle
 from ._lib import constants
 from .errors import DeviceError
 
@@ -65,6 +66,11 @@ def cuda_device(index: int) -> device:
     return _cuda_devices[index]
 
 
+def device_of(x: Handle) -> device:
+    """Where the elements of a tensor live, or would, if it has a shape only."""
+    return CPU if x._device_type == CPU.code else cuda_device(x._device_index)
+
+
 class _Current:
     """The CUDA device that "cuda" stands for, and the device of tensors made without one."""
 
@@ -87,7 +93,8 @@ def place(wanted: Any) -> tuple[int, int]:
 
 def set_default_device(device: Any) -> None:  # noqa: F811
     """Makes new tensors stand on a device where none is given. None: the CPU."""
-    current.default = CPU if device is None else _named(device)
+    wanted = CPU if device is None else _named(device)
+    current.default = CPU if wanted.code == CPU.code else wanted
 
 
 def get_default_device() -> device:

@@ -11,7 +11,7 @@ from ._lib import buffer, lib
 from .autograd import engine
 from .autograd.inplace import Keep, edge
 from .autograd.node import Accumulated, Leaf
-from .device import CPU, cuda_device, place
+from .device import CPU, device_of, place
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
@@ -141,7 +141,7 @@ class Tensor(
     @property
     def device(self) -> Device:
         """Where the elements live."""
-        return CPU if self._device_type == CPU.code else cuda_device(self._device_index)
+        return device_of(self)
 
     @property
     def is_cuda(self) -> bool:
@@ -367,10 +367,18 @@ class Tensor(
         return numpy.asarray(_Memory(x))
 
     def pin_memory(self, device: Any = None) -> Tensor:
-        """A copy in memory of the host that a CUDA device reads without staging; this tensor where there is none."""
+        """A copy in page-locked memory of the host, which a CUDA device reads by itself: to(device, non_blocking=True)
+        returns while it does. This tensor itself where it lies there already, or where there is no CUDA device.
+        DeviceError for a tensor that is not on the CPU."""
         from . import cuda
 
-        return lib.norch_pin(self, place(device or "cuda")) if cuda.is_available() else self
+        if not self.is_cpu or (not self.is_pinned() and cuda.is_available()):
+            return lib.norch_pin(self, place(device or "cuda"))
+        return self
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether its memory is that of pin_memory()."""
+        return bool(lib.norch_is_pinned(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()

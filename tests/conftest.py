@@ -68,6 +68,7 @@ def _stand_on_device() -> None:
 
 
 if DEVICE != "cpu":
+    os.environ.setdefault("NORCH_CUDASIM_DEVICES", "2")  # read when the simulation is loaded
     _stand_on_device()
 
 

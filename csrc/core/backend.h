@@ -218,8 +218,8 @@ typedef struct nr_device {
     void (*unpin)(void *memory);
 } nr_device;
 
-/* Actions of nr_device.event: make; record; wait until it has passed; has it passed (value); milliseconds from
- * *event to other (value); free. */
+/* Actions of nr_device.event: make; record; wait until it has passed; has it passed (value), or, without an event,
+ * has all work; milliseconds from *event to other (value); free. */
 typedef enum nr_event {
     NR_EVENT_MAKE,
     NR_EVENT_RECORD,

@@ -236,13 +236,17 @@ int32_t nr_check_dtype(const char *op, int64_t dtype) {
     return NORCH_OK;
 }
 
+int32_t nr_check_place(const char *op, const norch_tensor *x, const norch_tensor *other) {
+    if (nr_same_device(x, other)) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s and %s; move one with .to()", op, nr_device_name(x),
+                   nr_device_name(other));
+}
+
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs) {
     const norch_tensor *first = NULL;
     for (int i = 0; i < n; i++) {
-        if (xs[i]->ndim == 0 && xs[i]->device_type == NORCH_CPU) continue;
-        if (first && !nr_same_device(first, xs[i]))
-            return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s and %s; move one with .to()", op,
-                           nr_device_name(first), nr_device_name(xs[i]));
+        if (nr_is_anywhere(xs[i])) continue;
+        if (first) NR_TRY(nr_check_place(op, first, xs[i]));
         first = xs[i];
     }
     return NORCH_OK;

@@ -21,9 +21,13 @@ int32_t nr_check_dtype(const char *op, int64_t dtype);
 static inline bool nr_same_device(const norch_tensor *a, const norch_tensor *b) {
     return a->device_type == b->device_type && a->device_index == b->device_index;
 }
+/* A number on the CPU goes with tensors of any device. */
+static inline bool nr_is_anywhere(const norch_tensor *x) { return x->ndim == 0 && x->device_type == NORCH_CPU; }
 static inline const char *nr_device_name(const norch_tensor *x) { return x->storage ? x->storage->backend->name : ""; }
 /* All on one device (0-d CPU tensors go with any). */
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);
+/* Stricter: even what is 0-d must lie where it is read. */
+int32_t nr_check_place(const char *op, const norch_tensor *x, const norch_tensor *other);
 int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result);
 /* Sizes given by a caller: not negative, at most NORCH_MAX_DIMS of them, product within 63 bits. */
 int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape);

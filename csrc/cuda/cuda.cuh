@@ -206,7 +206,7 @@ static inline bool is_immediate(const nr_plan &plan, int o) { return plan.data[o
 struct operand {
     const char *data; /* NULL: value */
     uint64_t value;
-    int32_t step;
+    int64_t step; /* wide, so that no byte of a kernel's arguments is left unset */
 };
 
 /* size: bytes of the number, if it is one. */

@@ -117,7 +117,7 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
 
     norch_tensor *owned = NULL; /* a copy of src where src itself will not do */
     bool across = !nr_same_device(dst, src);
-    if (across && !(src->ndim == 0 && src->device_type == NORCH_CPU)) {
+    if (across && !nr_is_anywhere(src)) {
         norch_tensor borrowed = *src;
         borrowed.references = 1; /* a header of our own, so that its count is not touched elsewhere */
         owned = norch_to_device(&borrowed, dst->device_type, dst->device_index, 0);
@@ -171,14 +171,12 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
 /* PyTorch lets an empty 1-d tensor stand among tensors of any shape. */
 static bool skipped(const norch_tensor *x) { return x->ndim == 1 && x->shape[0] == 0; }
 
-/* The dtype that n tensors are joined in, and one of them on the device of the result. */
-static int32_t check_pieces(const char *op, int64_t n, const norch_tensor *const *xs, int32_t *dtype,
-                            const norch_tensor **where) {
+/* The dtype that n tensors are joined in. */
+static int32_t check_pieces(const char *op, int64_t n, const norch_tensor *const *xs, int32_t *dtype) {
     if (n <= 0 || !xs) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensors given", op);
     for (int64_t i = 0; i < n; i++) {
         NR_TRY(nr_check_tensor(op, xs[i]));
-        if (i == 0 || xs[i]->device_type != NORCH_CPU) *where = xs[i];
-        NR_TRY(nr_check_devices(op, 2, (const norch_tensor *[]){*where, xs[i]}));
+        NR_TRY(nr_check_place(op, xs[0], xs[i]));
         *dtype = i ? nr_promote(*dtype, xs[i]->dtype) : xs[i]->dtype;
     }
     return NORCH_OK;
@@ -197,9 +195,8 @@ static norch_tensor part_of(const norch_tensor *y, int32_t axis, int64_t at, int
 
 norch_tensor *norch_cat(int64_t n, const void *list, int64_t dim) {
     const norch_tensor *const *xs = list;
-    const norch_tensor *where;
     int32_t dtype, axis;
-    if (check_pieces("cat", n, xs, &dtype, &where)) return NULL;
+    if (check_pieces("cat", n, xs, &dtype)) return NULL;
     int64_t lead = 0; /* the operand that gives the shape */
     while (lead < n - 1 && skipped(xs[lead])) lead++;
     const norch_tensor *first = xs[lead];
@@ -231,7 +228,7 @@ norch_tensor *norch_cat(int64_t n, const void *list, int64_t dim) {
     }
     shape[axis] = total;
     if (nr_check_shape("cat", first->ndim, shape)) return NULL;
-    norch_tensor *y = nr_make(first->ndim, shape, dtype, where);
+    norch_tensor *y = nr_make(first->ndim, shape, dtype, xs[0]);
     int64_t at = 0;
     for (int64_t i = 0; y && i < n; i++) {
         if (xs[i]->numel == 0 && (skipped(xs[i]) || y->numel == 0)) continue;
@@ -246,9 +243,8 @@ norch_tensor *norch_cat(int64_t n, const void *list, int64_t dim) {
 
 norch_tensor *norch_stack(int64_t n, const void *list, int64_t dim) {
     const norch_tensor *const *xs = list;
-    const norch_tensor *where;
     int32_t dtype, axis;
-    if (check_pieces("stack", n, xs, &dtype, &where)) return NULL;
+    if (check_pieces("stack", n, xs, &dtype)) return NULL;
     const norch_tensor *first = xs[0];
     if (first->ndim == NORCH_MAX_DIMS) {
         nr_fail(NORCH_ERROR_SHAPE, "stack: %d dimensions and one more; at most %d are supported", first->ndim,
@@ -267,7 +263,7 @@ norch_tensor *norch_stack(int64_t n, const void *list, int64_t dim) {
     for (int32_t d = 0; d <= first->ndim; d++)
         shape[d] = d < axis ? first->shape[d] : d == axis ? n : first->shape[d - 1];
     if (nr_check_shape("stack", first->ndim + 1, shape)) return NULL;
-    norch_tensor *y = nr_make(first->ndim + 1, shape, dtype, where);
+    norch_tensor *y = nr_make(first->ndim + 1, shape, dtype, xs[0]);
     for (int64_t i = 0; y && i < n; i++) {
         norch_tensor part = part_of(y, axis, i, 1);
         for (int32_t d = axis; d < first->ndim; d++) { /* drop the axis of size 1 */

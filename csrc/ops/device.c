@@ -42,6 +42,14 @@ int32_t norch_device_event(int64_t type, int64_t index, int64_t action, void *ev
     return backend->device->event(backend, (int32_t)action, event, other, value);
 }
 
+/* How pinned memory is given back; also the mark by which it is known. One plugin is loaded, so there is one such. */
+static void (*_Atomic unpin)(void *);
+
+int32_t norch_is_pinned(const norch_tensor *x) {
+    if (nr_check_tensor("is_pinned", x)) return 0;
+    return x->storage->release && x->storage->release == unpin;
+}
+
 norch_tensor *norch_pin(const norch_tensor *x, int64_t type, int64_t index) {
     const nr_backend *backend = nr_check_tensor("pin_memory", x) ? NULL : find("pin_memory", type, index);
     if (!backend) return NULL;
@@ -54,10 +62,10 @@ norch_tensor *norch_pin(const norch_tensor *x, int64_t type, int64_t index) {
     nr_fill_strides(x->ndim, x->shape, strides);
     void *memory = backend->device->pinned(backend, (size_t)(x->numel * nr_size_of(x->dtype)));
     if (!memory) return NULL;
-    void (*unpin)(void *) = backend->device->unpin;
-    norch_tensor *y = norch_from_memory(memory, x->ndim, x->shape, strides, x->dtype, *(void **)(void *)&unpin, memory);
+    void (*free)(void *) = unpin = backend->device->unpin;
+    norch_tensor *y = norch_from_memory(memory, x->ndim, x->shape, strides, x->dtype, *(void **)(void *)&free, memory);
     if (!y) {
-        unpin(memory);
+        free(memory);
         return NULL;
     }
     if (nr_copy_into(y, x) == NORCH_OK) return y;

@@ -123,20 +123,13 @@ static int32_t prepare(const way *w, const norch_tensor *index, const norch_tens
     return status;
 }
 
-static int32_t check_place(const way *w, const norch_tensor *x, const norch_tensor *other) {
-    /* stricter than nr_check_devices: even what is 0-d must lie where it is read */
-    if (nr_same_device(other, x)) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s and %s; move one with .to()", w->name, nr_device_name(x),
-                   nr_device_name(other));
-}
-
 static int32_t check_index(const way *w, const norch_tensor *x, const norch_tensor *index) {
     NR_TRY(nr_check_tensor(w->name, index));
     const char kind = nr_dtypes[index->dtype].kind;
     if (kind != 'i' && kind != 'u')
         return nr_fail(NORCH_ERROR_DTYPE, "%s: indices must be integers, not %s", w->name,
                        nr_dtypes[index->dtype].name);
-    return check_place(w, x, index);
+    return nr_check_place(w->name, x, index);
 }
 
 static int32_t check_source(const way *w, const norch_tensor *x, const norch_tensor *src) {
@@ -144,7 +137,7 @@ static int32_t check_source(const way *w, const norch_tensor *x, const norch_ten
     if (src->dtype != x->dtype)
         return nr_fail(NORCH_ERROR_DTYPE, "%s: src is %s, but the tensor is %s", w->name, nr_dtypes[src->dtype].name,
                        nr_dtypes[x->dtype].name);
-    return check_place(w, x, src);
+    return nr_check_place(w->name, x, src);
 }
 
 /* ---- running ------------------------------------------------------------------------------------- */

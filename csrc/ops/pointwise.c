@@ -17,7 +17,7 @@ typedef struct job {
     int32_t result;  /* dtype of what it writes */
     int32_t ndim;
     int64_t shape[NORCH_MAX_DIMS]; /* all inputs, broadcast */
-    bool mixed;                    /* some input differs from the result in shape or dtype */
+    bool mixed;                    /* some input differs from the result in shape, dtype or device */
     const norch_tensor *ready[MAX_INPUTS];
     norch_tensor *made[MAX_INPUTS]; /* those of the ready ones that are ours to release */
     bool converted[MAX_INPUTS];     /* a single element, converted into the plan itself */
@@ -77,7 +77,8 @@ static int32_t infer_shape(job *j) {
         const norch_tensor *x = j->input[i];
         bool condition = i == 0 && j->row->form == NR_CHOICE;
         if (x->weak || condition) continue;
-        j->mixed |= x->dtype != j->compute || !nr_same_shape(x->ndim, x->shape, j->ndim, j->shape);
+        j->mixed |= x->dtype != j->compute || !nr_same_shape(x->ndim, x->shape, j->ndim, j->shape) ||
+                    (j->elsewhere && nr_is_anywhere(x));
     }
     return NORCH_OK;
 }
@@ -95,7 +96,7 @@ static int32_t check_divisor(const job *j) {
 /* The input whose device is that of the result. */
 static const norch_tensor *where_to(const job *j) {
     for (int i = 0; i < j->inputs; i++)
-        if (j->input[i]->ndim || j->input[i]->device_type != NORCH_CPU) return j->input[i];
+        if (!nr_is_anywhere(j->input[i])) return j->input[i];
     return j->input[0];
 }
 
@@ -142,7 +143,10 @@ static int32_t run(job *j, norch_tensor *out) {
     nr_plan_make(&plan, j->ndim, j->shape, j->inputs + 1, operands);
     for (int i = 0; i < j->inputs; i++)
         if (j->converted[i]) {
-            convert_number(j, j->input[i], &plan.value[i + 1]);
+            if (i == 0 && j->row->form == NR_CHOICE) /* the condition is a bool whatever is computed with */
+                nr_convert_scalar(j->input[i], NORCH_BOOL, &plan.value[i + 1]);
+            else
+                convert_number(j, j->input[i], &plan.value[i + 1]);
             plan.data[i + 1] = (char *)&plan.value[i + 1];
         }
     nr_call call = {
@@ -160,9 +164,10 @@ static void finish(job *j) {
 static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b,
                              const norch_tensor *c) {
     job j = {.inputs = inputs, .mark = "", .input = {a, b, c}};
-    if (check_form(&j, op) || infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
-    norch_tensor *out = NULL;
+    if (check_form(&j, op)) return NULL;
     j.elsewhere = where_to(&j)->device_type != NORCH_CPU;
+    if (infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
+    norch_tensor *out = NULL;
     if (ready_inputs(&j, NULL) == NORCH_OK) out = nr_make(j.ndim, j.shape, j.result, where_to(&j));
     if (out && run(&j, out) != NORCH_OK) {
         nr_release(out);
@@ -191,7 +196,7 @@ static int32_t check_out(const job *j, const norch_tensor *out) {
     char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
     NR_TRY(nr_check_tensor(j->row->name, out));
     const norch_tensor *from = where_to(j);
-    if (!nr_same_device(out, from) && (from->ndim || from->device_type != NORCH_CPU))
+    if (!nr_same_device(out, from) && !nr_is_anywhere(from))
         return nr_fail(NORCH_ERROR_DEVICE, "%s_: a result on %s cannot be written into a tensor on %s", j->row->name,
                        nr_device_name(from), nr_device_name(out));
     NR_TRY(nr_check_writable(j->row->name, out));

@@ -83,7 +83,7 @@ static int32_t check_index(const char *op, const norch_tensor *index, const norc
     bool fits = index->ndim == x->ndim && index->dtype == NORCH_INT64 && index->contiguous;
     for (int32_t i = 0; i < x->ndim && fits; i++)
         fits = index->shape[i] == (i < x->ndim - 2 ? x->shape[i] : size[i - x->ndim + 2]);
-    if (fits) return NORCH_OK;
+    if (fits) return nr_check_place(op, x, index);
     char text[NR_SHAPE_TEXT];
     return nr_fail(NORCH_ERROR_SHAPE, "%s: indices of shape %s and dtype %s do not fit", op, nr_shape_of(text, index),
                    nr_dtypes[index->dtype].name);

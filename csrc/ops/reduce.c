@@ -162,6 +162,15 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
         nr_fail(NORCH_ERROR_VALUE, "sum_to: no tensor given");
         return NULL;
     }
+    if (!nr_same_device(x, like)) { /* what is left of x is moved, not x */
+        norch_tensor there = *like;
+        there.device_type = x->device_type;
+        there.device_index = x->device_index;
+        norch_tensor *sum = norch_sum_to(x, &there);
+        norch_tensor *moved = sum ? norch_to_device(sum, like->device_type, like->device_index, 0) : NULL;
+        nr_release(sum);
+        return moved;
+    }
     bool same = nr_same_shape(x->ndim, x->shape, like->ndim, like->shape);
     if (same && x->dtype == like->dtype) return norch_retain(x);
     if (same) return norch_cast(x, like->dtype);

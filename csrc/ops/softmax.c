@@ -42,7 +42,7 @@ norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, int64_t log) {
 norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, int64_t log) {
     const char *op = log ? "log_softmax_backward" : "softmax_backward";
     if (nr_check_tensor(op, g) || nr_check_tensor(op, result)) return NULL;
-    if (nr_check_devices(op, 2, (const norch_tensor *[]){g, result})) return NULL;
+    if (nr_check_place(op, g, result)) return NULL;
     if (!nr_same_shape(g->ndim, g->shape, result->ndim, result->shape)) {
         char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
         nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for a result of shape %s", op, nr_shape_of(text, g),

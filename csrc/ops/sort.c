@@ -53,7 +53,7 @@ static norch_tensor *search(const norch_tensor *sorted, const norch_tensor *valu
 norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, int64_t right) {
     static const char op[] = "searchsorted";
     if (nr_check_tensor(op, sorted) || nr_check_tensor(op, values)) return NULL;
-    if (nr_check_devices(op, 2, (const norch_tensor *[]){values, sorted})) return NULL;
+    if (nr_check_place(op, values, sorted)) return NULL;
     bool fits = sorted->ndim == 1 || sorted->ndim == values->ndim;
     for (int32_t d = 0; d + 1 < sorted->ndim && fits; d++) fits = sorted->shape[d] == values->shape[d];
     if (sorted->ndim == 0 || !fits) {

@@ -178,7 +178,7 @@ class ViewWrite(Node):
 
 
 def like_of(x: Handle) -> Handle:
-    """The shape and dtype of x over no memory, for nodes that must not keep x itself."""
+    """The shape, dtype and device of x over no memory, for nodes that must not keep x itself."""
     return lib.norch_like(x)
 
 

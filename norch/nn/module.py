@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 from ..autograd import no_grad
 from ..create import empty
 from ..dtype import bfloat16, float16, float32, float64
-from ..dtype import dtype as DType
 from ..errors import DTypeError, Error
+from ..ops.copy import goal
 from ..tensor import Tensor
 from .parameter import Parameter
 
@@ -394,7 +394,7 @@ class Module:
             elif param.grad is not None:
                 param.grad = param.grad.detach().zero_()
 
-    def to(self: M, *args: Any, **kwargs: Any) -> M:
+    def to(self: M, *args: Any, memory_format: Any = None, **kwargs: Any) -> M:
         """`to(dtype)`, `to(device)`, `to(device, dtype)`, `to(tensor)`: converts all parameters, buffers and
         gradients, each parameter staying the same object. A dtype must be a float one and leaves integer and
         bool tensors alone. Raises what `Tensor.to` raises, and nothing has been changed then.
@@ -402,15 +402,16 @@ class Module:
         >>> norch.nn.Linear(3, 2).to(norch.float64).weight.dtype
         norch.float64
         """
-        goal = empty(0, dtype=float32).to(*args, **kwargs)
-        given = [*args, *kwargs.values()]
-        if not any(isinstance(value, (DType, Tensor)) for value in given):
-            return self._convert(lambda tensor: tensor.to(goal.device))
-        if not goal.is_floating_point():
-            raise DTypeError(f"Module.to only accepts floating point dtypes, got {goal.dtype}")
-        return self._convert(
-            lambda tensor: tensor.to(goal.device, goal.dtype) if tensor.is_floating_point() else tensor.to(goal.device)
-        )
+        dtype, device, non_blocking, _ = goal(*args, **kwargs)
+        there = empty(0, device="cpu").to(dtype=dtype, device=device)  # raises what cannot be
+        if dtype is not None and not there.is_floating_point():
+            raise DTypeError(f"Module.to only accepts floating point dtypes, got {there.dtype}")
+
+        def converted(tensor: Tensor) -> Tensor:
+            wanted = dtype if tensor.is_floating_point() else None
+            return tensor.to(device=device, dtype=wanted, non_blocking=non_blocking)
+
+        return self._convert(converted)
 
     def half(self: M) -> M:
         """All float parameters and buffers as float16."""
@@ -432,9 +433,10 @@ class Module:
         """All parameters and buffers on the CPU."""
         return self.to("cpu")
 
-    def cuda(self: M, index: int = 0) -> M:
-        """All parameters and buffers on a CUDA device; raises DeviceError where there is none."""
-        return self.to(f"cuda:{index}")
+    def cuda(self: M, device: Any = None) -> M:
+        """All parameters and buffers on a CUDA device, the current one unless another is named (a number, "cuda:1");
+        raises DeviceError where there is none."""
+        return self.to("cuda" if device is None else device)
 
     def _convert(self: M, fn: Callable[[Tensor], Tensor]) -> M:
         """Everything is converted before anything is replaced, so that a failure changes nothing."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from .._handle import Handle
 from .._lib import lib
-from ..errors import Error, rename
+from ..errors import DeviceError, Error, rename
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,6 +69,12 @@ def tensor_of(value: Any, name: str) -> Any:
     if isinstance(value, Handle):
         return value
     raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")
+
+
+def on_one_device(name: str, x: Any, other: Any) -> None:
+    """A DeviceError that names both devices where two tensors lie on different ones."""
+    if x._device_type != other._device_type or x._device_index != other._device_index:
+        raise DeviceError(f"{name}: tensors on {x.device} and {other.device}; move one with .to()")
 
 
 def tensors_of(values: Any, name: str) -> list[Any]:

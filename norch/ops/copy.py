@@ -45,6 +45,23 @@ def cast(x: Any, dtype: DType) -> Any:
     return _recorded(out, x, d.Cast) if dtype.is_floating_point else out
 
 
+def goal(
+    *arguments: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False
+) -> tuple[Any, Any, bool, bool]:
+    """dtype, device, non_blocking and copy as the arguments of to() say them; None: it stays as it is."""
+    flags = [argument for argument in arguments if isinstance(argument, bool)]  # non_blocking, copy
+    copy = copy or len(flags) > 1 and flags[1]
+    non_blocking = non_blocking or bool(flags and flags[0])
+    for argument in arguments:
+        if isinstance(argument, Handle):
+            dtype, device = argument.dtype, argument.device  # type: ignore[attr-defined]
+        elif isinstance(argument, DType) or argument in (float, int, bool):
+            dtype = argument
+        elif argument is not None and not isinstance(argument, bool):
+            device = argument
+    return dtype, device, non_blocking, copy
+
+
 def to(
     x: Any,
     *arguments: Any,
@@ -56,18 +73,18 @@ def to(
 ) -> Any:
     """x in another dtype, on another device, or like another tensor: to(norch.float64), to("cuda"), to(other).
 
-    Gives x itself when nothing differs, unless copy. DeviceError when the device is not there.
+    Gives x itself when nothing differs, unless copy. The gradient goes back the same way, so what comes of a leaf is no
+    leaf. non_blocking: a copy from pinned memory (pin_memory()) to a device may still be under way on return, and
+    nobody should write to x before norch.cuda.synchronize(); all other copies have been made. DeviceError when the
+    device is not there.
+
+    >>> norch.ones(2, requires_grad=True).to(norch.float64)
+    tensor([1., 1.], dtype=norch.float64, grad_fn=<CastBackward>)
     """
-    flags = [argument for argument in arguments if isinstance(argument, bool)]  # non_blocking, copy
-    copy = copy or len(flags) > 1 and flags[1]
-    non_blocking = non_blocking or bool(flags and flags[0])
-    for argument in arguments:
-        if isinstance(argument, Handle):
-            dtype, device = argument.dtype, argument.device  # type: ignore[attr-defined]
-        elif isinstance(argument, DType) or argument in (float, int, bool):
-            dtype = argument
-        elif argument is not None and not isinstance(argument, bool):
-            device = argument
+    if arguments:
+        dtype, device, non_blocking, copy = goal(
+            *arguments, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy
+        )
     out = x
     if device is not None:
         out = lib.norch_to_device(x, place(device), non_blocking)
@@ -181,10 +198,10 @@ class CopyMethods(Handle):
     bool, byte = _named("bool"), _named("uint8")
     del _named
 
-    def cpu(self) -> Any:
-        """On the CPU."""
+    def cpu(self, memory_format: Any = None) -> Any:
+        """On the CPU; itself if it is there."""
         return to(self, "cpu")
 
-    def cuda(self, device: Any = None) -> Any:
-        """On a CUDA device."""
-        return to(self, "cuda" if device is None else device)
+    def cuda(self, device: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Any:
+        """On a CUDA device, the current one unless another is named; itself if it is there. See to()."""
+        return to(self, "cuda" if device is None else device, non_blocking=non_blocking)

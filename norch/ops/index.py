@@ -19,12 +19,13 @@ from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import check_fits
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._forms import OPS, before
-from ._operand import must, own_errors
+from ._operand import must, on_one_device, own_errors
 from .copy import cast, copy_, to
 from .pointwise import where
 from .view import axis as dim_of
 
 KINDS = {name[6:]: number for name, number in constants.items() if name.startswith("INDEX_")}
+_IN_BRACKETS = (KINDS["GET"], KINDS["PUT"], KINDS["PUT_ADD"])
 
 
 def _indices(index: Any, name: str) -> Any:
@@ -65,9 +66,9 @@ class Places:
     def __init__(self, indices: tuple[Any, ...], axes: tuple[int, ...], lead: int):
         self.indices, self.axes, self.lead = indices, axes, lead
 
-    def on(self, x: Any) -> tuple[Any, ...]:
-        """The indices on the device of x: those on the CPU go with any."""
-        if not x._device_type:
+    def on(self, x: Any, kind: int) -> tuple[Any, ...]:
+        """The indices on the device of x: those on the CPU go with any in ``x[...]``, as PyTorch has it."""
+        if not x._device_type or kind not in _IN_BRACKETS:
             return self.indices
         return tuple(to(index, x.device) if index.is_cpu else index for index in self.indices)
 
@@ -77,7 +78,7 @@ class Places:
 
 
 def _read(x: Any, places: Places, kind: int) -> Any:
-    return lib.norch_index_get(x, kind, places.on(x), places.axes, places.lead)
+    return lib.norch_index_get(x, kind, places.on(x, kind), places.axes, places.lead)
 
 
 def get_at(x: Any, places: Places, kind: int = KINDS["GET"]) -> Any:
@@ -100,7 +101,7 @@ def put_at(
     if in_place:
         check_writable(x, "index_put_")
     to_x, to_values = (edge(x), edge(values)) if record else (None, None)
-    out = lib.norch_index_put(x, kind, places.on(x), places.axes, places.lead, values, in_place)
+    out = lib.norch_index_put(x, kind, places.on(x, kind), places.axes, places.lead, values, in_place)
     node = None
     if to_x is not None or to_values is not None:
         node = d.IndexPut(to_x, to_values)
@@ -253,6 +254,7 @@ def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     index, source = _indices(index, "put_"), _source(source, x, "put_")
     if index.numel() != source.numel():
         raise ShapeError(f"put_: {index.numel()} indices and {source.numel()} values")
+    on_one_device("put_", x, index)
     places = Places((index.reshape(-1),), (0,), 0)
     if x.is_contiguous():
         put_at(x.view(-1), places, source.reshape(-1), add=accumulate)
@@ -437,6 +439,7 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
 def masked_select(input: Any, mask: Any) -> Any:
     """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
     x, mask = must(input, "masked_select"), _mask(mask, "masked_select")
+    on_one_device("masked_select", x, mask)
     if x.shape != mask.shape:
         whole = mask.logical_not() | x.new_ones((), dtype=mask.dtype).expand(x.shape)
         x, mask = x.expand(whole.shape), mask.expand(whole.shape)

@@ -321,7 +321,7 @@ def logsumexp(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # no
 
 
 def _sum_to(x: Any, like: Handle) -> Any:
-    """x summed over the axes that broadcasting added, and cast, to the shape and dtype of like."""
+    """x summed over the axes that broadcasting added, to the shape, dtype and device of like."""
     out = lib.norch_sum_to(x, like)
     if out is not x and mode.enabled and (to_x := edge(x)) is not None:
         node = d.SumTo(to_x)

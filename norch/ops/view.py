@@ -15,6 +15,7 @@ from ..autograd import derivatives as d
 from ..autograd.forms import ViewOf
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import SEVERED, edge, view_of
+from ..device import device_of
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
@@ -97,7 +98,9 @@ def reshape_to(x: Any, like: Handle) -> Any:
 
 
 def expand_to(x: Any, like: Handle) -> Any:
-    """x broadcast to the shape of like, and cast to its dtype."""
+    """x broadcast to the shape of like, on its device and in its dtype."""
+    if (where := device_of(like)) is not device_of(x):
+        x = x.to(where)
     out = _made(lib.norch_expand_as(x, like), x, d.Expand, expand_to, (like,))
     return out if out.dtype is like.dtype else out.to(like.dtype)  # type: ignore[attr-defined]
 

@@ -227,6 +227,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return note(broken);
 }
 
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    LOCKED;
+    if (broken || streams[stream].empty()) return note(broken);
+    drain(stream); /* so that whoever asks again will hear of it */
+    return cudaErrorNotReady;
+}
+
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) { return *pool = device, cudaSuccess; }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *) { return cudaSuccess; }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }

@@ -77,7 +77,7 @@ class Logsumexp(Reduction):
 
 
 class SumTo(Operation):
-    """Summed over broadcast dimensions, and cast; goes back by broadcasting."""
+    """Summed over broadcast dimensions, cast and moved; goes back by broadcasting."""
     __slots__ = ("like",)
     passes = True
     like: Handle

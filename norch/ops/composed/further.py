@@ -314,7 +314,7 @@ class FurtherMethods(Handle):
         """False, as for every tensor here."""
         return False
 
-    is_conj = is_neg = is_inference = is_shared = is_pinned = is_complex
+    is_conj = is_neg = is_inference = is_shared = is_complex
 
     def conj(self) -> Any:
         """The tensor itself, as its numbers are real."""

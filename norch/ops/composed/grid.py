@@ -10,7 +10,7 @@ from typing import Any
 
 from ..._lib import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from .._operand import tensor_of, tensors_of
+from .._operand import on_one_device, tensor_of, tensors_of
 from ..copy import cast, stack
 from ..index import index_select
 from ..view import expand, reshape, transpose
@@ -35,6 +35,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
         raise ShapeError(f"meshgrid: takes vectors, got shapes {', '.join(str(tuple(x.shape)) for x in listed)}")
     if any(x.dtype is not listed[0].dtype for x in listed):
         raise DTypeError(f"meshgrid: takes one dtype, got {', '.join(x.dtype.name for x in listed)}")
+    for x in listed:
+        on_one_device("meshgrid", listed[0], x)
     shape, count = [x.numel() for x in listed], len(listed)
     grids = [expand(reshape(x, *[1] * i, shape[i], *[1] * (count - 1 - i)), shape) for i, x in enumerate(listed)]
     return tuple(transpose(grid, 0, 1) if indexing == "xy" and count > 1 else grid for grid in grids)

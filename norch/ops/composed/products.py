@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._handle import Handle
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
-from .._operand import must, rounded_once
+from .._operand import must, on_one_device, rounded_once
 from ..copy import copy_
 from ..index import index_select
 from ..matmul import bmm, linear, matmul, mm, mv
@@ -76,6 +76,7 @@ def _added(x: Any, product: Any, beta: Any, alpha: Any, name: str, same: bool = 
     product = _scaled(product, alpha, name)
     if beta != 0:
         return _scaled(x, beta, name) + product
+    on_one_device(name, x, product)
     if x.dtype is product.dtype and not x.requires_grad:
         return product
     return where(product.new_zeros((), dtype=bool), x, product)  # for its dtype and its gradient, which is 0

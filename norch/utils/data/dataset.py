@@ -82,7 +82,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def take(self, indices: Sequence[int]) -> list[Tensor]:
         """The rows of the indices, (len(indices), ...) of each tensor, in one call a tensor."""
         index = tensor(indices, dtype=int64)
-        return [each.index_select(0, index) for each in self.tensors]
+        return [each.index_select(0, index.to(each.device)) for each in self.tensors]
 
 
 class Subset(Dataset[Any]):

@@ -1,0 +1,465 @@
+"""norch.cuda, and tensors that move between devices. They run where there is a CUDA device: in make test-cudasim."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import gc
+import pickle
+import warnings
+from typing import Any
+
+import pytest
+from case import as_tensor, draw, source
+from cases import CASES
+
+import norch
+from norch import cuda, nn, optim
+from norch.utils.data import DataLoader, TensorDataset
+
+pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu() -> Any:
+    """What names no device stands on the CPU here, whatever device the suite is run for."""
+    before = norch.get_default_device()
+    norch.set_default_device("cpu")
+    yield
+    norch.set_default_device(before)
+
+
+def other_device() -> str:
+    if cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    return "cuda:1"
+
+
+# ---- what there is --------------------------------------------------------------------------------------------------
+
+
+def test_what_a_device_is() -> None:
+    found = cuda.get_device_properties()
+    assert found.name == cuda.get_device_name() == cuda.get_device_name("cuda:0")
+    assert found.simulated == ("simulated" in found.name) == ("simulated=True" in repr(found))
+    assert found.total_memory > 0 and found.multi_processor_count > 0 and found.driver > 0 and found.runtime > 0
+    assert cuda.get_device_capability() == (found.major, found.minor)
+    assert cuda.is_initialized() and cuda.why_not() is None
+    for wrong in ("cpu", norch.device("cpu")):
+        with pytest.raises(norch.ArgumentError, match="expected a CUDA device"):
+            cuda.get_device_properties(wrong)
+
+
+def test_the_current_device() -> None:
+    assert cuda.current_device() == 0
+    second = other_device()
+    with cuda.device(1):
+        assert cuda.current_device() == 1
+        x = norch.ones(2, device="cuda")
+        assert x.device == norch.device(second) and x.get_device() == 1 and norch.ones(2).cuda().device == x.device
+        with cuda.device("cuda:0"):
+            assert norch.ones(2, device="cuda").get_device() == 0
+        assert (x + 1).device == x.device  # an operation is done where its tensors are
+    assert cuda.current_device() == 0 and (x + 1).tolist() == [2, 2]
+    with pytest.raises(norch.DeviceError), cuda.device(99):
+        pass
+    cuda.set_device(1)
+    try:
+        assert norch.ones(2).to("cuda").device == norch.device("cuda", 1)
+    finally:
+        cuda.set_device(0)
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+
+def test_memory_is_counted() -> None:
+    gc.collect()
+    before = cuda.memory_allocated()
+    cuda.reset_peak_memory_stats()
+    assert cuda.max_memory_allocated() == before
+    x = norch.empty(1 << 20, device="cuda")
+    assert cuda.memory_allocated() - before == 4 << 20
+    y = x + 1
+    assert cuda.memory_allocated() - before == 8 << 20
+    del y
+    assert cuda.memory_allocated() - before == 4 << 20 and cuda.max_memory_allocated() - before == 8 << 20
+    assert cuda.memory_reserved() >= 4 << 20 and cuda.max_memory_reserved() >= cuda.memory_reserved()
+    cuda.reset_peak_memory_stats()
+    assert cuda.max_memory_allocated() - before == 4 << 20
+    del x
+    assert cuda.memory_allocated() == before
+    free, total = cuda.mem_get_info()
+    assert 0 < free <= total == cuda.get_device_properties().total_memory
+
+
+def test_what_waits_for_reuse_can_be_given_back() -> None:
+    many = [norch.empty(1000, device="cuda") for _ in range(50)]
+    del many
+    cuda.synchronize()
+    before = cuda.memory_reserved()
+    cuda.empty_cache()
+    assert cuda.memory_reserved() < before
+    assert norch.ones(1000, device="cuda").sum().item() == 1000
+
+
+# ---- streams and events ---------------------------------------------------------------------------------------------
+
+
+def test_events_tell_time() -> None:
+    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+    assert start.query() and start.synchronize() is None and "not recorded" in repr(start)
+    with pytest.raises(norch.Error, match="must have been recorded"):
+        start.elapsed_time(end)
+    start.record()
+    x = norch.ones(64, 64, device="cuda")
+    for _ in range(3):
+        x = x @ x
+    end.record()
+    end.synchronize()
+    assert start.query() and end.query() and start.elapsed_time(end) > 0 >= end.elapsed_time(start)
+    assert "cuda:0" in repr(end)
+    end.record(cuda.current_stream())  # anew
+    cuda.current_stream().synchronize()
+    assert end.query()
+
+
+def test_events_that_cannot_tell() -> None:
+    start, end = cuda.Event(), cuda.Event(enable_timing=True)
+    start.record()
+    end.record()
+    end.synchronize()
+    with pytest.raises(norch.ArgumentError, match="enable_timing"):
+        start.elapsed_time(end)
+    with pytest.raises(norch.ArgumentError, match="interprocess"):
+        cuda.Event(interprocess=True)
+    with pytest.raises(norch.Error, match="made on cuda:0, recorded on cuda:1"):
+        start.record(cuda.Stream(other_device()))
+
+
+def test_streams_are_one() -> None:
+    stream = cuda.Stream()
+    assert stream == cuda.current_stream() == cuda.default_stream("cuda:0") and len({stream, cuda.Stream(0)}) == 1
+    assert stream.device == norch.device("cuda", 0) and "cuda:0" in repr(stream)
+    with cuda.stream(stream):
+        x = norch.ones(3, device="cuda") + 1
+    event = stream.record_event()
+    cuda.current_stream().wait_event(event)
+    event.wait()
+    stream.wait_stream(cuda.current_stream())
+    stream.synchronize()
+    assert stream.query() and event.query() and x.tolist() == [2, 2, 2]
+
+
+# ---- copies ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [norch.bool, norch.uint8, norch.int64, norch.float16, norch.bfloat16, norch.float64])
+def test_there_and_back(dtype: norch.dtype) -> None:
+    x = (norch.arange(24) % 3).to(dtype).view(2, 3, 4)
+    for laid in (x, x.transpose(0, 2), x[:, ::2], x[:, :, ::-1], x[0, 0, 0], x[:0], x[:, :1].expand(2, 5, 4)):
+        there = laid.to("cuda")
+        assert there.device == norch.device("cuda:0") and there.dtype is dtype and there.shape == laid.shape
+        assert there.is_contiguous() and there.cpu().tolist() == laid.tolist()
+        assert there.to("cuda") is there and there.cuda() is there and laid.cpu() is laid
+
+
+def test_pinned_memory() -> None:
+    x = norch.arange(6.0).view(2, 3)
+    pinned = x.t().pin_memory()
+    assert pinned.is_pinned() and pinned[0].is_pinned() and not x.is_pinned() and pinned.device == x.device
+    assert pinned.tolist() == x.t().tolist() and pinned.pin_memory() is pinned
+    assert norch.zeros(0).pin_memory().is_pinned()
+    there = pinned.to("cuda", non_blocking=True)
+    assert not there.is_pinned() and (there + 1).tolist() == (x.t() + 1).tolist()
+    with pytest.raises(norch.DeviceError, match="only tensors on the CPU can be pinned, not those on cuda:0"):
+        there.pin_memory()
+
+
+def test_copies_that_do_not_wait() -> None:
+    if not cuda.get_device_properties().simulated:
+        pytest.skip("a GPU may have copied before one looks")
+    x = norch.ones(4)
+    pinned = x.pin_memory()
+    later, now = pinned.to("cuda", non_blocking=True), pinned.cuda()
+    staged = x.to("cuda", non_blocking=True)
+    still = pinned.cuda(non_blocking=True)
+    pinned.fill_(2)
+    x.fill_(2)
+    assert now.tolist() == staged.tolist() == later.tolist() == [1] * 4  # cuda() has waited for what was before it
+    assert still.tolist() == [2] * 4
+    kept = norch.ones(4).pin_memory().to("cuda", non_blocking=True)  # pinned memory outlives the copies from it
+    assert kept.tolist() == [1] * 4
+
+
+def test_copies_between_devices() -> None:
+    second = other_device()
+    x = norch.arange(6.0, device="cuda").view(2, 3).t()
+    there = x.to(second)
+    assert (
+        there.device == norch.device(second) and there.tolist() == x.tolist() and there.to("cuda:0").device == x.device
+    )
+    y = norch.zeros(3, 2, device=second)
+    assert y.copy_(x).tolist() == x.tolist() and y.device == there.device
+    y.copy_(norch.ones(2, dtype=norch.int32))
+    assert y.sum().item() == 6
+
+
+def test_what_reads_a_tensor_on_a_device() -> None:
+    x = norch.arange(6.0, device="cuda").view(2, 3)
+    assert x[1, 2].item() == float(x[1, 2]) == 5 and int(x[0, 1]) == 1 and bool(x[0, 1]) and not x[0, 0]
+    assert "device='cuda:0'" in repr(x) and f"{x.sum():.1f}" == "15.0" and len(list(x)) == 2
+    assert norch.tensor(x).device == x.device and norch.tensor(x, device="cpu").tolist() == x.tolist()
+    assert copy.deepcopy(x).device == x.device and copy.deepcopy(x).tolist() == x.tolist()
+    assert pickle.loads(pickle.dumps(x)).tolist() == x.tolist() and pickle.loads(pickle.dumps(x)).device == x.device
+
+
+# ---- mixing devices -------------------------------------------------------------------------------------------------
+
+# Those whose result lies where the first tensor does, whatever the others do, as in PyTorch; and einsum, which makes a
+# factor of one element a number.
+_MAY_MIX = ("copy_", "index_put", "broadcast_tensors", "select_scatter", "slice_scatter", "diagonal_scatter", "einsum")
+
+
+def test_tensors_on_two_devices_do_not_go_together() -> None:
+    seen = 0
+    for case in CASES:
+        shapes = case.shapes[0]
+        if len(shapes) < 2 or case.name.split()[0] in _MAY_MIX:
+            continue
+        dtype = next(name for name in ("float32", "int64", "bool", *case.dtypes) if name in case.dtypes)
+        arrays = draw(case, shapes, dtype, source(case.name))
+        for moved in range(len(shapes)):
+            inputs = [as_tensor(array, dtype) for array in arrays]
+            inputs[moved] = inputs[moved].to("cuda")
+            if all(x.ndim == 0 for x in inputs if x.is_cpu):
+                continue
+            with pytest.raises(norch.DeviceError) as caught:
+                case.call(norch, *inputs)
+            assert "cuda:0" in str(caught.value) and "cpu" in str(caught.value), (case.name, moved)
+            seen += 1
+    assert seen > 300
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, b: a + b,
+        lambda a, b: a @ b.t(),
+        lambda a, b: norch.cat([a, b]),
+        lambda a, b: norch.where(a > 0, a, b),
+        lambda a, b: a.add_(b),
+        lambda a, b: nn.functional.linear(a, b),
+        lambda a, b: nn.functional.mse_loss(a, b),
+        lambda a, b: nn.functional.cross_entropy(a, b.argmax(1)),
+        lambda a, b: a.gather(0, b.long()),
+    ],
+)
+def test_both_devices_are_named(call: Any) -> None:
+    second = other_device()
+    x = norch.rand(3, 3)
+    for a, b in ((x.cuda(), x), (x, x.cuda()), (x.cuda(), x.to(second))):
+        with pytest.raises(norch.DeviceError) as caught:
+            call(a.clone(), b)
+        assert str(a.device) in str(caught.value) and str(b.device) in str(caught.value)
+
+
+def test_a_number_on_the_cpu_goes_with_anything() -> None:
+    x, two = norch.arange(4.0, device="cuda"), norch.tensor(2.0)
+    for y in (x * two, two * x, norch.add(two, x), norch.where(x > two, x, two), x.clamp(max=two), x.clone().mul_(two)):
+        assert y.device == x.device
+    assert (x * two).tolist() == [0, 2, 4, 6] and norch.where(x > two, x, two).tolist() == [2, 2, 2, 3]
+    assert (x[0] + two).device == x.device and (x + norch.tensor(1)).dtype is norch.float32
+    assert x.masked_fill(x > 1, two).tolist() == [0, 1, 2, 2]
+    y = x.clone()
+    y[0], y[1:3] = two, norch.tensor(7)
+    assert y.tolist() == [2, 7, 7, 3]
+    assert x[norch.tensor([1, -1])].tolist() == [1, 3]  # indices in brackets go with any device, too
+    with pytest.raises(norch.DeviceError):
+        norch.ones(3) * x[0]  # a number on a device does not
+    with pytest.raises(norch.DeviceError, match="cannot be written into a tensor on cpu"):
+        two.add_(x[0])
+
+
+# ---- autograd -------------------------------------------------------------------------------------------------------
+
+
+def test_to_is_recorded() -> None:
+    leaf = norch.tensor([1.0, 2.0], requires_grad=True)
+    there = leaf.to("cuda")
+    assert not there.is_leaf and there.requires_grad and leaf.to("cpu") is leaf
+    (there * there).sum().backward()
+    assert leaf.grad is not None and leaf.grad.device == leaf.device and leaf.grad.tolist() == [2, 4]
+    leaf.grad = None
+    (leaf.to("cuda", norch.float64) * 3).cpu().sum().backward()
+    assert leaf.grad.dtype is norch.float32 and leaf.grad.is_cpu and leaf.grad.tolist() == [3, 3]
+    [first] = norch.autograd.grad((leaf.cuda() ** 3).sum(), leaf, create_graph=True)
+    first.sum().backward()
+    assert leaf.grad.tolist() == [3 + 6, 3 + 12]
+    on_device = norch.ones(2, device="cuda", requires_grad=True)
+    assert on_device.is_leaf
+    (on_device.cpu() * 2).sum().backward()
+    assert on_device.grad is not None and on_device.grad.is_cuda and on_device.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("shape", [(3,), ()])
+def test_gradients_of_a_number_on_the_cpu_come_back_to_it(shape: tuple[int, ...]) -> None:
+    number, x = norch.tensor(2.0, requires_grad=True), norch.full(shape, 3.0, device="cuda")
+    count = x.numel()
+
+    def copied(x: Any, s: Any) -> Any:
+        return x.clone().copy_(s)
+
+    def put(x: Any, s: Any) -> Any:
+        y = x.clone().view(-1)
+        y[:] = s
+        return y
+
+    for call, expected in (
+        (lambda x, s: x + s, count),
+        (lambda x, s: s / x, count / 3),
+        (lambda x, s: norch.where(x > 0, s, x), count),
+        (lambda x, s: norch.lerp(x, x * 2, s), 3 * count),
+        (lambda x, s: x.clone().mul_(s), 3 * count),
+        (lambda x, s: norch.minimum(x, s), count),
+        (lambda x, s: x.masked_fill(x > 0, s), count),
+        (copied, count),
+        (put, count),
+    ):
+        number.grad = None
+        call(x, number).sum().backward()
+        assert number.grad is not None and number.grad.is_cpu and number.grad.item() == pytest.approx(expected)
+    [first] = norch.autograd.grad((x * number * number).sum(), number, create_graph=True)
+    assert first.is_cpu
+    number.grad = None
+    first.backward()
+    assert number.grad.is_cpu and number.grad.item() == 2 * 3 * count
+
+
+# ---- modules, optimizers, data --------------------------------------------------------------------------------------
+
+
+def network() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+
+
+def test_modules_move() -> None:
+    net = network()
+    weight, steps = net[0].weight, net[1].num_batches_tracked
+    (net(norch.rand(5, 3))).sum().backward()
+    assert net.to("cuda") is net and net[0].weight is weight and weight.is_leaf and weight.is_cuda
+    assert weight.grad is not None and weight.grad.is_cuda and net[1].running_mean.is_cuda
+    assert net[1].num_batches_tracked.is_cuda and net[1].num_batches_tracked.dtype is steps.dtype
+    assert net.double()[0].weight.is_cuda and weight.dtype is norch.float64  # a dtype alone moves nothing
+    assert net.to("cpu", norch.float32)[0].weight.is_cpu and net.cuda(0)[0].weight.is_cuda
+    assert net.to(norch.ones(1))[0].weight.is_cpu and net.cuda("cuda:0")[3].bias.is_cuda
+    assert net.cpu()[0].weight is weight and weight.is_cpu and weight.grad.is_cpu
+    with pytest.raises(norch.DeviceError):
+        net.cuda(99)
+    assert weight.is_cpu
+    assert copy.deepcopy(net.cuda())[0].weight.is_cuda
+    assert nn.Linear(2, 2, device="cuda").weight.is_cuda
+
+
+def test_state_crosses_devices() -> None:
+    here, there = network(), network().cuda()
+    there.load_state_dict(here.state_dict())
+    assert there[0].weight.is_cuda and there[0].weight.tolist() == here[0].weight.tolist()
+    norch.manual_seed(1)
+    other = network()
+    other.load_state_dict(pickle.loads(pickle.dumps(there.state_dict())))
+    assert other[0].weight.is_cpu and other[0].weight.tolist() == here[0].weight.tolist()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.1), optim.AdamW]
+)
+def test_optimizer_state_lies_with_its_parameters_and_crosses_devices(make: Any) -> None:
+    norch.manual_seed(0)
+    here = nn.Linear(3, 2)
+    there = copy.deepcopy(here).cuda()
+    x = norch.rand(4, 3)
+    ours, theirs = make(here.parameters()), make(there.parameters())
+
+    def step(net: nn.Module, optimizer: Any) -> None:
+        optimizer.zero_grad()
+        net(x.to(next(net.parameters()).device)).square().sum().backward()
+        optimizer.step()
+
+    for _ in range(2):
+        step(here, ours)
+        step(there, theirs)
+    kept = [value for entry in theirs.state.values() for value in entry.values() if isinstance(value, norch.Tensor)]
+    assert kept and all(value.is_cuda for value in kept)
+    moved = copy.deepcopy(there).cpu()
+    resumed = make(moved.parameters())
+    resumed.load_state_dict(theirs.state_dict())
+    assert all(v.is_cpu for entry in resumed.state.values() for v in entry.values() if isinstance(v, norch.Tensor))
+    for net, optimizer in ((here, ours), (there, theirs), (moved, resumed)):
+        step(net, optimizer)
+        norch.testing.assert_close(net.weight.cpu(), here.weight, rtol=1e-5, atol=1e-6)
+
+
+def test_an_optimizer_whose_parameters_have_left_says_so() -> None:
+    net = nn.Linear(3, 2)
+    optimizer = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    for device in ("cpu", "cuda"):
+        net.to(device).zero_grad()
+        net(norch.rand(4, 3, device=device)).sum().backward()
+        if device == "cpu":
+            optimizer.step()
+    with pytest.raises(norch.DeviceError) as caught:
+        optimizer.step()
+    assert "cpu" in str(caught.value) and "cuda:0" in str(caught.value)
+
+
+Pair = collections.namedtuple("Pair", "x y")
+
+
+def test_loaders_pin_what_they_give() -> None:
+    data = TensorDataset(norch.arange(10.0).view(5, 2), norch.arange(5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x, y in DataLoader(data, batch_size=2, pin_memory=True):
+            assert x.is_pinned() and y.is_pinned()
+            assert (x.to("cuda", non_blocking=True).sum(1) * 2).tolist() == (x.sum(1) * 2).tolist()
+    assert not any(x.is_pinned() for x, _ in DataLoader(data, batch_size=2))
+    on_device = TensorDataset(norch.arange(4.0, device="cuda"))
+    assert all(x.is_cuda for [x] in DataLoader(on_device))
+
+    class Own:
+        asked = False
+
+        def pin_memory(self) -> Own:
+            self.asked = True
+            return self
+
+    def collate(samples: list[Any]) -> Any:
+        x, y = (norch.stack(part) for part in zip(*samples, strict=True))
+        return {"pair": Pair(x, [y]), "name": "a", "own": Own()}
+
+    for batch in DataLoader(data, batch_size=5, collate_fn=collate, pin_memory=True):
+        assert type(batch["pair"]) is Pair and batch["pair"].x.is_pinned() and batch["pair"].y[0].is_pinned()
+        assert batch["name"] == "a" and batch["own"].asked
+
+
+# ---- random numbers -------------------------------------------------------------------------------------------------
+
+
+def test_devices_draw_the_same() -> None:
+    for draw_one in (
+        lambda device: norch.rand(100, device=device),
+        lambda device: norch.randint(0, 10, (100,), device=device),
+        lambda device: norch.randperm(50, device=device),
+        lambda device: norch.ones(100, device=device).mul_(0.3).bernoulli(),
+    ):
+        cuda.manual_seed(5)
+        assert cuda.initial_seed() == norch.initial_seed() == 5
+        here = draw_one("cpu")
+        cuda.manual_seed_all(5)
+        assert draw_one("cuda").tolist() == here.tolist()
+    state = cuda.get_rng_state()
+    first = norch.rand(3, device="cuda").tolist()
+    cuda.set_rng_state(state)
+    assert norch.rand(3, device="cuda").tolist() == first
+    cuda.seed()
