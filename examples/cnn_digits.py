@@ -1,6 +1,6 @@
 """Handwritten digits again, by a convolutional network: what its first layer looks for, and what it sees.
 
-    python examples/cnn_digits.py [--epochs N] [--seed N] [--out cnn_digits.png]
+    python examples/cnn_digits.py [--epochs N] [--seed N] [--out cnn_digits.png] [--device cpu]
 
 A fifth of the 1,797 scans of 8 x 8 pixels is held out. The picture shows the loss, the sixteen 3 x 3 kernels that the
 first layer has learnt, and what they make of one held-out digit. Checked: under 98 % of the held-out digits the script
@@ -63,7 +63,7 @@ def make_model() -> nn.Sequential:
     )
 
 
-def train(model: nn.Module, data: TensorDataset, epochs: int, seed: int) -> list[float]:
+def train(model: nn.Module, data: TensorDataset, epochs: int, seed: int, device: str) -> list[float]:
     """Trains the model, its rate falling to nothing along a cosine; the loss of each epoch."""
     loader = DataLoader(data, batch_size=32, shuffle=True, generator=seed)
     criterion = nn.CrossEntropyLoss(label_smoothing=0.05)
@@ -74,7 +74,7 @@ def train(model: nn.Module, data: TensorDataset, epochs: int, seed: int) -> list
     for epoch in range(epochs):
         total = 0.0
         for x, y in loader:
-            loss = criterion(model(x), y)
+            loss = criterion(model(x.to(device)), y.to(device))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -117,19 +117,23 @@ def main() -> int:
     parser.add_argument("--epochs", type=int, default=15, help="times through the training digits (default: 15)")
     parser.add_argument("--seed", type=int, default=0, help="of weights, shuffling and dropout (default: 0)")
     parser.add_argument("--out", metavar="PNG", default="cnn_digits.png", help="the picture (default: %(default)s)")
+    parser.add_argument("--device", default="cpu", help="where to train (default: cpu)")
     options = parser.parse_args()
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
 
     norch.manual_seed(options.seed)
     training, test = load()
-    model = make_model()
+    try:
+        model = make_model().to(options.device)
+    except norch.DeviceError as error:
+        sys.exit(f"--device {options.device}: {error}")
     print(model)
     began = time.perf_counter()
-    losses = train(model, training, options.epochs, options.seed)
+    losses = train(model, training, options.epochs, options.seed, options.device)
     print(f"trained in {time.perf_counter() - began:.1f} s")
 
-    x, y = test.tensors
+    x, y = (part.to(options.device) for part in test.tensors)
     model.eval()  # running statistics, no dropout
     with norch.no_grad():
         read = model(x).argmax(1)

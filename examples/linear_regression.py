@@ -1,6 +1,6 @@
 """A line through noisy points: the smallest model there is, and one whose answer is known beforehand.
 
-    python examples/linear_regression.py [--out line.png]
+    python examples/linear_regression.py [--out line.png] [--device cpu]
 
 Gradient descent looks for the slope and the intercept that make the squared error smallest. For a line, schoolbook
 algebra finds the same two numbers in closed form, so the script can check what training came to, and fails
@@ -29,7 +29,7 @@ def make_points(count: int = 100, seed: int = 0) -> tuple[norch.Tensor, norch.Te
 
 def fit(x: norch.Tensor, y: norch.Tensor, steps: int = 100) -> tuple[float, float, list[float]]:
     """Slope, intercept and the loss of each step, found by gradient descent."""
-    model = nn.Linear(1, 1)  # y = weight x + bias
+    model = nn.Linear(1, 1).to(x.device)  # y = weight x + bias
     criterion = nn.MSELoss()
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     losses = []
@@ -81,9 +81,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Fits a line to noisy points and checks it by algebra.")
     parser.add_argument("--out", metavar="PNG", default="linear_regression.png", help="the plot (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the points and of the first guess (default: 0)")
+    parser.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
     options = parser.parse_args()
 
-    x, y = make_points(seed=options.seed)
+    try:
+        x, y = (part.to(options.device) for part in make_points(seed=options.seed))
+    except norch.DeviceError as error:
+        sys.exit(f"--device {options.device}: {error}")
     slope, intercept, losses = fit(x, y)
     wanted_slope, wanted_intercept = closed_form(x, y)
     print(f"slope      {slope:8.4f}   closed form {wanted_slope:8.4f}   the points came from {TRUE_SLOPE}")

@@ -1,6 +1,6 @@
 """The classic first network: ten hidden units learn sin(x) squared, one sample at a time.
 
-    python examples/norch_article.py [--plot fit.png]
+    python examples/norch_article.py [--plot fit.png] [--device cpu]
 
 Its parameters start from Python's own random numbers and its samples always come in the same order, so that everybody
 who runs it, with whatever framework, should see the same ten losses. The script compares its own with the known ones
@@ -46,17 +46,18 @@ def start(model: nn.Module) -> None:
             p.copy_(norch.tensor([random.uniform(-1, 1) for _ in range(p.numel())]).reshape(p.shape))
 
 
-def train(epochs: int = 10, verbose: bool = False) -> tuple[Net, list[float]]:
+def train(epochs: int = 10, verbose: bool = False, device: str = "cpu") -> tuple[Net, list[float]]:
     """The trained network, and the loss of the last sample of each epoch."""
     model = Net()
     start(model)
+    model.to(device)
     criterion = nn.MSELoss()
     optimizer = optim.SGD(model.parameters(), lr=0.001)
     losses = []
     for epoch in range(epochs):
         for x, y in zip(XS, TARGETS):
             sample, target = norch.Tensor([[x]]), norch.Tensor([[y]])  # a batch of one row with one number
-            loss = criterion(model(sample), target)
+            loss = criterion(model(sample.to(device)), target.to(device))
             optimizer.zero_grad()  # gradients add up; a step wants only its own
             loss.backward()
             optimizer.step()
@@ -77,7 +78,7 @@ def plot(model: Net, path: str) -> None:
 
     fine = norch.linspace(0, 20, 401).reshape(-1, 1)
     with norch.no_grad():
-        fit = model(fine).flatten()
+        fit = model(fine.to(model.fc1.weight.device)).flatten()
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
     axes.plot(XS, TARGETS, "o", markersize=4, color="#4c72b0", label="samples of sin²(x)")
     axes.plot(fine.flatten().tolist(), fit.tolist(), color="#c44e52", linewidth=2, label="the network")
@@ -93,9 +94,13 @@ def main() -> int:
     """Trains, shows and checks; the exit status."""
     parser = argparse.ArgumentParser(description="Fits sin(x) squared and checks ten known losses.")
     parser.add_argument("--plot", metavar="PNG", help="also draw the fit into this file (needs matplotlib)")
+    parser.add_argument("--device", default="cpu", help="where to train (default: cpu)")
     options = parser.parse_args()
 
-    model, losses = train(verbose=True)
+    try:
+        model, losses = train(verbose=True, device=options.device)
+    except norch.DeviceError as error:
+        sys.exit(f"--device {options.device}: {error}")
     if options.plot:
         plot(model, options.plot)
     worst = max(abs(ours - known) for ours, known in zip(losses, KNOWN_LOSSES))

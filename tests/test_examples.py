@@ -126,6 +126,15 @@ def test_what_is_missing_is_said_in_a_sentence(script: str, option: str) -> None
     assert done.stderr.count("\n") == 1 and "matplotlib" in done.stderr and 'pip install ".[examples]"' in done.stderr
 
 
+@pytest.mark.parametrize("script", ["digits", "cnn_digits", "linear_regression", "norch_article", "tiny_gpt"])
+def test_a_device_that_is_not_there_is_said_in_a_sentence(script: str) -> None:
+    for name in NEEDED_BY_DIGITS:
+        pytest.importorskip(name)
+    done = run(f"examples/{script}.py", "--device=cuda:99")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr.startswith("--device cuda:99: cuda") and done.stderr.count("\n") == 1
+
+
 def test_the_readme_example_runs_as_printed() -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     example = next(block for block in blocks if block.startswith("import norch"))
