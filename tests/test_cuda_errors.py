@@ -278,15 +278,6 @@ print(norch.ones(3, device="cuda").sum().item())
     assert said(program, **simulated) == "3.0"
 
 
-def test_what_was_stored_on_a_device_can_be_read_without_one(simulated: dict[str, str], tmp_path: Path) -> None:
-    kept = tmp_path / "kept.pickle"
-    store = f"import norch, pickle; pickle.dump(norch.ones(3, device='cuda'), open({str(kept)!r}, 'wb'))"
-    read = f"import pickle; x = pickle.load(open({str(kept)!r}, 'rb')); print(x.device, x.tolist())"
-    said(store, **simulated)
-    assert said(read, **simulated) == "cuda:0 [1.0, 1.0, 1.0]"
-    assert said(read, NORCH_CUDA_LIBRARY=str(tmp_path / "none.so")) == "cpu [1.0, 1.0, 1.0]"
-
-
 def test_numpy_does_not_see_a_device(simulated: dict[str, str]) -> None:
     pytest.importorskip("numpy")
     program = """
