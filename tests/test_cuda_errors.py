@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -36,6 +37,15 @@ def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("NORCH_CUDA", "NORCH_TEST"))}
     env = {**kept, "PYTHONPATH": str(ROOT), **environment}
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, cwd="/")
+
+
+def fits(plugin: Path) -> bool:
+    """Whether a plugin has been built, and for this library."""
+    if not plugin.exists():
+        return False
+    abi = ctypes.CDLL(str(plugin)).nr_plugin_abi
+    abi.restype = ctypes.c_uint64
+    return bool(abi() == norch._lib.lib.norch_abi() & 2**64 - 1)
 
 
 def said(program: str = ASK, **environment: str) -> str:
@@ -99,7 +109,7 @@ int cuDeviceGetCount(int *count) {{ *count = {devices}; return 0; }}
 def beside(request: pytest.FixtureRequest) -> dict[str, str]:
     """The environment in which a plugin is loaded: nvcc's, where it has been built, and the simulation."""
     plugin = PLUGIN if request.param == "nvcc" else SIMULATION
-    if not plugin.exists():
+    if not fits(plugin):
         pytest.skip(f"{plugin.name} is not built")
     if plugin == PLUGIN and norch.cuda.is_available() and not norch.cuda.get_device_properties().simulated:
         pytest.skip("here is a GPU, with a driver of its own")
@@ -142,8 +152,8 @@ def test_no_driver(beside: dict[str, str], tmp_path: Path) -> None:
 
 @pytest.fixture
 def simulated() -> dict[str, str]:
-    if not SIMULATION.exists():
-        pytest.skip("make cudasim has not run")
+    if not fits(SIMULATION):
+        pytest.skip("the simulation is not built (make cudasim)")
     return {"NORCH_CUDA_LIBRARY": str(SIMULATION)}
 
 
