@@ -53,6 +53,7 @@ from .loss import (
 from .module import Module
 from .norm import BatchNorm1d, BatchNorm2d, GroupNorm, InstanceNorm1d, InstanceNorm2d, LayerNorm, RMSNorm
 from .parameter import Parameter
+from .parameters import ParameterDict, ParameterList
 from .pool import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -114,6 +115,8 @@ __all__ = [
     "NLLLoss",
     "PReLU",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "RMSNorm",
     "RReLU",
     "ReLU",

@@ -37,6 +37,12 @@ class _Numbered(Module):
             self._unbind(name)
         self._renumber(list(self._modules.items()))
 
+    def pop(self, index: int) -> Any:
+        """Takes the module at a position out, and gives it back."""
+        module = self._modules[self._name_at(index)]
+        del self[index]
+        return module
+
     def _renumber(self, items: list[tuple[str, Any]]) -> None:
         """Numbered names become 0, 1, ... again; names of the user's own stay."""
         for name, _ in items:
@@ -93,6 +99,9 @@ class Sequential(_Numbered):
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
         return self._modules[self._name_at(index)]
+
+    def __add__(self, other: Sequential) -> Sequential:
+        return Sequential(*self, *other) if isinstance(other, Sequential) else NotImplemented
 
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():

@@ -9,6 +9,8 @@ import math
 import warnings
 
 from ..autograd import no_grad
+from ..create import eye
+from ..errors import ShapeError
 from ..tensor import Tensor
 
 
@@ -26,6 +28,23 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Normal with the given mean and standard deviation."""
     with no_grad():
         return tensor.normal_(mean, std)
+
+
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+    """Normal with the given mean and standard deviation, drawn again until it lies in [a, b]."""
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]", stacklevel=2)
+    low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))
+    with no_grad():  # the inverse of the distribution, of uniform numbers
+        return tensor.uniform_(low, high).erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity, for a matrix."""
+    if tensor.ndim != 2:
+        raise ShapeError(f"eye_: a matrix is wanted, not shape {tuple(tensor.shape)}")
+    with no_grad():
+        return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:

@@ -84,6 +84,8 @@ class Module:
     _non_persistent: set[str]
     _forward_hooks: dict[int, Callable[..., Any]]
     _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _backward_hooks: dict[int, Callable[..., Any]]
+    _backward_pre_hooks: dict[int, Callable[..., Any]]
     # Held as a plain callable, so that a subclass may give forward any arguments.
     forward: Callable[..., Any] = _no_forward
 
@@ -97,13 +99,15 @@ class Module:
             _non_persistent=set(),
             _forward_hooks={},
             _forward_pre_hooks={},
+            _backward_hooks={},
+            _backward_pre_hooks={},
         )
 
     # ---- calling ------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """`forward(*args, **kwargs)`, with the hooks, if there are any, around it."""
-        if self._forward_hooks or self._forward_pre_hooks:
+        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -112,7 +116,13 @@ class Module:
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*args, **kwargs)
+        if self._backward_hooks or self._backward_pre_hooks:
+            from . import _border
+
+            before, after = list(self._backward_pre_hooks.values()), list(self._backward_hooks.values())
+            result = _border.call(self, args, kwargs, before, after)
+        else:
+            result = self.forward(*args, **kwargs)
         for hook in list(self._forward_hooks.values()):
             changed = hook(self, args, result)
             if changed is not None:
@@ -126,6 +136,21 @@ class Module:
     def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> RemovableHandle:
         """Calls `hook(module, args, output)` after each forward; a result other than None replaces output."""
         return RemovableHandle(self._forward_hooks, hook)
+
+    def register_full_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> RemovableHandle:
+        """Calls `hook(module, grad_input, grad_output)`, tuples of gradients, when those of the inputs are known; a
+        result other than None replaces grad_input. Inputs are the positional ones; None stands for what has none.
+
+        >>> relu = norch.nn.ReLU()
+        >>> handle = relu.register_full_backward_hook(lambda module, inner, outer: print(inner, outer))
+        >>> relu(norch.tensor([-1.0, 1.0], requires_grad=True)).sum().backward()
+        (tensor([0., 1.]),) (tensor([1., 1.]),)
+        """
+        return RemovableHandle(self._backward_hooks, hook)
+
+    def register_full_backward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
+        """Calls `hook(module, grad_output)` before the module's backward; a result other than None replaces it."""
+        return RemovableHandle(self._backward_pre_hooks, hook)
 
     # ---- registering --------------------------------------------------------------------------------------
 
@@ -305,6 +330,21 @@ class Module:
             if module is None:
                 raise AttributeError(f"{type(self).__name__} has no submodule {target!r} (no {name!r})")
         return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a dotted path; AttributeError where there is none."""
+        return self._member("_parameters", target, "parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted path; AttributeError where there is none."""
+        return self._member("_buffers", target, "buffer")
+
+    def _member(self, kind: str, target: str, what: str) -> Any:
+        path, _, name = target.rpartition(".")
+        value = self.get_submodule(path).__dict__[kind].get(name)
+        if value is None:
+            raise AttributeError(f"{type(self).__name__} has no {what} {target!r}")
+        return value
 
     # ---- saving and loading -------------------------------------------------------------------------------
 

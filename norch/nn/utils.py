@@ -1,4 +1,4 @@
-"""Gradient clipping: helpers between backward() and step()."""
+"""Helpers: clipping of gradients between backward() and step(); all parameters as one vector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from functools import reduce
 from ..autograd import no_grad
 from ..create import tensor
 from ..dtype import float32, promote_types
-from ..ops.copy import stack
+from ..errors import ShapeError
+from ..ops.copy import cat, stack
 from ..tensor import Tensor
 
 
@@ -59,3 +60,22 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     with no_grad():
         for grad in _gradients(parameters):
             grad.clamp_(-clip_value, clip_value)
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements in one row, recorded.
+
+    >>> norch.nn.utils.parameters_to_vector(norch.nn.Linear(3, 2).parameters()).shape
+    norch.Size([8])
+    """
+    return cat([param.reshape(-1) for param in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Makes the parameters views of what parameters_to_vector would give; ShapeError where vec is too short or long."""
+    listed = list(parameters)
+    counts = [param.numel() for param in listed]
+    if tuple(vec.shape) != (sum(counts),):
+        raise ShapeError(f"vector_to_parameters: {sum(counts)} elements from shape {tuple(vec.shape)}")
+    for param, part in zip(listed, vec.split(counts), strict=True):
+        param.data = part.detach().reshape(param.shape)
