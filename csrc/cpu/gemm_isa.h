@@ -1,5 +1,6 @@
 /* gemm_isa: what an instruction set offers to kernels that multiply matrices: how wide a register is, which tile of C
- * fits the registers, and how a part of a vector is loaded and stored. Used by matmul_isa.c and conv_isa.c. */
+ * fits the registers, and how a part of a vector is loaded and stored. Used by matmul_isa.c,
+ * conv_isa.c and attention_isa.c. */
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif

@@ -1,5 +1,15 @@
 /* gemm_tile: the tile of C that stays in registers while columns of A meet rows of B, for one float type T; included
- * after gemm_pack.h. Picture and source: gemm.h. */
+ * after gemm_pack.h. It is the micro-kernel of BLIS (Van Zee and van de Geijn, ACM TOMS 41, 2015).
+ *
+ *                     b: row p of B    +--------+--------+         for each p < k:
+ *                                      | row[0] | row[1] |           TILE_VECTORS loads of B,
+ *          a: column p of A            +--------+--------+           TILE_ROWS numbers of A, each spread over a vector
+ *                 +-+                  |        |        |           by the multiplication that uses it,
+ *     TILE_ROWS   | |                  |      sum        |           TILE_ROWS x TILE_VECTORS fused multiply-adds,
+ *                 +-+                  +--------+--------+           which depend on none of their neighbours
+ *
+ * The sums, 28 registers of 32 with AVX-512 and 12 of 16 with AVX2, hide the latency of the additions: two units that
+ * take 4 steps each want 8 sums at least. Edges: fewer rows have tiles of their own, fewer columns are stored in part. */
 
 #define TARGET NAME(target)
 

@@ -1,4 +1,8 @@
-/* normalize_loops: the rows of normalize_isa.c for a float type T. */
+/* normalize_loops: the rows of normalize_isa.c for a float type T: Ba, Kiros and Hinton, "Layer Normalization" (2016).
+ *
+ *   mean, then the squares about it, so that nothing cancels: two passes over a row that is in the first cache.
+ *   Sums: two vectors side by side, those of a PIECE added across, the pieces in double precision.
+ *   The gradient of the weight adds up rows: ROWS_IN_SUM of them in a chunk, the chunks in order. */
 
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
 #define LANES ((int)(VECTOR / sizeof(T)))

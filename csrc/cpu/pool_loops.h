@@ -1,5 +1,9 @@
 /* pool_loops: one plane of each kind of pooling, for a float type T with integers WHOLE of its width; included by
- * pool_isa.c. */
+ * pool_isa.c.
+ *
+ *   x  0 1 2 3 4 5 ...     tap (0, 0) of windows 0, 1, 2:  0 2 4     a tap is gathered for RUN windows at a time, of
+ *      p q r s t u ...     tap (0, 1):                     1 3 5     one row or of several short ones; then one loop
+ *      |w0 |w1 |w2 |       tap (1, 0):                     p r t     over them compares (max) or adds (avg) */
 
 /* One tap of some windows, whole groups of them. Among equal elements the first is taken, among NaNs the last. */
 static inline __attribute__((always_inline)) void NAME(larger)(int64_t n, const T *restrict v,
