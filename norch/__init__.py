@@ -158,7 +158,9 @@ _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_
 # Modules that are imported when they are first asked for, and what is found in one of them.
 _LATER = frozenset("backends cuda func legacy linalg nn optim serialization testing utils".split())
 _FOUND_IN = {
-    "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_",
+    "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
+    "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
+    "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
     "serialization": "load save",
     "backends": "get_float32_matmul_precision set_float32_matmul_precision use_deterministic_algorithms",
     "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "

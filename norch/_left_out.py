@@ -136,19 +136,17 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "comes with the layers": {
         "torch": """
-            BufferDict ModuleDict ParameterDict adaptive_avg_pool1d adaptive_max_pool1d
-            affine_grid_generator alpha_dropout alpha_dropout_ avg_pool1d batch_norm
-            batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
-            batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats
-            binary_cross_entropy_with_logits channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d
-            conv_transpose2d conv_transpose3d convolution cosine_embedding_loss ctc_loss dropout dropout_
+            BufferDict ModuleDict ParameterDict adaptive_max_pool1d affine_grid_generator
+            alpha_dropout_ batch_norm batch_norm_backward_elemt batch_norm_backward_reduce
+            batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts
+            batch_norm_stats batch_norm_update_stats binary_cross_entropy_with_logits conv3d
+            conv_tbc conv_transpose3d convolution cosine_embedding_loss ctc_loss dropout_
             embedding embedding_bag embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_
-            feature_dropout feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d group_norm gru
-            gru_cell hinge_embedding_loss instance_norm kl_div layer_norm lstm lstm_cell margin_ranking_loss
-            max_pool1d max_pool1d_with_indices max_pool2d max_pool3d native_batch_norm
-            native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm
-            norm_except_dim pdist pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rnn_relu
-            rnn_relu_cell rnn_tanh rnn_tanh_cell triplet_margin_loss
+            feature_dropout feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d gru
+            gru_cell hinge_embedding_loss instance_norm kl_div lstm lstm_cell margin_ranking_loss
+            max_pool1d_with_indices max_pool3d native_batch_norm native_channel_shuffle
+            native_dropout native_group_norm native_layer_norm native_norm norm_except_dim pdist
+            poisson_nll_loss rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell triplet_margin_loss
         """,
         "Tensor": """
             module_load
@@ -156,17 +154,14 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "functional": """
             GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES adaptive_avg_pool3d
             adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d
-            adaptive_max_pool3d_with_indices affine_grid alpha_dropout avg_pool3d
-            channel_shuffle conv3d conv_tbc conv_transpose3d cosine_embedding_loss ctc_loss dropout1d
-            dropout2d dropout3d embedding_bag feature_alpha_dropout fold fractional_max_pool2d
-            fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices
-            gaussian_nll_loss grad grid_sample hinge_embedding_loss interpolate
-            linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss
-            max_pool1d_with_indices max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d
-            max_unpool2d max_unpool3d multi_head_attention_forward multi_margin_loss multilabel_margin_loss
-            multilabel_soft_margin_loss native_channel_shuffle pdist pixel_shuffle pixel_unshuffle
-            poisson_nll_loss soft_margin_loss triplet_margin_loss
-            triplet_margin_with_distance_loss unfold upsample upsample_bilinear upsample_nearest
+            adaptive_max_pool3d_with_indices affine_grid avg_pool3d conv3d conv_tbc
+            conv_transpose3d ctc_loss embedding_bag feature_alpha_dropout fold
+            fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d
+            fractional_max_pool3d_with_indices grad grid_sample interpolate linear_cross_entropy
+            local_response_norm lp_pool1d lp_pool2d lp_pool3d max_pool1d_with_indices
+            max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d
+            max_unpool3d multi_head_attention_forward multilabel_margin_loss
+            native_channel_shuffle pdist unfold upsample upsample_bilinear upsample_nearest
         """,
     },
     "copies of what are views: clone() the view": {

@@ -233,3 +233,92 @@ def test_bce_with_logits_is_stable():
     close(x.grad, [1.0, -1.0, -0.5, 0.0])
     with pytest.raises(ValueError, match="target size"):
         F.binary_cross_entropy_with_logits(x, norch.zeros(3))
+
+
+PLUS_MINUS = np.where(samples(4, 3, seed=5) > 0, 1, -1).astype(np.float32)
+UNIT = 1 / (1 + np.exp(-samples(4, 3, seed=6)))
+# name: (options, input, the other arguments)
+FURTHER = {
+    "smooth_l1_loss": ({"beta": 0.7}, samples(4, 3), samples(4, 3, seed=1)),
+    "smooth_l1_loss 0": ({"beta": 0.0}, samples(4, 3), samples(4, 3, seed=1)),
+    "huber_loss": ({"delta": 0.7}, samples(4, 3), samples(4, 3, seed=1)),
+    "huber_loss weight": ({"weight": UNIT}, samples(4, 3), samples(4, 3, seed=1)),
+    "binary_cross_entropy": ({"weight": UNIT[0]}, UNIT, (UNIT > 0.4).astype(np.float32)),
+    "binary_cross_entropy at the ends": ({}, np.float32([0, 1, 1e-30, 1e-9]), np.float32([0, 1, 0.5, 0.5])),
+    "kl_div": ({}, np.log(UNIT), UNIT[::-1].copy()),
+    "kl_div log_target": ({"log_target": True}, np.log(UNIT), np.log(UNIT[::-1].copy())),
+    "poisson_nll_loss": ({"full": True}, samples(4, 3), 3 * UNIT),
+    "poisson_nll_loss rate": ({"log_input": False}, UNIT, 3 * UNIT),
+    "gaussian_nll_loss": ({"full": True, "var": UNIT}, samples(4, 3), samples(4, 3, seed=1)),
+    "gaussian_nll_loss one var": ({"var": UNIT[:, 0]}, samples(4, 3), samples(4, 3, seed=1)),
+    "hinge_embedding_loss": ({"margin": 0.5}, samples(4, 3), PLUS_MINUS),
+    "soft_margin_loss": ({}, samples(4, 3), PLUS_MINUS),
+    "margin_ranking_loss": ({"margin": 0.1}, samples(4, 3), samples(4, 3, seed=1), PLUS_MINUS),
+    "cosine_embedding_loss": ({"margin": 0.1}, samples(4, 3), samples(4, 3, seed=1), PLUS_MINUS[:, 0]),
+    "triplet_margin_loss": ({"swap": True}, samples(4, 3), samples(4, 3, seed=1), samples(4, 3, seed=2)),
+    "multilabel_soft_margin_loss": ({"weight": UNIT[0]}, samples(4, 3), (UNIT > 0.4).astype(np.float32)),
+    "multi_margin_loss": ({"p": 2, "weight": UNIT[0]}, samples(4, 3), np.array([0, 2, 1, 2])),
+}
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("name", FURTHER)
+def test_further_losses_match_torch(torch, name, reduction):
+    options, array, *others = FURTHER[name]
+    function = name.split()[0]
+    ours, theirs = getattr(F, function), getattr(torch.nn.functional, function)
+    compare(torch, ours, theirs, array, *others, reduction=reduction, tolerance=1e-4, **options)
+
+
+MODULES = {
+    "BCELoss": (UNIT, (UNIT > 0.4).astype(np.float32)),
+    "SmoothL1Loss": (samples(4, 3), samples(4, 3, seed=1)),
+    "HuberLoss": (samples(4, 3), samples(4, 3, seed=1)),
+    "KLDivLoss": (np.log(UNIT), UNIT),
+    "PoissonNLLLoss": (samples(4, 3), UNIT),
+    "GaussianNLLLoss": (samples(4, 3), UNIT, UNIT),
+    "HingeEmbeddingLoss": (samples(4, 3), PLUS_MINUS),
+    "SoftMarginLoss": (samples(4, 3), PLUS_MINUS),
+    "MarginRankingLoss": (samples(4), samples(4, seed=1), PLUS_MINUS[:, 0]),
+    "CosineEmbeddingLoss": (samples(4, 3), samples(4, 3, seed=1), PLUS_MINUS[:, 0]),
+    "TripletMarginLoss": (samples(4, 3), samples(4, 3, seed=1), samples(4, 3, seed=2)),
+    "MultiLabelSoftMarginLoss": (samples(4, 3), (UNIT > 0.4).astype(np.float32)),
+    "MultiMarginLoss": (samples(4, 3), np.array([0, 2, 1, 2])),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_further_modules_match_torch(torch, name):
+    compare(torch, getattr(nn, name)(), getattr(torch.nn, name)(), *MODULES[name])
+    with pytest.raises(ValueError, match="median"):
+        getattr(nn, name)(reduction="median")
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("smooth_l1_loss", lambda x: F.smooth_l1_loss(x, x, beta=-1)),
+        ("huber_loss", lambda x: F.huber_loss(x, x, delta=0)),
+        ("binary_cross_entropy", lambda x: F.binary_cross_entropy(x * 2, x)),
+        ("binary_cross_entropy", lambda x: F.binary_cross_entropy(x, x[0])),
+        ("gaussian_nll_loss", lambda x: F.gaussian_nll_loss(x, x, -x)),
+        ("gaussian_nll_loss", lambda x: F.gaussian_nll_loss(x, x, norch.ones(5))),
+        ("margin_ranking_loss", lambda x: F.margin_ranking_loss(x, x, x[0])),
+        ("cosine_embedding_loss", lambda x: F.cosine_embedding_loss(x, x, x)),
+        ("triplet_margin_loss", lambda x: F.triplet_margin_loss(x, x, x, margin=0)),
+        ("multi_margin_loss", lambda x: F.multi_margin_loss(x, norch.tensor([0]))),
+        ("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2)),
+        ("channel_shuffle", lambda x: F.channel_shuffle(x, 2)),
+        ("dropout2d", lambda x: F.dropout2d(x, 2)),
+    ],
+)
+def test_further_losses_refuse(name, call):
+    with pytest.raises(norch.Error, match=f"^{name}: "):
+        call(norch.ones(2, 3))
+
+
+def test_batchmean():
+    p, q = norch.tensor(UNIT), norch.tensor(UNIT[::-1].copy())
+    wanted = (F.kl_div(q.log(), p, reduction="sum") / 4).item()
+    assert F.kl_div(q.log(), p, reduction="batchmean").item() == wanted
+    assert nn.KLDivLoss(reduction="batchmean")(q.log(), p).item() == wanted

@@ -558,3 +558,13 @@ def test_training_frees_everything_without_the_cycle_collector():
         assert lib.norch_live_storages() == before
     finally:
         gc.enable()
+
+
+def test_dropout_of_channels() -> None:
+    norch.manual_seed(0)
+    for layer, shape in ((nn.Dropout1d, (64, 5)), (nn.Dropout2d, (8, 8, 5, 3)), (nn.Dropout3d, (8, 8, 2, 2, 2))):
+        y = layer(0.25)(norch.ones(shape)).flatten(2 if len(shape) > 2 else 1)
+        assert (y == y[..., :1]).all() and set(y.unique().tolist()) <= {0.0, norch.tensor(4 / 3).item()}
+        assert 0.5 < (y > 0).float().mean() < 0.95 and layer().eval()(y) is y
+    x = nn.AlphaDropout(0.3)(norch.randn(20000))
+    assert abs(x.mean()) < 0.05 and abs(x.std() - 1) < 0.05 and norch.dropout(x, 0.5, False) is x

@@ -366,3 +366,14 @@ def test_memory_formats_change_nothing():
     assert x.contiguous(memory_format=norch.contiguous_format).is_contiguous()
     assert repr(norch.preserve_format) == "norch.preserve_format"
     assert isinstance(norch.preserve_format, norch.memory_format)
+
+
+def test_shuffles_like_torch(torch):
+    array = np.arange(2 * 8 * 4 * 6.0).reshape(2, 8, 4, 6)
+    for name, number in (("pixel_shuffle", 2), ("pixel_unshuffle", 2), ("channel_shuffle", 4)):
+        for x in (array, array[:, :, ::-1].copy(), array[0] if name[0] == "p" else array):
+            ours = getattr(norch, name)(norch.tensor(x), number)
+            assert np.array_equal(ours, getattr(torch, name)(torch.tensor(x.copy()), number))
+    assert norch.nn.PixelUnshuffle(2)(norch.nn.PixelShuffle(2)(norch.tensor(array))).tolist() == array.tolist()
+    norch_norm = norch.nn.functional.normalize(norch.tensor(array), dim=(2, 3), p=1)
+    assert np.allclose(norch_norm, array / np.abs(array).sum((2, 3), keepdims=True))

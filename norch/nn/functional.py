@@ -1,8 +1,8 @@
 """The functions behind the layers, with PyTorch's names and argument order.
 
 Everything is composed of recorded tensor operations, so gradients, and gradients of gradients, come by themselves.
-The activations stand in functional_activation.py. What PyTorch takes after its deprecated `size_average` and `reduce`
-is keyword-only here.
+The activations stand in functional_activation.py, the rarer losses in functional_loss.py. What PyTorch takes after its
+deprecated `size_average` and `reduce` is keyword-only here.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ from ..ops.pool import max_pool2d as max_pool2d
 from ..random import rand_like
 from ..tensor import Tensor
 from . import functional_activation as _activation
+from . import functional_loss as _loss
 from .embedding import embedding as embedding
 from .functional_activation import *  # noqa: F403
 from .functional_activation import log_softmax, logsigmoid
+from .functional_loss import *  # noqa: F403
+from .functional_loss import BinaryCrossEntropy, reduced
 
 # ---- dropout, classes ----------------------------------------------------------------------------------------
 
@@ -59,6 +62,77 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     else:
         result = input * (rand_like(input) >= p) * (1.0 / (1.0 - p))
     return input.copy_(result) if inplace else result
+
+
+def _dropout_channels(name: str, axes: int) -> Any:
+    def function(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+        if tensor_of(input, name).ndim < 2:
+            raise ShapeError(f"{name}: expected 2 or more dimensions, got shape {tuple(input.shape)}")
+        if not (isinstance(p, (int, float)) and 0 <= p <= 1):
+            raise ArgumentError(f"{name}: the probability has to be between 0 and 1, but got {p!r}")
+        if not training or p == 0:
+            return input
+        lead = 1 if axes == 1 and input.ndim == 2 else 2  # (C, L), or (N, C, ...)
+        kept = rand_like(input[(..., *(slice(0, 1),) * (input.ndim - lead))]) >= p
+        result = input * kept * (1.0 / (1.0 - p) if p < 1 else 0.0)
+        return input.copy_(result) if inplace else result
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""dropout() of whole channels of input (N, C, ...): {axes} axes each (Tompson et al. 2015)."""
+    return function
+
+
+dropout1d, dropout2d, dropout3d = (_dropout_channels(f"dropout{axes}d", axes) for axes in (1, 2, 3))
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """dropout() that keeps mean 0 and variance 1 of what selu() gives (Klambauer et al. 2017)."""
+    if not (isinstance(p, (int, float)) and 0 <= p <= 1):
+        raise ArgumentError(f"alpha_dropout: the probability has to be between 0 and 1, but got {p!r}")
+    if not training or p == 0:
+        return input
+    least = -1.7580993408473766  # what selu() comes to far to the left
+    scale = ((1 - p) * (1 + p * least * least)) ** -0.5 if p < 1 else 0.0
+    result = where(rand_like(input) >= p, input * scale, least * scale) - p * least * scale
+    return input.copy_(result) if inplace else result
+
+
+@own_errors
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """(..., C r^2, H, W) as (..., C, H r, W r): channels become blocks of pixels (Shi et al. 2016).
+
+    >>> norch.nn.functional.pixel_shuffle(norch.arange(4.0).reshape(4, 1, 1), 2)
+    tensor([[[0., 1.],
+             [2., 3.]]])
+    """
+    shape, r = tuple(tensor_of(input, "pixel_shuffle").shape), upscale_factor
+    if len(shape) < 3 or r < 1 or shape[-3] % (r * r):
+        raise ShapeError(f"pixel_shuffle: shape {shape} and factor {r}; the channels must be a multiple of its square")
+    *lead, c, h, w = shape
+    n = len(lead)
+    parts = input.reshape(*lead, c // (r * r), r, r, h, w)
+    return parts.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r)
+
+
+@own_errors
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """(..., C, H r, W r) as (..., C r^2, H, W): undoes pixel_shuffle()."""
+    shape, r = tuple(tensor_of(input, "pixel_unshuffle").shape), downscale_factor
+    if len(shape) < 3 or r < 1 or shape[-1] % r or shape[-2] % r:
+        raise ShapeError(f"pixel_unshuffle: shape {shape} and factor {r}; height and width must be multiples of it")
+    *lead, c, h, w = shape
+    n = len(lead)
+    parts = input.reshape(*lead, c, h // r, r, w // r, r)
+    return parts.permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
+
+
+@own_errors
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """(N, C, ...) whose channels, in so many groups, are dealt out in turns (Zhang et al. 2018)."""
+    shape = tuple(tensor_of(input, "channel_shuffle").shape)
+    if len(shape) < 3 or groups < 1 or shape[1] % groups:
+        raise ShapeError(f"channel_shuffle: the channels of shape {shape} do not fall into {groups} groups")
+    return input.unflatten(1, (groups, -1)).transpose(1, 2).reshape(shape)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -77,16 +151,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 
 # ---- losses -----------------------------------------------------------------------------------------------
-
-
-def _reduced(loss: Tensor, reduction: str) -> Tensor:
-    if reduction == "mean":
-        return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    if reduction == "none":
-        return loss
-    raise ArgumentError(f"{reduction!r} is not a valid value for reduction ('none', 'mean' or 'sum')")
 
 
 def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
@@ -113,12 +177,12 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     difference = _difference("mse_loss", input, target)
     if reduction == "mean" and difference.is_floating_point():
         return difference._mean_square()
-    return _reduced(difference.square(), reduction)
+    return reduced(difference.square(), reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The mean of |input - target|."""
-    return _reduced(_difference("l1_loss", input, target).abs(), reduction)
+    return reduced(_difference("l1_loss", input, target).abs(), reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
@@ -133,7 +197,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     far = difference.abs()
     if beta > 0:
         far = where(far < beta, difference.square() * (0.5 / beta), far - 0.5 * beta)
-    return _reduced(far, reduction)
+    return reduced(far, reduction)
 
 
 def huber_loss(
@@ -145,7 +209,7 @@ def huber_loss(
     difference = _difference("huber_loss", input, target)
     far = difference.abs()
     loss = where(far < delta, difference.square() * 0.5, (far - 0.5 * delta) * delta)
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -159,7 +223,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
         loss = tensor_of(target, "kl_div").xlogy(target) - target * input
     if reduction == "batchmean":
         return loss.sum() / max(input.shape[0] if input.ndim else 1, 1)
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 class _Classes:
@@ -209,7 +273,7 @@ class _Classes:
         if reduction == "none":
             return loss.squeeze(self.dim)
         if reduction != "mean":
-            return _reduced(loss, reduction)
+            return reduced(loss, reduction)
         if self.weight is None:
             return loss.sum() / self.valid.sum()
         return loss.sum() / where(self.valid, self.weight, 0.0).sum()
@@ -286,7 +350,7 @@ def _soft_cross_entropy(
     loss = -log_softmax(input, dim) * target
     if weight is not None:
         loss = loss * _along(weight, dim, len(shape))
-    return _reduced(loss.sum(dim), reduction)
+    return reduced(loss.sum(dim), reduction)
 
 
 @own_errors
@@ -309,14 +373,14 @@ def binary_cross_entropy_with_logits(
     if pos_weight is not None:
         log_likelihood = log_likelihood * ((pos_weight - 1) * target + 1)
     loss = (1 - target) * input - log_likelihood
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """-(target * log(input) + (1 - target) * log(1 - input)) for probabilities; each log is at least -100, and has
-    no gradient at 0. binary_cross_entropy_with_logits takes what comes before a sigmoid, and is the safer one.
+    """-(target * log(input) + (1 - target) * log(1 - input)) for probabilities; each log is at least -100.
+    binary_cross_entropy_with_logits takes what comes before a sigmoid, and is the safer one.
 
     input, target: the same shape; weight broadcasts to it. ArgumentError for inputs beyond 0 ... 1.
     """
@@ -325,15 +389,8 @@ def binary_cross_entropy(
         raise ShapeError(f"{name}: target size {tuple(target.shape)} must be that of input, {tuple(input.shape)}")
     if not bool(((input >= 0) & (input <= 1)).all()):
         raise ArgumentError(f"{name}: all elements of input must lie between 0 and 1")
-    loss = (target - 1) * _log_of_probability(1 - input) - target * _log_of_probability(input)
-    return _reduced(loss if weight is None else loss * weight, reduction)
-
-
-def _log_of_probability(p: Tensor) -> Tensor:
-    return where(p > 0, where(p > 0, p, 1.0).log().clamp(min=-100), -100.0)
-
-
-# ---- vectors ----------------------------------------------------------------------------------------------
+    loss: Any = BinaryCrossEntropy.apply(input, target)
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12) -> Tensor:
@@ -350,17 +407,22 @@ __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
+    "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
     "cross_entropy",
     "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
     "group_norm",
     "huber_loss",
     "instance_norm",
@@ -375,11 +437,14 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "rms_norm",
     "scaled_dot_product_attention",
     "smooth_l1_loss",
 ]
 __all__ += _activation.__all__
+__all__ += _loss.__all__
 
 
 def __getattr__(name: str) -> Any:
