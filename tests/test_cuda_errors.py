@@ -312,3 +312,19 @@ y = pinned.to("cuda", non_blocking=True) + x
 """
     done = python(program, **simulated)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# ---- timings ---------------------------------------------------------------------------------------------------------
+
+
+def test_timings_want_a_gpu(simulated: dict[str, str], tmp_path: Path) -> None:
+    ask = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from benchmarks.gpu import main; sys.exit(main())"
+    assert said(ask, NORCH_CUDA_LIBRARY=str(tmp_path / "none.so")).startswith(
+        "no timings: cuda: norch was built without"
+    )
+    assert "the CUDA device is simulated" in said(ask, **simulated)
+    first, second, *rows = said(
+        ask.replace("import sys;", "import sys; sys.argv.append('--small');"), **simulated
+    ).splitlines()
+    assert "simulated on the CPU" in first and second == "simulated: no timings"
+    assert len(rows) > 15 and all(row.endswith("ran") for row in rows)

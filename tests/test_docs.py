@@ -6,6 +6,7 @@ import doctest
 import importlib
 import importlib.util
 import pkgutil
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -44,3 +45,12 @@ def test_examples_in_docstrings(name: str) -> None:
     )
     norch.set_default_dtype(default)
     assert not found.failed, f"{found.failed} examples of {name} give something else"
+
+
+def test_what_the_page_about_cuda_quotes_is_in_the_files() -> None:
+    text = (DOCS / "cuda.md").read_text()
+    quotes = re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)```", text, re.M | re.S)
+    assert len(quotes) >= 7
+    for path, lines in quotes:
+        there = {line.strip() for line in (DOCS.parent / path).read_text().splitlines()}
+        assert {line.strip() for line in lines.splitlines()} <= there, f"docs/cuda.md quotes what {path} does not say"
