@@ -387,6 +387,18 @@ def test_hooks_that_wait_for_the_gradient_in_a_leaf():
             bad.register_post_accumulate_grad_hook(print)
 
 
+def test_gradients_from_before_data_were_replaced():
+    for size in (1, 5):
+        x = leaf(1.0, 2.0, 3.0)
+        (x * 2).sum().backward()
+        x.data = norch.ones(size, dtype=x.dtype)
+        with pytest.raises(norch.ShapeError, match=r"\.data was replaced; set \.grad to None"):
+            (x * 2).sum().backward()
+        x.grad = None
+        (x * 2).sum().backward()
+        assert x.grad.tolist() == [2] * size
+
+
 def test_the_graph_leads_to_its_leaves():
     x = leaf(2.0)
     (node, _), (nothing, _) = (x * norch.ones(1)).grad_fn.next_functions

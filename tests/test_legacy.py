@@ -51,6 +51,13 @@ def test_sizes():
         _ = size + 1
 
 
+def test_axis_stands_for_dim():
+    x = norch.arange(6).reshape(2, 3)
+    assert norch.cat((x, x), axis=1).shape == (2, 6) and norch.concatenate([x, x], axis=0).shape == (4, 3)
+    assert norch.stack((x, x), axis=2).shape == (2, 3, 2) and len(x.unbind(axis=1)) == len(x.chunk(3, axis=1)) == 3
+    assert x.repeat_interleave(2, axis=1).shape == (2, 6) and len(norch.tensor_split(x, 2, axis=0)) == 2
+
+
 def test_float_of_python_is_float64():
     assert norch.zeros(2, dtype=float).dtype is norch.float64 and norch.ones(1).to(float).dtype is norch.float64
     assert norch.tensor([1.5], dtype=int).dtype is norch.int64 and norch.ones(1).type(bool).dtype is norch.bool

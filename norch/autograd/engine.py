@@ -149,6 +149,11 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
     with _adding:
         if tensor._grad is None:
             tensor._grad = g if fresh else g.clone()
+        elif tensor._grad._numel != g._numel:
+            raise ShapeError(
+                f"backward: a gradient of shape {tuple(g.shape)} cannot be added to the .grad of shape "
+                f"{tuple(tensor._grad.shape)} that is from before .data was replaced; set .grad to None"
+            )
         elif create_graph:
             tensor._grad = tensor._grad + g
         else:

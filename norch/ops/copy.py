@@ -125,13 +125,14 @@ def zero_(x: Any) -> Any:
     return copy_(x, 0)
 
 
-def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
-    """The tensors one after the other along dim; all other sizes must agree, dtypes are promoted.
+def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any:
+    """The tensors one after the other along dim (axis, as NumPy says); all other sizes must agree, dtypes are promoted.
 
     >>> norch.cat([norch.zeros(1), norch.ones(2)])
     tensor([0., 1., 1.])
     """
     listed = tensors_of(tensors, "cat")
+    dim = dim if axis is None else axis
     out = lib.norch_cat(listed, dim)
     if mode.enabled and out.dtype.is_floating_point:
         edges = tuple(edge(x) for x in listed)
@@ -144,9 +145,10 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     return out
 
 
-def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
-    """Tensors of one shape along a new axis dim."""
+def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any:
+    """Tensors of one shape along a new axis dim (or axis, as NumPy says)."""
     listed = tensors_of(tensors, "stack")
+    dim = dim if axis is None else axis
     out = lib.norch_stack(listed, dim)
     if mode.enabled and out.dtype.is_floating_point:
         edges = tuple(edge(x) for x in listed)

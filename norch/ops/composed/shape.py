@@ -15,7 +15,7 @@ from ..._handle import Handle
 from ..._lib import int64
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._inplace import turned_
-from .._operand import own_errors, tensor_of, tensors_of
+from .._operand import numpy_names, own_errors, tensor_of, tensors_of
 from ..copy import cat, clone, contiguous
 from ..index import index_select
 from ..view import (
@@ -195,6 +195,7 @@ def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tu
     return tuple(_part(input, at, end - part, end) for part, end in zip(parts, accumulate(parts)))
 
 
+@numpy_names
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """Views of at most chunks parts along dim, all of one size but the last."""
     at, size = _along(input, dim, "chunk")
@@ -203,6 +204,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     return split(input, -(-size // chunks), at) if size else (_part(input, at, 0, 0),) * chunks
 
 
+@numpy_names
 def tensor_split(
     input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
 ) -> tuple[Any, ...]:
@@ -247,6 +249,7 @@ vsplit = _split_along("vsplit", 2, "Views of parts along the first axis")
 dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
 
 
+@numpy_names
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """Views of the parts along an axis, without that axis."""
     if tensor_of(input, "unbind").ndim == 0:
@@ -406,6 +409,7 @@ def tile(input: Any, *counts: Any, dims: Any = None) -> Any:
     return repeat(input, (*[1] * (tensor_of(input, "tile").ndim - len(given)), *given))
 
 
+@numpy_names
 def repeat_interleave(
     input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Any:
