@@ -118,3 +118,13 @@ def test_bad_input(arguments: Any, message: str) -> None:
     g, grads = norch.ones(2, 3), [norch.empty(3, 3)] * 3
     with pytest.raises(norch.Error, match="attention_backward: .*does not fit"):
         lib.norch_attention_backward(g, g, g, g, 1.0, 0, grads)
+
+
+def test_dropout_of_weights() -> None:
+    norch.manual_seed(0)
+    x = norch.zeros(2, 64, 4, requires_grad=True)
+    out = norch.nn.functional.scaled_dot_product_attention(x, x, norch.ones(2, 64, 4), dropout_p=0.25)
+    assert out.std() > 0.01 and abs(out.mean() - 1) < 0.05 and (out[..., :1] == out).all()
+    out.sum().backward()
+    assert x.grad is not None and x.grad.isfinite().all()
+    assert not norch.nn.functional.scaled_dot_product_attention(x, x, x + 1, dropout_p=1.0).any()

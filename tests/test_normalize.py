@@ -196,7 +196,7 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (lambda x: F.batch_norm(x, None, None), ValueError, "running_mean"),
     (lambda x: nn.BatchNorm1d(2)(x), norch.ShapeError, "2D or 3D"),
     (lambda x: nn.GroupNorm(2, 3), ValueError, "divisible"),
-    (lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5), ValueError, "dropout_p"),
+    (lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=1.5), ValueError, "dropout_p"),
     (lambda x: F.scaled_dot_product_attention(x, x, x, x, is_causal=True), ValueError, "not both"),
     (lambda x: F.scaled_dot_product_attention(x, x, 1), TypeError, "value, not int"),
     (lambda x: F.scaled_dot_product_attention(x[0, 0, 0], x, x), norch.ShapeError, "query of 2 or more"),

@@ -34,7 +34,8 @@ def scaled_dot_product_attention(
     """softmax(query key^T scale + mask) value, over query (..., L, E), key (..., S, E) and value (..., S, V).
 
     attn_mask: broadcast to (..., L, S); bool (True takes part) or floats that are added. is_causal: position i sees
-    positions up to i only. scale: 1 / sqrt(E) unless given. A row that sees nothing gives NaN. dropout_p must be 0.
+    positions up to i only. scale: 1 / sqrt(E) unless given. A row that sees nothing gives NaN. dropout_p: so
+    many of the weights of value are zeroed, the others scaled by 1 / (1 - dropout_p), in training or not.
 
     >>> x = norch.eye(2)
     >>> norch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)[0]
@@ -46,8 +47,8 @@ def scaled_dot_product_attention(
             raise TypeError(f"{name}: expected a tensor as {what}, not {type(x).__name__}")
         if x.ndim < 2:
             raise ShapeError(f"{name}: expected {what} of 2 or more dimensions, got shape {tuple(x.shape)}")  # type: ignore[attr-defined]
-    if dropout_p != 0.0:
-        raise ArgumentError(f"{name}: dropout_p {dropout_p} is not supported, only 0")
+    if not 0.0 <= dropout_p <= 1.0:
+        raise ArgumentError(f"{name}: dropout_p is a probability, not {dropout_p}")
     if is_causal and attn_mask is not None:
         raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
     if enable_gqa and query.shape[-3] != key.shape[-3]:
@@ -55,9 +56,9 @@ def scaled_dot_product_attention(
         key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(repeats, -3)
     size = query.shape[-1]
     factor = (1 / math.sqrt(size) if size else math.inf) if scale is None else scale
-    if attn_mask is None and _one_call(query, key, value):
+    if attn_mask is None and dropout_p == 0.0 and _one_call(query, key, value):
         return attention(query, key, value, factor, is_causal)
-    return _composed(query, key, value, attn_mask, factor, is_causal)
+    return _composed(query, key, value, attn_mask, factor, is_causal, dropout_p)
 
 
 def _one_call(query: Any, key: Any, value: Any) -> bool:
@@ -72,7 +73,9 @@ def _one_call(query: Any, key: Any, value: Any) -> bool:
     )
 
 
-def _composed(query: Any, key: Any, value: Any, attn_mask: Any, factor: float, is_causal: bool) -> Any:
+def _composed(
+    query: Any, key: Any, value: Any, attn_mask: Any, factor: float, is_causal: bool, dropout_p: float = 0.0
+) -> Any:
     """The same of products and a softmax, which says what the kernel computes."""
     scores = product(query * factor, key, False, True)
     if is_causal:
@@ -80,4 +83,9 @@ def _composed(query: Any, key: Any, value: Any, attn_mask: Any, factor: float, i
         scores = scores + triu(ahead, 1)
     elif attn_mask is not None:
         scores = where(attn_mask, scores, -math.inf) if attn_mask.dtype is bool_ else scores + attn_mask
-    return product(softmax(scores, -1), value)
+    weights = softmax(scores, -1)
+    if dropout_p:
+        from ...random import rand_like  # late, as it stands above
+
+        weights = weights * (rand_like(weights) >= dropout_p) * (1 / (1 - dropout_p) if dropout_p < 1 else 0.0)
+    return product(weights, value)
