@@ -318,6 +318,15 @@ def test_plateaus_match_torch(torch, options):
         a = other
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_ways_to_compute_the_same(name):
+    p = parameter([1.0])
+    opt = getattr(optim, name)([p], lr=0.1, foreach=True, fused=False)
+    p.square().sum().backward()
+    opt.step()
+    assert p.item() < 1 and "fused" not in opt.param_groups[0]
+
+
 def test_an_optimizer_of_ones_own():
     class Sign(optim.Optimizer):
         def __init__(self, params, lr=0.5):

@@ -24,6 +24,8 @@ class Optimizer:
     """Base of the optimizers. One of your own gives its defaults, and a step() under no_grad() that walks
     `self.param_groups` and keeps what it remembers of a parameter in `self.state[param]`, a dict, empty at first.
 
+    The optimizers take foreach and fused, PyTorch's choice among ways to compute the same, and do not look at them.
+
     params: an iterable of leaf tensors, or of groups `{"params": [...], "lr": ...}` whose options override
     the defaults. An empty list, a parameter given twice and a tensor that is no leaf raise a ValueError.
     """
