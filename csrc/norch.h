@@ -101,11 +101,16 @@ int64_t norch_num_threads(void);
 const char *norch_isa(void);
 const char *norch_isa_builds(void);
 
-/* Storages alive now, and the bytes they hold; memory that the allocator keeps for reuse. */
+/* Storages alive now, and the bytes they hold; memory that the CPU's allocator keeps for reuse. */
 int64_t norch_live_storages(void);
 int64_t norch_live_bytes(void);
 int64_t norch_cached_bytes(void);
 void norch_empty_cache(void);
+/* values, of the CPU's allocator: bytes {in use now, at the peak, kept for reuse as well, at the peak, kept, that may be
+ * kept at most}, blocks {taken from the system, reused, given back to the system}. */
+void norch_memory(int64_t *values);
+void norch_memory_reset_peak(void);
+void norch_set_cache_limit(int64_t bytes);
 
 /* For tests: the n-th allocation from now (0 the next) fails; a negative n turns that off.
  * Returns the allocations counted since the last call. */

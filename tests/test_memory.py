@@ -150,6 +150,67 @@ def test_large_memory_goes_back_to_the_system():
     assert resident() - before < 20_000_000
 
 
+@pytest.fixture
+def own_cache():
+    """An empty cache, whose limit is restored afterwards."""
+    limit = norch.memory.memory_stats()["cache_limit"]
+    norch.memory.empty_cache()
+    yield
+    norch.memory.set_cache_limit(limit)
+
+
+@pytest.mark.host
+def test_statistics_of_memory_add_up(own_cache):
+    caches = _caches()
+    start = norch.memory.memory_stats()
+    x = norch.empty(1000)  # 4000 bytes take a block of 4096
+    now = norch.memory.memory_stats()
+    assert now["allocated_bytes"] - start["allocated_bytes"] == 4096
+    assert now["fresh_blocks"] - start["fresh_blocks"] == 1
+    assert now["reserved_bytes"] == now["allocated_bytes"] + now["cached_bytes"]
+    assert x.data_ptr() % 64 == 0
+    norch.memory.reset_peak_memory_stats()
+    del x
+    after = norch.memory.memory_stats()
+    assert after["allocated_bytes"] == start["allocated_bytes"] == norch.memory.memory_allocated()
+    assert after["cached_bytes"] == (4096 if caches else 0)
+    assert norch.memory.max_memory_allocated() == now["allocated_bytes"]
+    assert norch.memory.max_memory_reserved() >= norch.memory.memory_reserved()
+    x = norch.empty(1001)  # the block that waited, or one of the same size
+    again = norch.memory.memory_stats()
+    assert again["reused_blocks"] - after["reused_blocks"] == (1 if caches else 0)
+    del x
+    norch.memory.empty_cache()
+    end = norch.memory.memory_stats()
+    assert end["cached_bytes"] == 0 == norch.memory.memory_reserved() - norch.memory.memory_allocated()
+    assert end["returned_blocks"] - start["returned_blocks"] == end["fresh_blocks"] - start["fresh_blocks"]
+
+
+def _caches() -> bool:
+    """Whether freed blocks wait at all: not where the library is built with a memory checker."""
+    norch.empty(16)
+    waiting = norch.memory.memory_stats()["cached_bytes"]
+    norch.memory.empty_cache()
+    return waiting > 0
+
+
+@pytest.mark.host
+def test_the_cap_of_the_cache_is_honoured(own_cache):
+    norch.memory.set_cache_limit(10_000)
+    xs = [norch.empty(1000) for _ in range(5)]
+    del xs
+    assert norch.memory.memory_stats()["cached_bytes"] <= 10_000
+    x = norch.empty(1_000_000)  # never fits, and goes straight back
+    returned = norch.memory.memory_stats()["returned_blocks"]
+    del x
+    assert norch.memory.memory_stats()["returned_blocks"] == returned + 1
+    norch.memory.set_cache_limit(0)
+    assert norch.memory.memory_stats()["cached_bytes"] == 0
+    for wrong in (-1, 1 << 63, 1.5, None):
+        with pytest.raises(norch.ArgumentError, match="set_cache_limit"):
+            norch.memory.set_cache_limit(wrong)
+
+
 def test_the_cache_can_be_emptied():
     xs = [norch.ones(n) for n in (1, 10, 100, 1000, 10_000)]
     del xs

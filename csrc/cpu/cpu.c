@@ -8,18 +8,30 @@
 /* ---- memory: freed blocks wait in size classes for the next tensor of their size ---------------
  *
  * Large blocks from the system come as untouched pages, and the first write to each page costs more
- * than most operations spend on it. A class holds blocks of one size, four classes a power of two. */
+ * than most operations spend on it. A class holds blocks of one size, four classes a power of two:
+ *
+ *   64  80  96  112 | 128  160  192  224 | 256 ...      a tensor of 150 bytes takes a block of 160
+ *
+ * so that at most a fifth of a block is idle. Blocks begin at multiples of 64 bytes. What waits is capped: a block
+ * that would not fit goes straight back to the system. Segregated free lists: Wilson, Johnstone, Neely and Boles,
+ * "Dynamic Storage Allocation" (1995), 3.6. */
 
 #define CLASS_COUNT 160
-#define CACHE_LIMIT ((int64_t)512 << 20)
+#define CACHE_LIMIT ((int64_t)512 << 20) /* until somebody sets another */
 #define SMALLEST 64
 
 typedef struct block {
     struct block *next;
 } block;
 
-static block *waiting[CLASS_COUNT];
-static int64_t cached_bytes;
+/* Bytes are those of whole blocks. All but the lists is what norch_memory() tells. */
+static struct {
+    block *waiting[CLASS_COUNT];
+    int64_t used, most_used;         /* in tensors and scratch memory */
+    int64_t cached, most_reserved;   /* waiting; used and waiting together */
+    int64_t fresh, reused, returned; /* blocks: from the system, out of the lists, back to the system */
+    int64_t limit;                   /* of cached */
+} memory = {.limit = CACHE_LIMIT};
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Rounds n up to its class; gives the class. */
@@ -32,49 +44,80 @@ static int size_class(size_t *n) {
     return (power - 6) * 4 + (int)steps;
 }
 
+static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Under the lock: n bytes more are in use, from the system or out of a list. */
+static void note_use(size_t n, bool fresh) {
+    memory.used += (int64_t)n;
+    memory.fresh += fresh;
+    memory.reused += !fresh;
+    memory.most_used = larger_of(memory.most_used, memory.used);
+    memory.most_reserved = larger_of(memory.most_reserved, memory.used + memory.cached);
+}
+
+static void *from_system(size_t n) {
+    void *found = NULL;
+    if (posix_memalign(&found, 64, n) != 0) {
+        norch_empty_cache(); /* what waits here may be just what is missing */
+        if (posix_memalign(&found, 64, n) != 0) return NULL;
+    }
+    pthread_mutex_lock(&memory_lock);
+    note_use(n, true);
+    pthread_mutex_unlock(&memory_lock);
+    return found;
+}
+
 static void *take(size_t n) {
     if (n > (size_t)1 << 46) return NULL;
     int index = size_class(&n);
     pthread_mutex_lock(&memory_lock);
-    block *found = waiting[index];
+    block *found = memory.waiting[index];
     if (found) {
-        waiting[index] = found->next;
-        cached_bytes -= (int64_t)n;
+        memory.waiting[index] = found->next;
+        memory.cached -= (int64_t)n;
+        note_use(n, false);
     }
     pthread_mutex_unlock(&memory_lock);
-    if (found) return found;
-    void *memory = NULL;
-    if (posix_memalign(&memory, 64, n) == 0) return memory;
-    norch_empty_cache(); /* what waits here may be just what is missing */
-    return posix_memalign(&memory, 64, n) == 0 ? memory : NULL;
+    return found ? found : from_system(n);
 }
 
-static void give(void *memory, size_t n) {
-    if (!memory) return;
+static void give(void *data, size_t n) {
+    if (!data) return;
     int index = size_class(&n);
-    bool keep = false;
     pthread_mutex_lock(&memory_lock);
-    if (NR_CACHING && cached_bytes + (int64_t)n <= CACHE_LIMIT) {
-        block *freed = memory;
-        freed->next = waiting[index];
-        waiting[index] = freed;
-        cached_bytes += (int64_t)n;
-        keep = true;
+    const bool keep = NR_CACHING && memory.cached + (int64_t)n <= memory.limit;
+    memory.used -= (int64_t)n;
+    memory.returned += !keep;
+    if (keep) {
+        block *freed = data;
+        freed->next = memory.waiting[index];
+        memory.waiting[index] = freed;
+        memory.cached += (int64_t)n;
     }
     pthread_mutex_unlock(&memory_lock);
-    if (!keep) free(memory);
+    if (!keep) free(data);
 }
 
-int64_t norch_cached_bytes(void) { return cached_bytes; }
+int64_t norch_cached_bytes(void) {
+    pthread_mutex_lock(&memory_lock);
+    int64_t bytes = memory.cached;
+    pthread_mutex_unlock(&memory_lock);
+    return bytes;
+}
 
-void norch_empty_cache(void) {
-    for (int i = 0; i < CLASS_COUNT; i++) {
+/* Gives blocks back, the largest first, until at most `bytes` wait. */
+static void shrink_cache(int64_t bytes) {
+    for (int i = CLASS_COUNT - 1; i >= 0; i--) {
+        const int64_t n = ((int64_t)1 << (6 + i / 4)) / 4 * (4 + i % 4);
+        block *chain = NULL;
         pthread_mutex_lock(&memory_lock);
-        block *chain = waiting[i];
-        waiting[i] = NULL;
-        for (block *b = chain; b; b = b->next) {
-            size_t n = ((size_t)1 << (6 + i / 4)) / 4 * (size_t)(4 + i % 4);
-            cached_bytes -= (int64_t)n;
+        while (memory.waiting[i] && memory.cached > bytes) {
+            block *first = memory.waiting[i];
+            memory.waiting[i] = first->next;
+            memory.cached -= n;
+            memory.returned++;
+            first->next = chain;
+            chain = first;
         }
         pthread_mutex_unlock(&memory_lock);
         while (chain) {
@@ -85,13 +128,38 @@ void norch_empty_cache(void) {
     }
 }
 
+void norch_empty_cache(void) { shrink_cache(0); }
+
+void norch_set_cache_limit(int64_t bytes) {
+    pthread_mutex_lock(&memory_lock);
+    memory.limit = bytes;
+    pthread_mutex_unlock(&memory_lock);
+    shrink_cache(bytes);
+}
+
+void norch_memory(int64_t *values) {
+    pthread_mutex_lock(&memory_lock);
+    const int64_t found[] = {memory.used,          memory.most_used, memory.used + memory.cached,
+                             memory.most_reserved, memory.cached,    memory.limit,
+                             memory.fresh,         memory.reused,    memory.returned};
+    memcpy(values, found, sizeof found);
+    pthread_mutex_unlock(&memory_lock);
+}
+
+void norch_memory_reset_peak(void) {
+    pthread_mutex_lock(&memory_lock);
+    memory.most_used = memory.used;
+    memory.most_reserved = memory.used + memory.cached;
+    pthread_mutex_unlock(&memory_lock);
+}
+
 void *nr_scratch(size_t n) { return nr_allocation_fails() ? NULL : take(n); }
 
-void nr_scratch_free(void *memory, size_t n) { give(memory, n); }
+void nr_scratch_free(void *data, size_t n) { give(data, n); }
 
 static void *cpu_alloc(const nr_backend *self, size_t n) { return (void)self, take(n); }
 
-static void cpu_free(const nr_backend *self, void *memory, size_t n) { (void)self, give(memory, n); }
+static void cpu_free(const nr_backend *self, void *data, size_t n) { (void)self, give(data, n); }
 
 static int32_t copy_bytes(const nr_backend *self, void *to, const void *from, size_t n) {
     (void)self;

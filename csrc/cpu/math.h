@@ -9,8 +9,7 @@
  *            in double  log2 log10 sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh
  *                       erfc power hypot lgamma digamma sinc erfinv: 0.502, for every argument
  *   float64             exp 1.01  exp2 1.08  expm1 2.12  log 0.82  log1p, log1p_unit 1.35  tanh 2.52  erfinv 1.9
- *                       sinc 2.8
- *                       digamma 4.5 right of 0, zeta 8 of whole exponents
+ *                       sinc 2.8  digamma 4.5 right of 0, zeta 8 of whole exponents
  * The others of float64 are libm's. floor_quotient and floor_remainder branch to fmod now and then, and
  * powers of integers loop; math_special.h says what it does. */
 #ifndef NR_MATH_H

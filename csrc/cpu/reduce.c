@@ -1,7 +1,14 @@
 /* reduce: cuts a reduction into tiles of outputs and parts of the reduced range, and hands runs of
  * elements to the kernels of reduce_isa.c. Shapes alone decide the cuts, so the result does not depend
  * on the number of threads. Sums stay near pairwise summation (Higham, SIAM J. Sci. Comput. 14, 1993):
- * lanes take few steps, and what they hold is merged level by level. */
+ * lanes take few steps, and what they hold is merged level by level.
+ *
+ *   along   x  [ run: at most LEAF elements ][ run ][ run ]   each into one state, and these pair by pair
+ *           sum(1): the runs of many outputs go to the kernel in one call
+ *   across  x  [ row of up to 1024 outputs ]   STEPS rows are added into lanes, lane k of each into lane k;
+ *              [ row                       ]   then the lanes are folded into states and begin anew
+ *              ...                             sum(0)
+ *   parts   few outputs and many elements: each part of the range gives a state, merged in the order of the parts */
 #include "reduce.h"
 
 #include "cpu.h"

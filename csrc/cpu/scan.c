@@ -1,6 +1,9 @@
 /* scan: running sums, products and extremes, some lanes (places of the other axes) side by side: neighbours in memory
  * as vectors, strided ones by fours, so that their chains of additions overlap. float sums run in double, as PyTorch's
- * do. An axis is never cut, so threads change no bit. */
+ * do. An axis is never cut, so threads change no bit.
+ *
+ *   cumsum(0)   state  [ up to 64 neighbours ]       cumsum(1)   four rows    0 -> 1 -> 2 -> ...
+ *   row i       out = state += x, as vectors                     at a time:   0 -> 1 -> 2 -> ...  */
 #include <math.h>
 
 #include "cpu.h"
