@@ -24,6 +24,7 @@ from .view import _made as made
 _ALL = slice(None)
 _BOOL, _INT64 = bool_.code, int64_.code
 _DOTS = "an index can hold only one ellipsis (...)"
+_FIRST_AXES = tuple(axis + 256 * axis for axis in range(64))  # as Places has them
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
@@ -32,7 +33,10 @@ def getitem(x: Any, index: Any) -> Any:
     view = lib.norch_region(x, index)
     if view is not None:
         return made(view, x, d.Region, region, (index,))
-    if isinstance(index, Handle) and (places := _alone(x, index)):
+    if type(index) is list:
+        index = _part(index)
+    places = _alone(x, index) if isinstance(index, Handle) else _side_by_side(x, index)
+    if places is not None:
         return get_at(x, places)
     view, found = _resolve(x, index)
     return view if found is None else get_at(view, found)
@@ -90,6 +94,16 @@ def _alone(x: Any, index: Any) -> Places | None:
             _check_mask(x, index, 0)
             return places_of(index)
     return None
+
+
+def _side_by_side(x: Any, index: Any) -> Places | None:
+    """The places of a tuple of index tensors for the first axes, and of nothing else."""
+    if type(index) is not tuple or len(index) > x.ndim:
+        return None
+    for part in index:
+        if not isinstance(part, Handle) or part._dtype != _INT64 or not part.ndim:
+            return None
+    return Places(index, _FIRST_AXES[: len(index)], 0)
 
 
 def _without_ones(value: Any, ndim: int) -> Any:
