@@ -414,6 +414,12 @@ NR_INLINE float nr_mish_slope_f32(float x) {
     return gate + y * (e / (e + 1.0f)) * rest * (1.0f + gate);
 }
 
+/* The distribution function of the normal distribution, plus x times its density: the derivative of x times the former. */
+NR_INLINE float nr_gelu_slope_f32(float x) {
+    float density = 0.398942280f * nr_exp_below_f32(-0.5f * x * x);
+    return NR_FMA(0.5f, nr_erf_f32(x * 0.707106781f), NR_FMA(x, density, 0.5f));
+}
+
 /* x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3), for its derivative; beyond 20 that is 0 or 1. */
 NR_INLINE float nr_gelu_tanh_slope_f32(float x) {
     float y = x > 20.0f ? 20.0f : x;
