@@ -54,6 +54,9 @@ class device:  # noqa: N801  (PyTorch's name)
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (str(self),)
+
 
 CPU = device("cpu")
 _cuda_devices: list[device] = []

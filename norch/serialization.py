@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from .device import device as Device  # noqa: N812
 from .errors import Error
@@ -64,22 +64,46 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     if head != HEAD:
         kind = "a zip file, as PyTorch writes them" if head.startswith(b"PK") else "something else"
         raise Error(f"load: this is no file of norch.save(), but {kind}")
-    return _Reader(f, None if map_location is None else Device(map_location), weights_only).load()
+    device = None if map_location is None else Device(map_location)
+    return (_Careful if weights_only else _Trusting)(f, device).load()
 
 
-class _Reader(pickle.Unpickler):
-    def __init__(self, file: Any, device: Device | None, weights_only: bool):
+class _Trusting(pickle.Unpickler):
+    def __init__(self, file: Any, device: Device | None):
         super().__init__(file)
-        self.device, self.weights_only = device, weights_only
+        self.device = device
 
     def find_class(self, module: str, name: str) -> Any:
-        if self.weights_only and name not in SAFE.get(module, "").split():
+        return _to(self.device, super().find_class(module, name))
+
+
+class _Careful(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
+    stack: list[Any]
+
+    def __init__(self, file: Any, device: Device | None):
+        super().__init__(file)
+        self.device = device
+
+    def find_class(self, module: str, name: str) -> Any:
+        if name not in SAFE.get(module, "").split():
             raise pickle.UnpicklingError(
                 f"load: the file wants {module}.{name}, which is no tensor, number, string or container; "
                 "if you trust the file, pass weights_only=False"
             )
-        found = super().find_class(module, name)
-        return partial(_placed, self.device, found) if found is rebuilt and self.device is not None else found
+        return _to(self.device, super().find_class(module, name))
+
+    def build(self) -> None:
+        """Attributes of a tensor are set; a file that sets those of anything else, a class say, wants no good."""
+        holder, attributes = self.stack[-2:]
+        if not isinstance(holder, Tensor) or type(attributes) is not dict:
+            raise pickle.UnpicklingError(f"load: the file sets attributes of a {type(holder).__name__}")
+        holder.__dict__.update(self.stack.pop())
+
+    dispatch: ClassVar[dict[int, Any]] = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: build}
+
+
+def _to(device: Device | None, found: Any) -> Any:
+    return partial(_placed, device, found) if found is rebuilt and device is not None else found
 
 
 def _placed(device: Device, rebuild: Callable[..., Tensor], *parts: Any) -> Tensor:

@@ -63,6 +63,8 @@ def restored(data: bytes) -> Storage:
     """What was pickled, on the CPU."""
     from .create import from_bytes
 
+    if type(data) is not bytes:
+        raise TypeError(f"a storage is made of bytes, not of {type(data).__name__}")
     return Storage(from_bytes(data, (len(data),), uint8))
 
 

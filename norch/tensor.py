@@ -585,6 +585,8 @@ def rebuilt(
     requires_grad: bool,
 ) -> Tensor:
     """What Tensor.__reduce__ took apart."""
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise TypeError(f"{cls!r} is no class of tensors")
     return adopt(cls, storage.seen_as(dtype, shape, strides, offset)).requires_grad_(requires_grad)
 
 

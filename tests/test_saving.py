@@ -177,6 +177,30 @@ def test_load_refuses_what_could_run_code(tmp_path):
     assert type(saved(nn.Linear(1, 1), weights_only=False)) is nn.Linear
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        b"cnorch.dtype\ndtype_named\n(Vfloat32\ntR(N}Vitemsize\nI100\nstb.",  # dtype("float32").itemsize = 100
+        b"cnorch.tensor\nTensor\n(N}V__add__\nI1\nstb.",  # Tensor.__add__ = 1
+        b"cnorch.storage\nrestored\n(Vtext\ntR.",
+        b"cnorch.tensor\nrebuilt\n(cnorch.storage\nrestored\n(Vtext\ntRI1\nI1\nI1\nI1\nI1\nI1\ntR.",
+        b"cnorch.tensor\nTensor.numpy\n.",
+        b"cos\nsystem\n(Vtrue\ntR.",
+    ],
+)
+def test_load_of_files_that_mean_ill(program):
+    with pytest.raises((pickle.UnpicklingError, TypeError, AttributeError)):
+        norch.load(io.BytesIO(b"norch file 1\n" + program))
+    assert norch.float32.itemsize == 4 and (norch.ones(1) + 1).item() == 2
+
+
+def test_what_is_rebuilt_is_checked():
+    parts = list(norch.arange(4.0).__reduce__()[1])
+    for place, bad in ((5, 5), (5, int), (2, (5,)), (4, 1), (3, (2,)), (3, "a"), (1, "float32")):
+        with pytest.raises((TypeError, ValueError, AttributeError)):
+            norch.tensor(1).__reduce__()[0](*parts[:place], bad, *parts[place + 1 :])
+
+
 def test_load_of_other_files():
     for content, kind in ((b"PK\3\4and so on", "PyTorch"), (b"hello", "something else"), (b"", "something else")):
         with pytest.raises(norch.Error, match=kind):
