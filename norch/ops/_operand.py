@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from .._handle import Handle
-from .._lib import lib
+from .._lib import constants, lib
 from ..errors import DeviceError, Error, rename
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,6 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 # floats because 0.0 == -0.0 and nan != nan.
 _numbers: dict[Any, Any] = {}
 _LIMIT = 1024
+
+_HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
 
 
 def operand(value: Any) -> Any:
@@ -99,24 +101,22 @@ def own_errors(function: F) -> F:
 
 
 def rounded_once(function: F, mixed: bool = False) -> F:
-    """Makes function compute halves in float32 and round what comes out once; mixed: also beside other floats."""
-
-    function = own_errors(function)
+    """own_errors() of a function that computes halves in float32 and rounds once; mixed: also beside other floats."""
 
     @functools.wraps(function)
     def once(*arguments: Any, **named: Any) -> Any:
         first = arguments[0] if arguments else next(iter(named.values()), None)
-        kind: Any = first.dtype if isinstance(first, Handle) else None  # type: ignore[attr-defined]
-        if kind is None or kind.itemsize != 2 or not kind.is_floating_point:
-            return function(*arguments, **named)
-        floats = [x for x in (*arguments, *named.values()) if _is_float(x)]
-        if not mixed and any(x.dtype is not kind for x in floats):
-            return function(*arguments, **named)  # which says what is wrong, or promotes
-
-        def wide(x: Any) -> Any:
-            return x.float() if _is_float(x) else x
-
-        out = function(*map(wide, arguments), **{name: wide(x) for name, x in named.items()})
+        try:
+            if not isinstance(first, Handle) or first._dtype not in _HALVES:
+                return function(*arguments, **named)
+            kind: Any = first.dtype  # type: ignore[attr-defined]
+            floats = [x for x in (*arguments, *named.values()) if _is_float(x)]
+            if not mixed and any(x.dtype is not kind for x in floats):
+                return function(*arguments, **named)  # which says what is wrong, or promotes
+            out = function(*map(_wide, arguments), **{name: _wide(x) for name, x in named.items()})
+        except Error as error:
+            rename(error, function.__name__)
+            raise
         return (out[0].to(kind), *out[1:]) if isinstance(out, tuple) else out.to(kind)
 
     return cast(F, once)
@@ -124,6 +124,10 @@ def rounded_once(function: F, mixed: bool = False) -> F:
 
 def _is_float(x: Any) -> bool:
     return isinstance(x, Handle) and x.dtype.is_floating_point  # type: ignore[attr-defined]
+
+
+def _wide(x: Any) -> Any:
+    return x.float() if _is_float(x) else x
 
 
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
