@@ -7,6 +7,7 @@
 #   make V=1                      whole command lines
 #   make CC=aarch64-linux-gnu-gcc BUILD=build/aarch64 LIB=build/aarch64/libnorch.so
 #   make NVCC=                    without the CUDA backend
+#   make cuda CUDART=shared       which finds CUDA's runtime in the wheel that the extra "cuda" asks for
 #   make CUDA_ARCHS="75 80 90"    GPUs to hold machine code for (default: those of this machine, else 80)
 
 BUILD ?= build
@@ -45,8 +46,9 @@ $(error norch needs a C compiler, and "$(CC)" is not one: install gcc or clang (
 endif
 COMPILER := $(shell $(CC) --version | head -n 1)
 # nvcc of the machine, or of `make cuda-toolchain`; a cross compiler's library has no use for it.
-NVCC_FOUND := $(if $(and $(NVCC),$(if $(SANITIZE),,x),$(filter $(shell uname -m)-%,$(MACHINE))),$(firstword $(shell \
-    command -v $(NVCC) $(CUDA_HOME)/bin/nvcc $(VENV)/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc 2>/dev/null)))
+NVCC_FOUND := $(if $(and $(NVCC),$(if $(SANITIZE),,x),$(filter $(shell uname -m)-%,$(MACHINE))),$(shell \
+    for at in $(NVCC) $(CUDA_HOME)/bin/nvcc $(VENV)/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc; do \
+        command -v $$at && break; done))
 NVCC_RELEASE := $(if $(NVCC_FOUND),$(shell $(NVCC_FOUND) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'))
 ifeq ($(filter 12.% 13.%,$(NVCC_RELEASE)),)
 NVCC_SAYS := $(if $(NVCC_FOUND),$(NVCC_FOUND) $(NVCC_RELEASE)$(comma) but the CUDA backend needs 12 or 13: CPU only,none: CPU only)
@@ -152,12 +154,28 @@ CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a
 CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -Xfatbin -compress-all -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
 CUDA_OBJECTS := $(CUDA_UNITS:%=$(BUILD)/cuda/%.o)
 
+# CUDA's runtime: linked in, or shared: that of the package nvidia-cuda-runtime beside norch's, where the wheels of 12
+# and of 13 put it.
+CUDART ?= static
+CUDA_RUNPATH := $(if $(filter shared,$(CUDART)),-Xlinker '--enable-new-dtags$(comma)-rpath$(comma)$$ORIGIN/../nvidia/$(if \
+    $(filter 12.%,$(NVCC_RELEASE)),cuda_runtime,cu13)/lib')
+
 cuda: $(CUDA_LIB)  ## the CUDA backend norch/libnorch_cuda.so, with nvcc 12 or 13
+
+# All of one release: a partial pin mixes versions, and fails.
+CUDA_WHEELS := nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 \
+    nvidia-cuda-cccl==13.0.85
+cuda-toolchain: $(VENV)/bin/python  ## nvcc 13 from the package index into the .venv, for machines with a driver and pip only
+	@echo "  PIP   $(CUDA_WHEELS), into $(VENV)"
+	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(CUDA_WHEELS) || { \
+	    echo "norch could not install nvcc from the package index: the reason is above" >&2; exit 1; }
+	@echo "nvcc $$($(VENV)/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')" \
+	    "is in $(VENV): make cuda builds the backend with it, unless PATH or CUDA_HOME ($(CUDA_HOME)) have one"
 
 $(CUDA_LIB): $(CUDA_OBJECTS)
 	$(if $(V),,@echo "  LINK  $@")
 	@mkdir -p $(@D)
-	$(Q)$(NVCC_FOUND) -shared -cudart static -o $@.new $(CUDA_OBJECTS) -L$(dir $(NVCC_FOUND))../lib -ldl -lpthread -lrt
+	$(Q)$(NVCC_FOUND) -shared -cudart $(CUDART) $(CUDA_RUNPATH) -o $@.new $(CUDA_OBJECTS) -L$(dir $(NVCC_FOUND))../lib -ldl -lpthread -lrt
 	@mv $@.new $@
 
 $(if $(NVCC_FOUND),$(eval $(call note,$(BUILD)/cuda/flags,$(NVCC_FOUND) $(NVCC_RELEASE) $(CUDA_FLAGS))))

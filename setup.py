@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from ctypes import CDLL, c_uint64
 from pathlib import Path
 
 from setuptools import Distribution, setup
@@ -26,12 +27,27 @@ def make(library: str) -> None:
     # Under make its variables hold here too (CC=clang), but its job server is out of reach.
     flags = [word for word in os.environ.get("MAKEFLAGS", "").split(" ") if not word.startswith(("-j", "--jobserver"))]
     env = {**os.environ, "MAKEFLAGS": " ".join(flags)}
-    done = subprocess.run(["make", f"LIB={library}"], cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(["make", f"LIB={library}", library], cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
     sys.stderr.write(done.stderr)
     if done.returncode:
         reasons = [line for line in done.stderr.splitlines() if "norch needs" in line]
         reason = reasons[0].partition("*** ")[2] or reasons[0] if reasons else "the compiler's words are above"
         raise SetupError(f"libnorch.so was not built: {reason}")
+
+
+def fits(plugin: Path, library: Path) -> bool:
+    """Whether a CUDA backend was built from the same table as a library; says so where it was not."""
+    try:
+        abis = [getattr(CDLL(str(path)), name) for path, name in ((plugin, "nr_plugin_abi"), (library, "norch_abi"))]
+    except (OSError, AttributeError) as error:
+        sys.stderr.write(f"norch: the CUDA backend is left out: {error}\n")
+        return False
+    for abi in abis:
+        abi.restype = c_uint64
+    if abis[0]() == abis[1]():
+        return True
+    sys.stderr.write(f"norch: {plugin} was built for another version, and is left out; run make first\n")
+    return False
 
 
 class BuildLibrary(build_py):
@@ -46,6 +62,9 @@ class BuildLibrary(build_py):
             super().run()
             make("build/wheel/libnorch.so")
             shutil.copy(ROOT / "build/wheel/libnorch.so", Path(self.build_lib) / "norch")
+            plugin = ROOT / "norch/libnorch_cuda.so"
+            if plugin.exists() and fits(plugin, ROOT / "build/wheel/libnorch.so"):
+                shutil.copy(plugin, Path(self.build_lib) / "norch")
 
 
 class PlatformWheel(bdist_wheel):

@@ -24,7 +24,8 @@ def run(*command, cwd=ROOT, env=BARE):
 
 
 def make(*arguments, **variables):
-    """make in the checkout, with no word from the make that may have started us."""
+    """make in the checkout, with no word from the make that may have started us, and no nvcc."""
+    variables.setdefault("NVCC", "")
     env = {key: value for key, value in BARE.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     return run("make", *arguments, *(f"{name}={value}" for name, value in variables.items()), env=env)
 
@@ -166,3 +167,34 @@ def test_without_a_compiler_pip_says_what_to_install(tmp_path):
     done = run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", tmp_path, source, env=env)
     assert done.returncode != 0
     assert "libnorch.so was not built: norch needs a C compiler" in done.stdout + done.stderr
+
+
+# ---- the CUDA backend ------------------------------------------------------------------------------------------------
+
+
+def fake_nvcc(where, release, body="exit 0"):
+    where.mkdir(parents=True)
+    nvcc = where / "nvcc"
+    nvcc.write_text(f'#!/bin/sh\ncase "$1" in --version) echo "release {release}, V{release}.1"; exit;; esac\n{body}\n')
+    nvcc.chmod(0o755)
+    return nvcc
+
+
+def what_make_finds(tmp_path, **variables):
+    # build/none: what make notes of flags must not touch the objects that are here
+    done = make("-n", "cudasim", BUILD=tmp_path / "build", VENV=tmp_path / "venv", **variables)
+    return next(line for line in done.stdout.splitlines() if line.startswith("nvcc "))
+
+
+def test_make_finds_nvcc_and_says_which(tmp_path):
+    here = fake_nvcc(tmp_path / "path", "12.4")
+    home = fake_nvcc(tmp_path / "home" / "bin", "13.0")
+    wheel = fake_nvcc(tmp_path / "venv/lib/python3.11/site-packages/nvidia/cu13/bin", "13.0")
+    nowhere = {"NVCC": "no-such-nvcc", "CUDA_HOME": "/none"}
+    assert what_make_finds(tmp_path, NVCC=here) == f"nvcc        {here} 12.4"
+    assert what_make_finds(tmp_path, **{**nowhere, "CUDA_HOME": home.parent.parent}) == f"nvcc        {home} 13.0"
+    assert what_make_finds(tmp_path, **nowhere) == f"nvcc        {wheel} 13.0"
+    wheel.unlink()
+    assert what_make_finds(tmp_path, **nowhere) == what_make_finds(tmp_path) == "nvcc        none: CPU only"
+    old = fake_nvcc(tmp_path / "old", "11.8")
+    assert "11.8, but the CUDA backend needs 12 or 13: CPU only" in what_make_finds(tmp_path, NVCC=old)
