@@ -78,7 +78,7 @@ def view(x: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
         out = lib.norch_view_dtype(x, dtype_named(shape[0] if dtype is None else dtype).code)
         out._cell = cell_of(x)
         return out
-    wanted = sizes(shape, size)
+    wanted = shape if len(shape) > 1 and size is None else sizes(shape, size)
     return _made(lib.norch_view(x, wanted), x, d.Reshape, view, (wanted,))
 
 
