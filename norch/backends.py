@@ -1,7 +1,7 @@
 """What scripts set in torch.backends before they begin, so that they need no change: there is nothing here to be set.
 
-norch knows no device but the CPU and CUDA, has its own kernels, and computes float32 in float32; on the CPU, results
-are the same in every run. On CUDA, NORCH_DETERMINISTIC=1 makes them so.
+norch knows no device but the CPU and CUDA, has its own kernels, and computes float32 in float32; results are the same
+in every run, on CUDA as well.
 """
 
 from __future__ import annotations

@@ -73,6 +73,38 @@ def assert_matches(pattern: str, text: str) -> None:
         raise ValueError(text)
 
 
+# ---- chance ---------------------------------------------------------------------------------------------------------
+
+
+def test_results_do_not_depend_on_the_order_of_threads(simulation: ctypes.CDLL) -> None:
+    source = norch.Generator().manual_seed(0)
+
+    def drawn(*shape: int) -> norch.Tensor:
+        return norch.randn(shape, generator=source, device="cuda")
+
+    x, table, image, kernel = drawn(300, 40), drawn(5, 40), drawn(2, 3, 20, 20), drawn(4, 3, 3, 3)
+    rows, cells = norch.arange(300, device="cuda") % 5, (x * 10).to(norch.int64) % 5
+    windows = image.clone().requires_grad_()
+    pooled = F.max_pool2d(windows, 3, 1)
+    calls: list[Callable[[], norch.Tensor]] = [
+        lambda: x.sum(),
+        lambda: x.softmax(0),
+        lambda: x @ x.T @ x,
+        lambda: table.index_add(0, rows, x),
+        lambda: table.scatter_add(0, cells.clamp(min=0), x),
+        lambda: table.index_put((rows,), x),
+        lambda: norch.autograd.grad(F.conv2d(image, kernel.requires_grad_()).square().sum(), kernel)[0],
+        lambda: norch.autograd.grad(pooled, windows, norch.ones_like(pooled), retain_graph=True)[0],
+        lambda: x.flatten().cumsum(0),
+    ]
+    for number, call in enumerate(calls):
+        found = set()
+        for seed in (1, 2, 3):
+            simulation.cudasim_seed(ctypes.c_uint64(seed))
+            found.add(call().cpu().numpy().tobytes())
+        assert len(found) == 1, number
+
+
 # ---- a training step, with a fault at each place in turn -----------------------------------------------------------
 
 

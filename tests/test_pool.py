@@ -51,19 +51,20 @@ def test_windows_one_by_one(shape: Any, dtype: str) -> None:
     flat = x.reshape(2, 3, -1)
     leaf = norch.tensor(x, requires_grad=True)
     y, index = F.max_pool2d(leaf, kernel, stride, padding, dilation, return_indices=True)
-    mean = F.avg_pool2d(leaf, kernel, stride, padding, count_include_pad=False)
+    mean = F.avg_pool2d(leaf, kernel, stride, padding, count_include_pad=False).detach().numpy()
+    largest, places = y.detach().numpy(), index.numpy()
     for (i, j), seen in windows(x, kernel, stride, padding, dilation):
         wanted = np.array(seen)[flat[:, :, seen].argmax(-1)]
-        np.testing.assert_array_equal(index.numpy()[:, :, i, j], wanted)
-        np.testing.assert_array_equal(y.detach().numpy()[:, :, i, j], flat[:, :, seen].max(-1))
+        np.testing.assert_array_equal(places[:, :, i, j], wanted)
+        np.testing.assert_array_equal(largest[:, :, i, j], flat[:, :, seen].max(-1))
     for (i, j), seen in windows(x, kernel, stride, padding, (1, 1)):
-        np.testing.assert_allclose(mean.detach().numpy()[:, :, i, j], flat[:, :, seen].mean(-1), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(mean[:, :, i, j], flat[:, :, seen].mean(-1), rtol=1e-6, atol=1e-6)
     g = drawn(1, *y.shape, dtype=dtype)
     y.backward(norch.tensor(g))
     slopes = np.zeros_like(flat)
     for n in range(2):
         for c in range(3):
-            np.add.at(slopes[n, c], index.numpy()[n, c].reshape(-1), g[n, c].reshape(-1))
+            np.add.at(slopes[n, c], places[n, c].reshape(-1), g[n, c].reshape(-1))
     assert leaf.grad is not None
     np.testing.assert_array_equal(leaf.grad.numpy(), slopes.reshape(x.shape))
 

@@ -1,10 +1,9 @@
 /* index: reads from, writes to and sums into indexed places. Indices are checked where they are used: one that is out of range
  * reads 0 or adds nothing, and is reported when the host next waits.
  *
- * Sums of floats go through atomic additions, whose order is chance, only where a thread a column would leave the
- * device idle and NORCH_DETERMINISTIC is not set: else each thread adds all that lands in its column, in order. */
-#include <stdlib.h>
-
+ * What is written goes in order, so that sums are the CPU's and the last write to a place is the one that stays: each
+ * thread goes down its column; or, where columns would leave the device idle, the indices of a column are sorted, and a
+ * thread a place takes all that lands there. */
 #include "cuda.cuh"
 
 struct index_args {
@@ -14,9 +13,11 @@ struct index_args {
     int64_t axis_stride, axis_size;
     volatile nr_report *report;
     nest<3> where;
-    /* sums in order: the loops above hold the columns, these the elements of one */
+    /* writes: the loops above hold the columns, these the elements of one */
     uint32_t steps;
     nest<2> along;
+    const int64_t *order; /* of the steps by their index: [lane][steps], a lane a column or one for all */
+    bool one_lane;
 };
 
 /* Several index tensors have become offsets in bytes (axis_size is INT64_MAX then); one of them that was out of range
@@ -94,24 +95,25 @@ template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter
     }
 }
 
-/* Moves by the size of an element, and sums of floats: each element by a thread of its own. */
-template <class W> __global__ void __launch_bounds__(NR_BLOCK) move_by_chance(const index_args a) {
-    uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
-    if (i >= a.n) return;
-    int64_t at[3];
-    a.where.find(i, at);
-    int64_t place = place_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1]));
-    if (place != LOST) *reinterpret_cast<W *>(a.target + at[2] + place) = *reinterpret_cast<const W *>(a.dense + at[0]);
-}
-
-template <class F> __global__ void __launch_bounds__(NR_BLOCK) add_by_chance(const index_args a) {
-    uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
-    if (i >= a.n) return;
-    int64_t at[3];
-    a.where.find(i, at);
-    int64_t place = place_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1]));
-    if (place != LOST)
-        atomicAdd(reinterpret_cast<F *>(a.target + at[2] + place), *reinterpret_cast<const F *>(a.dense + at[0]));
+/* A thread a step of a column, in the order of indices: the first of those with one index writes them all. */
+template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter_sorted(const index_args a) {
+    using S = typename D::S;
+    const int64_t t = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, column = t % a.n, place = t / a.n;
+    if (place >= a.steps) return;
+    int64_t at[3], more[2];
+    a.where.find((uint32_t)column, at);
+    const int64_t *order = a.order + (a.one_lane ? 0 : column * a.steps);
+    const auto index_of = [&](int64_t k) {
+        a.along.find((uint32_t)order[k], more);
+        return *reinterpret_cast<const int64_t *>(a.index + at[1] + more[1]);
+    };
+    if (place > 0 && index_of(place - 1) == index_of(place)) return;
+    const int64_t index = index_of(place), to_place = place_of(a, index);
+    if (to_place == LOST) return;
+    S *to = reinterpret_cast<S *>(a.target + at[2] + to_place), value = *to;
+    for (int64_t k = place; k < a.steps && index_of(k) == index; k++)
+        value = combined<D, kind>(value, *reinterpret_cast<const S *>(a.dense + at[0] + more[0]));
+    *to = value;
 }
 
 typedef void (*index_kernel)(index_args);
@@ -120,18 +122,25 @@ typedef void (*index_kernel)(index_args);
 #define BY_SIZE(kernel, size) \
     ((size) == 1 ? kernel<uint8_t> : (size) == 2 ? kernel<uint16_t> : (size) == 4 ? kernel<uint32_t> : kernel<uint64_t>)
 
-template <int kind> static index_kernel combining(int32_t number) {
+struct scatter_kernels {
+    index_kernel in_order, sorted;
+};
+template <class D, int kind> static scatter_kernels scatter_of() {
+    return {scatter_in_order<D, kind>, scatter_sorted<D, kind>};
+}
+
+template <int kind> static scatter_kernels combining(int32_t number) {
     switch (number) {
 #define ROW(name) \
-    case dtype_##name::code: return scatter_in_order<dtype_##name, kind>;
+    case dtype_##name::code: return scatter_of<dtype_##name, kind>();
         NR_WIDE_DTYPES(ROW)
 #undef ROW
     }
-    return nullptr;
+    return {};
 }
 
-/* The kernel that writes in order. What is only moved goes by size, under the name of a dtype of that size. */
-static index_kernel in_order(const nr_call *call) {
+/* What is only moved goes by size, under the name of a dtype of that size. */
+static scatter_kernels kernels_of(const nr_call *call) {
     switch (call->op) {
     case NR_SCATTER_ADD: return combining<NR_SCATTER_ADD>(call->dtype);
     case NR_SCATTER_PROD: return combining<NR_SCATTER_PROD>(call->dtype);
@@ -139,20 +148,11 @@ static index_kernel in_order(const nr_call *call) {
     case NR_SCATTER_AMIN: return combining<NR_SCATTER_AMIN>(call->dtype);
     }
     switch (nr_library->dtypes[call->dtype].size) {
-    case 1: return scatter_in_order<dtype_uint8, NR_SCATTER>;
-    case 2: return scatter_in_order<dtype_float16, NR_SCATTER>;
-    case 4: return scatter_in_order<dtype_int32, NR_SCATTER>;
+    case 1: return scatter_of<dtype_uint8, NR_SCATTER>();
+    case 2: return scatter_of<dtype_float16, NR_SCATTER>();
+    case 4: return scatter_of<dtype_int32, NR_SCATTER>();
     }
-    return scatter_in_order<dtype_int64, NR_SCATTER>;
-}
-
-/* The one that does not, where there is one. */
-static index_kernel by_chance(const nr_call *call) {
-    if (call->op == NR_SCATTER) return BY_SIZE(move_by_chance, nr_library->dtypes[call->dtype].size);
-    if (call->op != NR_SCATTER_ADD) return nullptr;
-    return call->dtype == NORCH_FLOAT32   ? add_by_chance<float>
-           : call->dtype == NORCH_FLOAT64 ? add_by_chance<double>
-                                          : nullptr;
+    return scatter_of<dtype_int64, NR_SCATTER>();
 }
 
 static int32_t run_part(const nr_call *call, const nr_plan &nest, index_kernel kernel) {
@@ -171,18 +171,51 @@ static int32_t run_part(const nr_call *call, const nr_plan &nest, index_kernel k
     return NORCH_OK;
 }
 
-/* Splits the nest into loops that move the target, one thread each, and the others, which a thread goes through. */
-static int32_t run_in_order(const nr_call *call, const nr_plan &nest) {
+/* The places of a column's steps in the order of their indices, for one column or all of them. */
+static int32_t sort_steps(const nr_call *call, const nr_plan &columns, const nr_plan &along, bool one_lane,
+                          int64_t *order) {
+    nr_sort_plan plan = {};
+    plan.nest = columns;
+    if (one_lane) {
+        plan.nest.ndim = 0;
+        plan.nest.numel = 1;
+    }
+    plan.nest.operands = 2;
+    plan.nest.data[0] = reinterpret_cast<char *>(order);
+    int64_t lanes = 1;
+    for (int32_t d = 0; d < plan.nest.ndim; d++) {
+        plan.nest.stride[0][d] = lanes * along.numel * (int64_t)sizeof(int64_t);
+        lanes *= plan.nest.size[d];
+    }
+    plan.n = plan.count = along.numel;
+    plan.step[0] = sizeof(int64_t);
+    plan.step[1] = along.stride[1][0];
+    nr_call sort = *call;
+    sort.op = NR_ARGSORT;
+    sort.dtype = NORCH_INT64;
+    sort.plan = &plan;
+    return nr_cuda_sort(&sort);
+}
+
+#define BUSY 4096 /* columns that keep a device busy */
+#define FEW 64    /* steps that are not worth sorting */
+
+/* Splits the nest into loops that move the target, the columns, and the others, their steps. */
+static int32_t run_scatter(const nr_call *call, const nr_plan &nest) {
     const nr_index_plan &plan = *static_cast<const nr_index_plan *>(call->plan);
+    const nr_gpu *gpu = gpu_of(call);
     nr_plan columns = nest, along = nest;
     columns.ndim = along.ndim = 0;
     columns.numel = along.numel = 1;
+    bool one_lane = true;
     for (int32_t d = 0; d < nest.ndim; d++) {
-        nr_plan &to = nest.stride[2][d] != 0 ? columns : along;
+        const bool moves = nest.stride[2][d] != 0;
+        nr_plan &to = moves ? columns : along;
         to.size[to.ndim] = nest.size[d];
         for (int o = 0; o < 3; o++) to.stride[o][to.ndim] = nest.stride[o][d];
         to.numel *= nest.size[d];
         to.ndim++;
+        one_lane = one_lane && !(moves && nest.stride[1][d] != 0);
     }
     index_args a = {};
     a.dense = nest.data[0];
@@ -192,17 +225,29 @@ static int32_t run_in_order(const nr_call *call, const nr_plan &nest) {
     a.steps = (uint32_t)along.numel;
     a.axis_stride = plan.axis_stride;
     a.axis_size = plan.axis_size;
-    a.report = gpu_of(call)->report_on_device;
+    a.report = gpu->report_on_device;
     a.where = nest_of<3>(columns.ndim, columns.size, columns.stride);
     a.along = nest_of<2>(along.ndim, along.size, along.stride);
-    LAUNCH(in_order(call), blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
-}
-
-static bool deterministic() {
-    static const char *wanted = getenv("NORCH_DETERMINISTIC");
-    return wanted && *wanted && *wanted != '0';
+    a.one_lane = one_lane;
+    const scatter_kernels kernels = kernels_of(call);
+    if (along.numel <= FEW || columns.numel >= BUSY || along.ndim > 1) {
+        LAUNCH(kernels.in_order, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
+        LAUNCHED(call);
+        return NORCH_OK;
+    }
+    const size_t bytes = (size_t)((one_lane ? 1 : columns.numel) * along.numel) * sizeof(int64_t);
+    int64_t *order = static_cast<int64_t *>(nr_cuda_scratch(gpu, bytes));
+    if (!order) return NORCH_ERROR_MEMORY;
+    int32_t status = sort_steps(call, columns, along, one_lane, order);
+    cudaError_t error = cudaSuccess;
+    if (status == NORCH_OK) {
+        a.order = order;
+        LAUNCH(kernels.sorted, blocks_for(nest.numel, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
+        error = cudaGetLastError();
+    }
+    nr_cuda_scratch_free(gpu, order, bytes);
+    TRY(nr_call_name(call), error);
+    return status;
 }
 
 int32_t nr_cuda_index(const nr_call *call) {
@@ -214,12 +259,5 @@ int32_t nr_cuda_index(const nr_call *call) {
         if (call->op == NR_OFFSETS) kernel = offsets;
         return in_parts(plan.nest, [&](const nr_plan &part) { return run_part(call, part, kernel); });
     }
-    int64_t steps = 1;
-    for (int32_t d = 0; d < plan.nest.ndim; d++)
-        if (plan.nest.stride[2][d] == 0) steps *= plan.nest.size[d];
-    bool busy = steps <= 64 || plan.nest.numel / steps >= 4096;
-    index_kernel quick = by_chance(call);
-    if (quick && !busy && !deterministic())
-        return in_parts(plan.nest, [&](const nr_plan &part) { return run_part(call, part, quick); });
-    return in_parts(plan.nest, [&](const nr_plan &part) { return run_in_order(call, part); });
+    return in_parts(plan.nest, [&](const nr_plan &part) { return run_scatter(call, part); });
 }
