@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from checks import wait
 
 import norch
 from norch._lib import lib
@@ -11,12 +12,6 @@ from norch.nn import functional as F
 from norch.ops import _operand
 
 # ---- kinds and names -------------------------------------------------------------------------------
-
-
-def wait():
-    """A CUDA device says that an index was out of range when it is waited for."""
-    if norch.get_default_device().type == "cuda":
-        norch.cuda.synchronize()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checks import wait
 from functions import leaf
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,6 +113,7 @@ def test_like_numpy(data: Any) -> None:
     if wanted is None:
         with pytest.raises(IndexError):
             x[ours]
+            wait()
         return
     found = x[ours]
     assert found.shape == wanted.shape
@@ -131,7 +133,9 @@ def test_written_like_numpy(data: Any) -> None:
     if wanted is None:
         with pytest.raises(IndexError):
             x[ours] = 0
-        assert_close(x, array, rtol=0, atol=0)
+            wait()
+        if not x.is_cuda:  # which writes what it can
+            assert_close(x, array, rtol=0, atol=0)
         return
     cut = data.draw(st.integers(0, wanted.ndim))
     shape = tuple(1 if data.draw(st.integers(0, 3)) == 0 else n for n in wanted.shape[cut:])
@@ -380,6 +384,7 @@ def test_numbers_of_all_kinds() -> None:
 # ---- errors ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.host  # the message of a CUDA device comes later
 @pytest.mark.parametrize(
     ("index", "message"),
     [
