@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 Run = Callable[[], Any]
 
+DRAWN_AT_ONCE = 1 << 26  # bytes of random numbers
+
 
 class Library:
     """One of the libraries, on one thread, and the inputs that it draws."""
@@ -43,7 +45,11 @@ class Library:
 
     def random(self, *shape: int, grad: bool = False, low: float = -1.0, high: float = 1.0) -> Any:
         """Numbers from low to high as a float32 tensor or array of this library."""
-        made = self._floats(array("i", self._stream.randbytes(4 * math.prod(shape)))).reshape(shape)
+        values, left = array("i"), 4 * math.prod(shape)
+        while left:  # more bits than an int of C counts cannot be drawn at once
+            values.frombytes(self._stream.randbytes(some := min(left, DRAWN_AT_ONCE)))
+            left -= some
+        made = self._floats(values).reshape(shape)
         made *= (high - low) / 2**32
         made += (low + high) / 2
         return made.requires_grad_() if grad else made

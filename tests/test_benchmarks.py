@@ -73,3 +73,17 @@ def test_outputs_that_differ_stop_the_benchmark() -> None:
     for wrong in ([1.0, 2.1], [1.0], [float("nan"), 2.0]):
         with pytest.raises(SystemExit, match=r"norch and numpy disagree"):
             measure.agree(case, {"norch": [1.0, 2.0], "numpy": wrong})
+
+
+def test_inputs_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    import norch
+    from benchmarks import library
+
+    drawn, threads = [], norch.get_num_threads()
+    for at_once in (1 << 26, 64):
+        monkeypatch.setattr(library, "DRAWN_AT_ONCE", at_once)
+        ours = library.Library("norch")
+        drawn.append(ours.random(7, 11).tolist())
+    norch.set_num_threads(threads)
+    assert drawn[0] == drawn[1]
