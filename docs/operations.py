@@ -64,7 +64,9 @@ SECTIONS = {
     "norch.ops.copy": "Copies and casts",
     "norch.ops.index": "Indexing",
     "norch.ops.getitem": "Indexing",
-    "norch.ops.composed.further": "Further",
+    "norch.ops.composed.statistics": "Statistics and distances",
+    "norch.ops.composed.distance": "Statistics and distances",
+    "norch.ops.composed.portable": "Types and questions",
 }
 SETTINGS = ("norch.autograd", "norch.dtype", "norch._threads", "norch.device", "norch.errors", "norch._repr")
 

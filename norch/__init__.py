@@ -78,13 +78,15 @@ from .errors import (
     ShapeError,
 )
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
+from .ops.composed.distance import *  # noqa: F403
 from .ops.composed.einsum import einsum
-from .ops.composed.further import *  # noqa: F403
 from .ops.composed.grid import *  # noqa: F403
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403
+from .ops.composed.portable import *  # noqa: F403
 from .ops.composed.products import *  # noqa: F403
 from .ops.composed.shape import *  # noqa: F403
+from .ops.composed.statistics import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.getitem import index_put
 from .ops.index import (

@@ -7,7 +7,7 @@ from typing import Any
 from .create import legacy_tensor
 from .dtype import BY_NAME
 from .dtype import dtype as DType
-from .ops.composed.further import TYPES
+from .ops.composed.portable import TYPES
 from .tensor import Tensor, adopt
 
 

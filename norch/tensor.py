@@ -17,10 +17,12 @@ from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .errors import ArgumentError, DTypeError, Error
 from .ops._operand import tensor_of
-from .ops.composed.further import FurtherMethods
+from .ops.composed.distance import DistanceMethods
 from .ops.composed.pointwise import CompositeMethods
+from .ops.composed.portable import PortableMethods
 from .ops.composed.products import ProductMethods
 from .ops.composed.shape import ShapeMethods
+from .ops.composed.statistics import StatisticsMethods
 from .ops.conv import ConvMethods
 from .ops.copy import CopyMethods, copy_
 from .ops.getitem import ItemMethods
@@ -85,7 +87,9 @@ class Tensor(
     ScanMethods,
     SoftmaxMethods,
     SortMethods,
-    FurtherMethods,
+    StatisticsMethods,
+    DistanceMethods,
+    PortableMethods,
 ):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 

@@ -3,13 +3,13 @@
 import cases_activation  # noqa: F401  (adds its cases)
 import cases_beyond  # noqa: F401
 import cases_composite  # noqa: F401
-import cases_further  # noqa: F401
 import cases_index  # noqa: F401
 import cases_pointwise  # noqa: F401
 import cases_products  # noqa: F401
 import cases_reduce  # noqa: F401
 import cases_scan  # noqa: F401
 import cases_shape  # noqa: F401
+import cases_statistics  # noqa: F401
 from case import CASES
 
 # Public functions of norch that are no operations on elements.

@@ -15,8 +15,8 @@ from ..dtype import bool_, int64
 from ..errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError, rename
 from ..ops._operand import own_errors, tensor_of
 from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
-from ..ops.composed.further import cosine_similarity as cosine_similarity
-from ..ops.composed.further import pairwise_distance as pairwise_distance
+from ..ops.composed.distance import cosine_similarity as cosine_similarity
+from ..ops.composed.distance import pairwise_distance as pairwise_distance
 from ..ops.composed.pad import pad as pad
 from ..ops.composed.products import bilinear as bilinear
 from ..ops.conv import conv1d as conv1d

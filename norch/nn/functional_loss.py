@@ -12,7 +12,7 @@ from typing import Any
 from ..autograd import Function, no_grad
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops._operand import own_errors
-from ..ops.composed.further import pairwise_distance
+from ..ops.composed.distance import pairwise_distance
 from ..ops.pointwise import exp, log, log1p, minimum, sub, where
 from ..tensor import Tensor
 from .functional_activation import logsigmoid

@@ -19,7 +19,7 @@ from .copy import cat, result_type
 from .pointwise import isnan, lt, mul, ne, where
 from .reduce import any, argmax, recorded, sum, taken
 from .scan import cummax, cumsum, diff
-from .view import axis
+from .view import axis, reshape
 
 
 def _order(x: Any, dim: int, k: int = -1, descending: bool = False) -> Any:
@@ -342,6 +342,22 @@ def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, sid
         line = line.gather(-1, sorter)
     out = lib.norch_searchsorted(line, values, bool(right or side == "right"))
     return out.to(int32) if out_int32 else out
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Where elements are among test_elements; with invert where they are not. Either may be a number.
+
+    >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
+    tensor([False,  True, False,  True])
+    """
+    x, among = must(elements, "isin"), must(test_elements, "isin")
+    if among.numel() == 0:
+        found = (x != x) & False
+    else:
+        places, _ = reshape(among, -1).sort()
+        at = searchsorted(places, x).clamp(max=among.numel() - 1)
+        found = reshape(places.index_select(0, reshape(at, -1)), x.shape) == x
+    return ~found if invert else found
 
 
 class SortMethods(Handle):

@@ -9,7 +9,7 @@ from ...errors import ShapeError
 from .._operand import tensor_of
 from ..copy import clone
 from ..pointwise import where
-from ..view import axes, reshape, unsqueeze
+from ..view import as_strided, axes, narrow, reshape, unsqueeze
 from ..view import diagonal as _diagonal
 
 
@@ -76,3 +76,16 @@ def tril(input: Any, diagonal: int = 0) -> Any:
 def triu(input: Any, diagonal: int = 0) -> Any:
     """The upper triangle of matrices, from a diagonal on; zeros below."""
     return _triangle(input, diagonal, "triu")
+
+
+def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Writes a number to the elements whose indices are all the same; with wrap a tall matrix begins anew below."""
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
+        raise ShapeError(f"fill_diagonal_: expected a matrix, or equal sizes, got shape {tuple(x.shape)}")
+    rows, columns = x.shape[0], x.shape[-1]
+    starts = range(0, rows, columns + 1) if wrap and x.ndim == 2 and columns else range(1)
+    for start in starts:
+        part = narrow(x, 0, start, rows - start)
+        length, step = min(part.shape), sum(x.stride())
+        as_strided(part, (length,), (step,), part.storage_offset()).fill_(fill_value)
+    return x

@@ -6,11 +6,13 @@ import itertools
 import math
 import warnings
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 from ..._lib import int64
-from ...errors import ArgumentError, DTypeError, ShapeError
-from .._operand import on_one_device, tensor_of, tensors_of
+from ...dtype import int64 as int64_
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from .._operand import must, on_one_device, tensor_of, tensors_of
 from ..copy import cast, stack
 from ..index import index_select
 from ..view import expand, reshape, transpose
@@ -96,4 +98,23 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     return stack(columns if increasing else columns[::-1], 1) if count else wide.new_empty(len(x), 0)
 
 
-__all__ = ["cartesian_prod", "combinations", "meshgrid", "vander"]
+def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
+    """Positions in the flattened shape as one tensor of indices an axis.
+
+    >>> norch.unravel_index(norch.tensor([5]), (2, 4))
+    (tensor([1]), tensor([1]))
+    """
+    at = must(indices, "unravel_index")
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+    if at.dtype.is_floating_point or at.dtype.kind == "b":
+        raise DTypeError(f"unravel_index: indices are integers, not {at.dtype.name}")
+    if at.numel() and not 0 <= int(at.min()) <= int(at.max()) < math.prod(sizes):
+        raise BoundsError(f"unravel_index: an index is out of range for shape {tuple(sizes)}")
+    at, found = at.to(int64_), []
+    for size in reversed(sizes):
+        found.append(at % size)
+        at = at // size
+    return tuple(reversed(found))
+
+
+__all__ = ["cartesian_prod", "combinations", "meshgrid", "unravel_index", "vander"]

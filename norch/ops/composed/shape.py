@@ -13,10 +13,11 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
+from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._inplace import turned_
-from .._operand import numpy_names, own_errors, tensor_of, tensors_of
-from ..copy import cat, clone, contiguous
+from .._operand import must, numpy_names, own_errors, tensor_of, tensors_of
+from ..copy import cast, cat, clone, contiguous
 from ..index import index_select
 from ..view import (
     _END,
@@ -25,6 +26,7 @@ from ..view import (
     as_strided,
     axes,
     axis,
+    broadcast_to,
     diagonal,
     expand,
     permute,
@@ -38,7 +40,7 @@ from ..view import (
     unsqueeze,
     view,
 )
-from .diagonal import diag, diag_embed, diagflat, trace, tril, triu
+from .diagonal import diag, diag_embed, diagflat, fill_diagonal_, trace, tril, triu
 from .pad import pad
 
 swapdims = transpose
@@ -502,11 +504,20 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 # ---- as methods -----------------------------------------------------------------------------------------------------
 
 
+@own_errors
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:  # noqa: A002
+    """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src."""
+    out = must(input, "as_strided_scatter").clone()
+    as_strided(out, size, stride, storage_offset).copy_(src)
+    return out
+
+
 class ShapeMethods(Handle):
     """The shapes of Tensor that are composed of others."""
 
     __slots__ = ()
 
+    as_strided_scatter = as_strided_scatter
     ravel, unflatten, adjoint, unbind = ravel, unflatten, adjoint, unbind
     swapaxes, swapdims = swapaxes, swapdims
     movedim = moveaxis = movedim
@@ -514,6 +525,7 @@ class ShapeMethods(Handle):
     hsplit, vsplit, dsplit = hsplit, vsplit, dsplit
     flip, fliplr, flipud, rot90, roll = flip, fliplr, flipud, rot90, roll
     repeat, tile, repeat_interleave = repeat, tile, repeat_interleave
+    fill_diagonal_ = fill_diagonal_
     diag, diagflat, diag_embed, trace, tril, triu = diag, diagflat, diag_embed, trace, tril, triu
     select_scatter, slice_scatter, diagonal_scatter = select_scatter, slice_scatter, diagonal_scatter
 
@@ -549,11 +561,24 @@ class ShapeMethods(Handle):
 
     mH = mT  # noqa: N815
 
+    def sum_to_size(self, *size: Any) -> Any:
+        """Summed over the axes that broadcasting from size would have added or spread."""
+        sizes = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else size
+        shape, dtype = tuple(self.shape), self.dtype  # type: ignore[attr-defined]
+        kept = dtype.is_floating_point or (shape == tuple(sizes) and shape)
+        summed = cast(self, dtype if kept else int64_)  # integers add up in int64
+        target = summed.new_zeros(sizes)
+        try:
+            broadcast_to(target, shape)
+        except ShapeError:
+            raise ShapeError(f"sum_to_size: {tuple(sizes)} does not broadcast to shape {shape}") from None
+        return summed._sum_to(target)
+
 
 __all__ = [
-    "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-    "chunk", "column_stack", "concat", "concatenate", "diagonal_scatter", "dsplit", "dstack", "flip", "fliplr",
-    "flipud", "hsplit", "hstack", "moveaxis", "movedim", "ravel", "repeat_interleave", "roll", "rot90",
-    "row_stack", "select_scatter", "slice_scatter", "split", "split_with_sizes", "swapaxes", "swapdims",
+    "adjoint", "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
+    "broadcast_tensors", "chunk", "column_stack", "concat", "concatenate", "diagonal_scatter", "dsplit", "dstack",
+    "flip", "fliplr", "flipud", "hsplit", "hstack", "moveaxis", "movedim", "ravel", "repeat_interleave", "roll",
+    "rot90", "row_stack", "select_scatter", "slice_scatter", "split", "split_with_sizes", "swapaxes", "swapdims",
     "tensor_split", "tile", "unbind", "unflatten", "vsplit", "vstack",
 ]  # fmt: skip

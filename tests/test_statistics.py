@@ -1,4 +1,4 @@
-"""ops/composed/further.py beyond its cases: constants, questions, kinks, bad arguments."""
+"""ops/composed/statistics.py, distance.py, portable.py beyond their cases: constants, questions, kinks, errors."""
 
 from __future__ import annotations
 

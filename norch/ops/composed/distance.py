@@ -1,0 +1,92 @@
+"""Distances and angles between vectors, and lengths kept below a bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._handle import Handle
+from ...errors import ArgumentError, DTypeError, ShapeError
+from .._operand import must, own_errors
+from ..norm import vector_norm
+from ..pointwise import where
+from ..reduce import sum as sum_
+from ..view import unsqueeze
+from .shape import broadcast_tensors
+from .statistics import as_float
+
+__all__ = ["cdist", "cosine_similarity", "pairwise_distance", "renorm"]
+
+
+def _check_float(x: Any, name: str) -> None:
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{name}: not defined for dtype {x.dtype.name}")
+
+
+def _norm(x: Any, p: float, keepdim: bool = False) -> Any:
+    """The p-norm along the last axis; 0 of no elements."""
+    return vector_norm(x, p, -1, keepdim) if x.shape[-1] else sum_(x, -1, keepdim)
+
+
+@own_errors
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
+    """The p-norms of all differences of rows: (..., M, K) and (..., N, K) give (..., M, N).
+
+    >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    tensor([[5., 0.]])
+    """
+    a, b = must(x1, "cdist"), must(x2, "cdist")
+    for x in (a, b):
+        _check_float(x, "cdist")
+        if x.ndim < 2:
+            raise ShapeError(f"cdist: expected 2 dimensions or more, got shape {tuple(x.shape)}")
+    if a.shape[-1] != b.shape[-1]:
+        raise ShapeError(f"cdist: rows of {a.shape[-1]} and {b.shape[-1]} numbers")
+    if p < 0:
+        raise ArgumentError(f"cdist: p is not negative, not {p}")
+    return _norm(unsqueeze(a, -2) - unsqueeze(b, -3), p)
+
+
+@own_errors
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The p-norm of x1 - x2 + eps along the last axis."""
+    return _norm(as_float(x1, "pairwise_distance") - as_float(x2, "pairwise_distance") + eps, p, keepdim)
+
+
+@own_errors
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The cosine of the angle between vectors along dim, whose lengths count as eps at least; the others broadcast.
+
+    >>> norch.cosine_similarity(norch.tensor([1.0, 0.0]), norch.tensor([1.0, 1.0]), dim=0)
+    tensor(0.7071)
+    """
+    a, b = must(x1, "cosine_similarity"), must(x2, "cosine_similarity")
+    for x in (a, b):
+        _check_float(x, "cosine_similarity")
+    a, b = broadcast_tensors(a, b)  # dim counts the axes of both
+    lengths = sum_(a * a, dim).clamp(min=eps * eps).sqrt() * sum_(b * b, dim).clamp(min=eps * eps).sqrt()
+    return sum_(a * b, dim) / lengths
+
+
+@own_errors
+def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
+    """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that."""
+    x = must(input, "renorm")
+    _check_float(x, "renorm")
+    if x.ndim < 2:
+        raise ShapeError(f"renorm: expected at least 2 dimensions, got shape {tuple(x.shape)}")
+    rows = x.transpose(0, dim).reshape(x.shape[dim], -1)
+    norms = _norm(rows, p, True)
+    factors = where(norms <= maxnorm, 1, maxnorm / (norms + 1e-7))
+    return (rows * factors).reshape(x.transpose(0, dim).shape).transpose(0, dim)
+
+
+class DistanceMethods(Handle):
+    """Those of Tensor."""
+
+    __slots__ = ()
+
+    renorm = renorm
+
+    def renorm_(self, p: float, dim: int, maxnorm: float) -> Any:
+        """renorm() in place."""
+        return self.copy_(renorm(self, p, dim, maxnorm))  # type: ignore[attr-defined]

@@ -1,0 +1,124 @@
+"""Statistics of samples: covariances, and integrals by the trapezoidal rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._handle import Handle
+from ...dtype import get_default_dtype
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from .._operand import must, own_errors
+from ..matmul import matmul
+from ..reduce import sum as sum_
+from ..view import narrow, reshape, unsqueeze
+
+__all__ = ["corrcoef", "cov", "cumulative_trapezoid", "trapezoid", "trapz"]
+
+
+def as_float(x: Any, name: str) -> Any:
+    """x, in the default dtype if it holds integers."""
+    x = must(x, name)
+    if x.dtype.kind == "b":
+        raise DTypeError(f"{name}: not defined for dtype bool")
+    return x if x.dtype.is_floating_point else x.to(get_default_dtype())
+
+
+def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Any:  # noqa: A002
+    """The covariances of variables, one a row of input (a vector is one variable), over observations, one a column.
+
+    fweights (integers) say how often each observation was made, aweights (floats) how much it counts.
+
+    >>> norch.cov(norch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    x = must(input, "cov")
+    if x.ndim > 2:
+        raise ShapeError(f"cov: expected at most 2 dimensions, got shape {tuple(x.shape)}")
+    x = as_float(reshape(x, (1, -1)) if x.ndim < 2 else x, "cov")
+    count = x.shape[1]
+    weights = None
+    for given, name in ((fweights, "fweights"), (aweights, "aweights")):
+        if given is None:
+            continue
+        given = must(given, "cov")
+        if tuple(given.shape) != (count,):
+            raise ShapeError(f"cov: {name} has shape {tuple(given.shape)} for {count} observations")
+        if given.dtype.is_floating_point == (name == "fweights"):
+            raise DTypeError(f"cov: {name} of {given.dtype.name}")
+        if count and (given < 0).any():
+            raise ArgumentError(f"cov: {name} has negative numbers")
+        weights = given if weights is None else weights * given
+    if weights is None:
+        total, mean = x.new_full((), count), x.mean(1, True)
+        left = total - correction
+        centred = x - mean
+        product = matmul(centred, centred.mT)
+    else:
+        total = weights.sum()
+        centred = x - (x * weights).sum(1, True) / total
+        squares = total if aweights is None else (weights * aweights).sum()
+        left = total - correction * squares / total if aweights is not None else total - correction
+        product = matmul(centred * weights, centred.mT)
+    result = product / left.clamp(min=0)
+    return result.squeeze()
+
+
+@own_errors
+def corrcoef(input: Any) -> Any:  # noqa: A002
+    """The correlations of variables, one a row: cov() over the product of their standard deviations, within [-1, 1]."""
+    c = cov(input)
+    if c.ndim == 0:
+        return c / c
+    spread = c.diagonal().sqrt()
+    return (c / unsqueeze(spread, 1) / spread).clamp(-1, 1)
+
+
+@own_errors
+def trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
+    """The integral along dim by the trapezoidal rule, of samples y at x, or dx (1) apart.
+
+    >>> norch.trapezoid(norch.tensor([1.0, 2.0, 3.0]), dx=2)
+    tensor(8.)
+    """
+    parts = _trapezoids(y, x, dx, dim, "trapezoid")
+    return sum_(parts, dim)
+
+
+@own_errors
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
+    """trapezoid() up to the second sample, the third, and so on."""
+    return _trapezoids(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim)
+
+
+trapz = trapezoid
+
+
+def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> Any:
+    y = must(y, name)
+    if y.ndim == 0 or not -y.ndim <= dim < y.ndim:
+        raise BoundsError(f"{name}: dimension {dim} is out of range for shape {tuple(y.shape)}")
+    n = y.shape[dim]
+    if x is not None and dx is not None:
+        raise ArgumentError(f"{name}: give x or dx, not both")
+    if y.dtype.kind == "b":
+        raise DTypeError(f"{name}: not defined for dtype bool")
+    if n == 0:
+        return y
+    pairs = narrow(y, dim, 1, n - 1) + narrow(y, dim, 0, n - 1)
+    if x is None:
+        return pairs * ((1 if dx is None else dx) / 2)
+    x = must(x, name)
+    if x.ndim == 1:
+        if x.shape[0] != n:
+            raise ShapeError(f"{name}: {x.shape[0]} places for {n} samples")
+        x = reshape(x, [n if axis == dim % y.ndim else 1 for axis in range(y.ndim)])
+    return (narrow(x, dim, 1, x.shape[dim] - 1) - narrow(x, dim, 0, x.shape[dim] - 1)) * pairs / 2
+
+
+class StatisticsMethods(Handle):
+    """Those of Tensor."""
+
+    __slots__ = ()
+
+    cov, corrcoef = cov, corrcoef
