@@ -165,6 +165,13 @@ cuda: $(CUDA_LIB)  ## the CUDA backend norch/libnorch_cuda.so, with nvcc 12 or 1
 # All of one release: a partial pin mixes versions, and fails.
 CUDA_WHEELS := nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 \
     nvidia-cuda-cccl==13.0.85
+# CUDA 13 by nvcc, all of it; CUDA 12, whose nvcc no package index has, by its compiler in a library: the kernels.
+NVRTC_WHEELS := nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-runtime-cu12==12.9.79
+check-cuda: $(VENV)/bin/python  ## compiles the CUDA backend with nvcc, and its kernels for CUDA 12, without a GPU
+	$(if $(NVCC_FOUND),$(Q)$(MAKE) --no-print-directory cuda BUILD=build/check-cuda LIB=build/check-cuda/libnorch.so,@echo "no nvcc here: make cuda-toolchain gets one")
+	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(NVRTC_WHEELS)
+	$(Q)$(VENV)/bin/python tests/nvrtc.py $(ARGS)
+
 cuda-toolchain: $(VENV)/bin/python  ## nvcc 13 from the package index into the .venv, for machines with a driver and pip only
 	@echo "  PIP   $(CUDA_WHEELS), into $(VENV)"
 	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(CUDA_WHEELS) || { \

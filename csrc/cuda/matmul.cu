@@ -99,8 +99,8 @@ struct matmul_kernels {
     int32_t sum_size;
 };
 
-template <class S> static matmul_shape shape_of() { return {S::BM, S::BN, multiply<S, EACH, EACH>, {}}; }
-template <class S> static matmul_shape wide_shape_of() {
+template <class S> static constexpr matmul_shape shape_of() { return {S::BM, S::BN, multiply<S, EACH, EACH>, {}}; }
+template <class S> static constexpr matmul_shape wide_shape_of() {
     return {S::BM,
             S::BN,
             multiply<S, EACH, EACH>,

@@ -1,0 +1,136 @@
+"""Compiles the kernels of csrc/cuda/ with NVRTC, CUDA's compiler as a library: `make check-cuda` does it for CUDA 12,
+whose nvcc no package index has. It needs the wheels nvidia-cuda-nvrtc-cu12 and nvidia-cuda-runtime-cu12, and no GPU.
+
+    python tests/nvrtc.py [--arch compute_80] [FILE ...]
+
+NVRTC reads the code of the device and has no headers of the host, so the few that the sources name are given to it
+here, and a launch is a mention of its kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+CUDA = Path(__file__).resolve().parent.parent / "csrc" / "cuda"
+DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
+HOST_ONLY = ("cuda.cu",)  # no kernels
+
+HEADERS = {
+    "stdint.h": """
+typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short uint16_t;
+typedef int int32_t; typedef unsigned int uint32_t; typedef long int64_t; typedef unsigned long uint64_t;
+typedef unsigned long uintptr_t; typedef long intptr_t;
+#define INT8_MIN (-128)
+#define INT8_MAX 127
+#define UINT8_MAX 255
+#define INT16_MIN (-32768)
+#define INT16_MAX 32767
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define UINT32_MAX 4294967295u
+#define INT64_MIN (-9223372036854775807l - 1)
+#define INT64_MAX 9223372036854775807l
+#define UINT64_MAX 18446744073709551615ul
+""",
+    "stddef.h": "#ifndef NULL\n#define NULL 0\n#endif\n",
+    "stdbool.h": "",
+    "string.h": "#include <stddef.h>\n",
+    "stdlib.h": "#define getenv(name) nullptr\n",
+    "math.h": """
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#define HUGE_VAL ((double)INFINITY)
+""",
+    "cuda_runtime.h": """
+#include <driver_types.h>
+#include <stddef.h>
+extern "C" {
+cudaError_t cudaGetLastError();
+cudaError_t cudaStreamSynchronize(cudaStream_t);
+cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t);
+cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t);
+}
+template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int);
+template <class... Formal, class... Actual>
+void nr_mention(void (*)(Formal...), dim3, dim3, size_t, cudaStream_t, const Actual &...);
+#define LAUNCH(kernel, grid, block, shared, stream, ...) \\
+    nr_mention(kernel, grid, block, shared, stream, __VA_ARGS__)
+#define DYNAMIC_SHARED(type, name)                             \\
+    extern __shared__ __align__(16) unsigned char nr_shared[]; \\
+    type *name = reinterpret_cast<type *>(nr_shared)
+""",
+}
+
+
+def folder(package: str, part: str) -> Path:
+    """A folder of a wheel of NVIDIA's."""
+    spec = find_spec("nvidia")
+    for root in (spec.submodule_search_locations or ()) if spec else ():
+        found = Path(root) / package / part
+        if found.is_dir():
+            return found
+    sys.exit(f"nvrtc: nvidia/{package}/{part} is missing: pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12")
+
+
+def compiled(nvrtc: ctypes.CDLL, source: Path, options: list[str]) -> tuple[bool, str, int]:
+    """Whether a file compiles, what the compiler says, and how many kernels came out."""
+    program = ctypes.c_void_p()
+    names = (ctypes.c_char_p * len(HEADERS))(*(name.encode() for name in HEADERS))
+    texts = (ctypes.c_char_p * len(HEADERS))(*(text.encode() for text in HEADERS.values()))
+    text = source.read_bytes()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, str(source).encode(), len(HEADERS), texts, names)
+    given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    good = nvrtc.nvrtcCompileProgram(program, len(options), given) == 0
+
+    def fetched(what: str) -> str:
+        size = ctypes.c_size_t()
+        getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(size.value)
+        getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
+        return buffer.value.decode()
+
+    log, kernels = fetched("ProgramLog"), fetched("PTX").count(".entry") if good else 0
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return good, log, kernels
+
+
+def main() -> int:
+    """Compiles the files; the exit status."""
+    parser = argparse.ArgumentParser(description="Compiles the CUDA kernels with NVRTC.")
+    parser.add_argument("files", nargs="*", type=Path, help="default: all of csrc/cuda/")
+    parser.add_argument("--arch", default="compute_80", help="(default: %(default)s)")
+    options = parser.parse_args()
+    [library] = folder("cuda_nvrtc", "lib").glob("libnvrtc.so.*")
+    nvrtc = ctypes.CDLL(str(library))
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    print(f"NVRTC {major.value}.{minor.value}, {options.arch}")
+    flags = [
+        f"--gpu-architecture={options.arch}",
+        "--std=c++17",
+        "-default-device",
+        f"-I{CUDA}",
+        f"-I{folder('cuda_runtime', 'include')}",
+    ]
+    bad = 0
+    for source in options.files or sorted(CUDA.glob("*.cu")):
+        if source.name in HOST_ONLY:
+            continue
+        for dtype in DTYPES if source.stem.endswith("_dtype") else ("",):
+            began = time.perf_counter()
+            more = [f"-DNR_DTYPE_NAME={dtype}"] if dtype else []
+            good, log, kernels = compiled(nvrtc, source, flags + more)
+            print(f"{source.name:<22}{dtype:<9}{kernels:5d} kernels{time.perf_counter() - began:7.1f} s", flush=True)
+            if not good:
+                bad += 1
+                print(log[:4000], file=sys.stderr)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
