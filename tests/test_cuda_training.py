@@ -76,7 +76,5 @@ def test_the_convolutional_network() -> None:
 
 def test_the_small_gpt() -> None:
     gpt = load("tiny_gpt")
-    norch.set_default_device("cpu")
-    texts = gpt.encode(gpt.lines(6, random.Random(0), held_out=False))
-    norch.set_default_device(None)
+    texts = gpt.encode(gpt.lines(6, random.Random(0), held_out=False), "cpu")
     assert_alike(gpt.GPT, texts[:, :-1], texts[:, 1:], steps=3)

@@ -186,7 +186,7 @@ def test_a_failure_of_each_launch(program: Callable[[], Callable[[], float]], si
     assert count > 15
     for n in range(count):
         simulation.cudasim_fail_many(LAUNCH, n, 1)
-        with pytest.raises(norch.DeviceError, match=r"^[a-z_ ]+: failed on the CUDA device: invalid configuration"):
+        with pytest.raises(norch.DeviceError, match=r"^[a-z0-9_ ]+: failed on the CUDA device: invalid configuration"):
             step()
         simulation.cudasim_fail_many(LAUNCH, -1, 0)
         assert in_use() <= before
