@@ -196,6 +196,7 @@ def _caches() -> bool:
 
 @pytest.mark.host
 def test_the_cap_of_the_cache_is_honoured(own_cache):
+    caches = _caches()
     norch.memory.set_cache_limit(10_000)
     xs = [norch.empty(1000) for _ in range(5)]
     del xs
@@ -204,6 +205,9 @@ def test_the_cap_of_the_cache_is_honoured(own_cache):
     returned = norch.memory.memory_stats()["returned_blocks"]
     del x
     assert norch.memory.memory_stats()["returned_blocks"] == returned + 1
+    x = norch.empty(2000)  # 8192 bytes, for which others make room
+    del x
+    assert norch.memory.memory_stats()["cached_bytes"] == (8192 if caches else 0)
     norch.memory.set_cache_limit(0)
     assert norch.memory.memory_stats()["cached_bytes"] == 0
     for wrong in (-1, 1 << 63, 1.5, None):

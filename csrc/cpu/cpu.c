@@ -13,9 +13,9 @@
  *
  *   64  80  96  112 | 128  160  192  224 | 256 ...      a tensor of 150 bytes takes a block of 160
  *
- * so that at most a fifth of a block is idle. Blocks begin at multiples of 64 bytes, large ones lie in large pages. What waits is capped: a block
- * that would not fit goes straight back to the system. Segregated free lists: Wilson, Johnstone, Neely and Boles,
- * "Dynamic Storage Allocation" (1995), 3.6. */
+ * so that at most a fifth of a block is idle. Blocks begin at multiples of 64 bytes, large ones lie in large pages.
+ * What waits is capped: others make room for a block, and one that is larger than the cap goes straight back to the
+ * system. Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
 
 #define CLASS_COUNT 160
 #define CACHE_LIMIT ((int64_t)512 << 20) /* until somebody sets another */
@@ -95,30 +95,6 @@ static void *take(size_t n) {
     return found ? found : from_system(n);
 }
 
-static void give(void *data, size_t n) {
-    if (!data) return;
-    int index = size_class(&n);
-    pthread_mutex_lock(&memory_lock);
-    const bool keep = NR_CACHING && memory.cached + (int64_t)n <= memory.limit;
-    memory.used -= (int64_t)n;
-    memory.returned += !keep;
-    if (keep) {
-        block *freed = data;
-        freed->next = memory.waiting[index];
-        memory.waiting[index] = freed;
-        memory.cached += (int64_t)n;
-    }
-    pthread_mutex_unlock(&memory_lock);
-    if (!keep) free(data);
-}
-
-int64_t norch_cached_bytes(void) {
-    pthread_mutex_lock(&memory_lock);
-    int64_t bytes = memory.cached;
-    pthread_mutex_unlock(&memory_lock);
-    return bytes;
-}
-
 /* Gives blocks back, the largest first, until at most `bytes` wait. */
 static void shrink_cache(int64_t bytes) {
     for (int i = CLASS_COUNT - 1; i >= 0; i--) {
@@ -140,6 +116,36 @@ static void shrink_cache(int64_t bytes) {
             chain = next;
         }
     }
+}
+
+static void give(void *data, size_t n) {
+    if (!data) return;
+    int index = size_class(&n);
+    pthread_mutex_lock(&memory_lock);
+    memory.used -= (int64_t)n;
+    const int64_t limit = memory.limit, bytes = (int64_t)n;
+    if (NR_CACHING && bytes <= limit && memory.cached + bytes > limit) { /* others have waited for longer */
+        pthread_mutex_unlock(&memory_lock);
+        shrink_cache(limit - bytes);
+        pthread_mutex_lock(&memory_lock);
+    }
+    const bool keep = NR_CACHING && memory.cached + bytes <= memory.limit;
+    memory.returned += !keep;
+    if (keep) {
+        block *freed = data;
+        freed->next = memory.waiting[index];
+        memory.waiting[index] = freed;
+        memory.cached += (int64_t)n;
+    }
+    pthread_mutex_unlock(&memory_lock);
+    if (!keep) free(data);
+}
+
+int64_t norch_cached_bytes(void) {
+    pthread_mutex_lock(&memory_lock);
+    int64_t bytes = memory.cached;
+    pthread_mutex_unlock(&memory_lock);
+    return bytes;
 }
 
 void norch_empty_cache(void) { shrink_cache(0); }
