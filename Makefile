@@ -99,9 +99,15 @@ ABI = 0x$(shell cat $(ABI_FILES) | sha256sum | cut -c 1-16)ull
 
 CUDA_LIB ?= $(dir $(LIB))libnorch_cuda.so
 
-# make CUDA=yes: `make` builds the CUDA backend as well, which takes nvcc minutes.
-CUDA ?=
-all: $(LIB) $(if $(and $(CUDA),$(NVCC_FOUND)),$(CUDA_LIB))  ## norch/libnorch.so (the default)
+# With the library for this machine `make` builds the CUDA backend too, where there is an nvcc: over a minute of two
+# cores, for one architecture only (CUDA_ARCHS). If it fails the library stands, and it is tried again when sources change.
+CUDA_TRIED := $(BUILD)/cuda/tried
+all: $(LIB) $(if $(and $(NVCC_FOUND),$(filter norch/libnorch.so,$(LIB))),$(CUDA_TRIED))  ## norch/libnorch.so, and the CUDA backend where nvcc is found (the default)
+
+$(CUDA_TRIED): $(wildcard csrc/cuda/*) $(ABI_FILES) $(BUILD)/cuda/flags | $(LIB)
+	@$(MAKE) --no-print-directory $(CUDA_LIB) || \
+	    echo 'norch: the CUDA backend was not built, the reason is above; the library for the CPU is ready' >&2
+	@touch $@
 
 $(LIB): $(OBJECTS) $(BUILD)/objects
 	$(if $(V),,@echo "  LINK  $@")

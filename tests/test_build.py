@@ -198,3 +198,18 @@ def test_make_finds_nvcc_and_says_which(tmp_path):
     assert what_make_finds(tmp_path, **nowhere) == what_make_finds(tmp_path) == "nvcc        none: CPU only"
     old = fake_nvcc(tmp_path / "old", "11.8")
     assert "11.8, but the CUDA backend needs 12 or 13: CPU only" in what_make_finds(tmp_path, NVCC=old)
+
+
+def test_a_backend_that_cannot_be_built_leaves_the_library(tmp_path):
+    source = checkout(tmp_path / "source")
+    library = source / "norch/libnorch.so"
+    library.touch()  # as if it were built: -o keeps make from doing so
+    nvcc = fake_nvcc(tmp_path / "bin", "13.0", "echo 'no such thing' >&2; exit 1")
+    env = {key: value for key, value in BARE.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    command = ("make", "-o", "norch/libnorch.so", f"NVCC={nvcc}")
+    done = run(*command, cwd=source, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "no such thing" in done.stderr and "the CUDA backend was not built" in done.stderr
+    assert library.exists() and not (source / "norch/libnorch_cuda.so").exists()
+    again = run(*command, cwd=source, env=env)  # not tried again before something changes
+    assert again.returncode == 0 and "not built" not in again.stderr
