@@ -54,7 +54,7 @@ add(
     lambda m, a, b: m.cosine_similarity(a, b, dim=-2),
     lambda a, b: (a * b).sum(-2) / np.sqrt((a * a + 0 * b).sum(-2) * (b * b + 0 * a).sum(-2)),
     domains=((-3.0, 3.0),) * 2,
-    shapes=(((1, 2, 3), (2, 1, 3)), ((3,), (2, 3))),
+    shapes=(((3, 2, 3), (2, 3)), ((1, 2, 3), (2, 1, 3)), ((3,), (2, 3))),
     **FLOATS,
 )
 add("cov", "cov", lambda m, x: m.cov(x), np.cov, shapes=(((3, 5),), ((4,),)), **WHOLE_TOO)
