@@ -10,7 +10,7 @@ from ._handle import alias
 from ._lib import buffer, lib
 from .autograd import engine
 from .autograd.inplace import Keep, edge
-from .autograd.node import Accumulated, Leaf
+from .autograd.node import Accumulated, Leaf, RemovableHandle, hook_onto
 from .device import CPU, device_of, place
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
@@ -301,9 +301,7 @@ class Tensor(
         """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces it."""
         if not callable(hook):
             raise TypeError(f"register_hook: expected a function of the gradient, not {type(hook).__name__}")
-        node = self._hookable("register_hook")
-        node.hooks = [*(node.hooks or ()), hook]
-        return RemovableHandle(node, hook)
+        return hook_onto(self._hookable("register_hook"), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Calls hook(tensor) when backward() has added to the .grad of this tensor, a leaf.
@@ -316,8 +314,7 @@ class Tensor(
         node = self._hookable("register_post_accumulate_grad_hook")
         if type(node) is not Leaf:
             raise Error("register_post_accumulate_grad_hook: only a leaf collects a gradient")
-        node.hooks = [*(node.hooks or ()), told := Accumulated(hook)]
-        return RemovableHandle(node, told)
+        return hook_onto(node, Accumulated(hook))
 
     def _hookable(self, name: str) -> Any:
         node = edge(self)
@@ -528,30 +525,6 @@ class Tensor(
 
 
 T = TypeVar("T", bound=Tensor)
-
-
-class RemovableHandle:
-    """Takes a hook back: handle.remove(), or leaving a `with` block."""
-
-    def __init__(self, node: Any, hook: Any):
-        self.node, self.hook = _handle.weakly(node), hook  # a handle that is kept keeps no graph
-
-    def remove(self) -> None:
-        """Removes the hook; a second time does nothing."""
-        node, hook = self.node(), self.hook
-        self.hook = None
-        if node is None or hook is None:
-            return
-        for i, one in enumerate(node.hooks or ()):
-            if one is hook:
-                node.hooks = [*node.hooks[:i], *node.hooks[i + 1 :]] or None
-                break
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 class _Memory:

@@ -96,6 +96,42 @@ class Leaf(Node):
         return self.tensor()
 
 
+class RemovableHandle:
+    """Given by register_..._hook: remove(), or leaving a `with` block, takes the hook away."""
+
+    __slots__ = ("_take",)
+
+    def __init__(self, take: Callable[[], None]):
+        self._take: Callable[[], None] | None = take
+
+    def remove(self) -> None:
+        """Takes the hook away; a second time does nothing."""
+        take, self._take = self._take, None
+        if take is not None:
+            take()
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def hook_onto(node: Node, hook: Any) -> RemovableHandle:
+    """Adds a hook to those of node. The handle keeps no graph alive."""
+    node.hooks = [*(node.hooks or ()), hook]
+    known = weakref.ref(node)
+
+    def take() -> None:
+        node = known()
+        hooks = [] if node is None else list(node.hooks or ())
+        at = next((i for i, one in enumerate(hooks) if one is hook), None)
+        if node is not None and at is not None:
+            node.hooks = [*hooks[:at], *hooks[at + 1 :]] or None
+
+    return RemovableHandle(take)
+
+
 class Accumulated:
     """Among the hooks of a Leaf, one that is to see not the gradient that arrives but the tensor whose .grad has it."""
 

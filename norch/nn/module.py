@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ..autograd import no_grad
+from ..autograd.node import RemovableHandle
 from ..create import empty
 from ..dtype import bfloat16, float16, float32, float64
 from ..errors import DTypeError, Error
@@ -34,26 +35,10 @@ class IncompatibleKeys(NamedTuple):
         return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-class RemovableHandle:
-    """Given by `register_..._hook`; `remove()`, or leaving a `with` block, takes the hook away."""
-
-    __slots__ = ("_hooks", "_key")
-
-    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
-        self._hooks = hooks
-        self._key = max(hooks, default=-1) + 1
-        hooks[self._key] = hook
-
-    def remove(self) -> None:
-        """Takes the hook away; a second call does nothing."""
-        self._hooks.pop(self._key, None)
-        self._hooks = {}
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
+def _hook_into(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
+    key = max(hooks, default=-1) + 1
+    hooks[key] = hook
+    return RemovableHandle(lambda: hooks.pop(key, None))
 
 
 def _no_forward(self: Module, *args: Any) -> Any:
@@ -131,11 +116,11 @@ class Module:
 
     def register_forward_pre_hook(self, hook: Callable[[Any, tuple[Any, ...]], Any]) -> RemovableHandle:
         """Calls `hook(module, args)` before each forward; a result other than None replaces args."""
-        return RemovableHandle(self._forward_pre_hooks, hook)
+        return _hook_into(self._forward_pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> RemovableHandle:
         """Calls `hook(module, args, output)` after each forward; a result other than None replaces output."""
-        return RemovableHandle(self._forward_hooks, hook)
+        return _hook_into(self._forward_hooks, hook)
 
     def register_full_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> RemovableHandle:
         """Calls `hook(module, grad_input, grad_output)`, tuples of gradients, when those of the inputs are known; a
@@ -146,11 +131,11 @@ class Module:
         >>> relu(norch.tensor([-1.0, 1.0], requires_grad=True)).sum().backward()
         (tensor([0., 1.]),) (tensor([1., 1.]),)
         """
-        return RemovableHandle(self._backward_hooks, hook)
+        return _hook_into(self._backward_hooks, hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
         """Calls `hook(module, grad_output)` before the module's backward; a result other than None replaces it."""
-        return RemovableHandle(self._backward_pre_hooks, hook)
+        return _hook_into(self._backward_pre_hooks, hook)
 
     # ---- registering --------------------------------------------------------------------------------------
 
