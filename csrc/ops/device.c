@@ -62,7 +62,8 @@ norch_tensor *norch_pin(const norch_tensor *x, int64_t type, int64_t index) {
     nr_fill_strides(x->ndim, x->shape, strides);
     void *memory = backend->device->pinned(backend, (size_t)(x->numel * nr_size_of(x->dtype)));
     if (!memory) return NULL;
-    void (*free)(void *) = unpin = backend->device->unpin;
+    void (*free)(void *) = backend->device->unpin;
+    unpin = free;
     norch_tensor *y = norch_from_memory(memory, x->ndim, x->shape, strides, x->dtype, *(void **)(void *)&free, memory);
     if (!y) {
         free(memory);
