@@ -53,6 +53,15 @@ NR_INLINE float nr_exp_f32(float x) {
     return x < -104.0f ? 0.0f : result;
 }
 
+/* e^x where it is added to 1: what is below 2^-125 need not be right. */
+NR_INLINE float nr_exp_beside_1_f32(float x) {
+    float y = x < -87.0f ? -87.0f : x;
+    float t = NR_FMA(y, 1.44269504f, NR_MAGIC_F32), n = t - NR_MAGIC_F32;
+    float r = NR_FMA(n, -1.42860682e-06f, NR_FMA(n, -0.693145752f, y));
+    float result = nr_from_bits_f32(nr_bits_f32(1.0f + nr_expm1_reduced_f32(r)) + (nr_bits_f32(t) << 23));
+    return x <= 88.7228317f ? result : x + INFINITY; /* NaN stays one */
+}
+
 /* e^x for x <= 0, at half the price; results below the least normal number are 0. */
 NR_INLINE float nr_exp_below_f32(float x) {
     float y = x < -87.0f ? -87.0f : x;
@@ -131,7 +140,7 @@ NR_INLINE float nr_log1p_unit_f32(float x) {
     return nr_log_reduced_f32(upper ? 1.0f : 0.0f, upper ? 0.5f * (x - 1.0f) : x);
 }
 
-/* A polynomial below 1, above 1 - 2^-g with g = -log2(erfc(x)) another one. */
+/* A polynomial below 1, above 1 - 2^g with g = log2(erfc(x)) another one. */
 NR_INLINE float nr_erf_f32(float x) {
     float z = x * x;
     float small = NR_FMA(x,
@@ -140,11 +149,11 @@ NR_INLINE float nr_erf_f32(float x) {
                          x);
     float y = fabsf(x);
     y = y > 4.0f ? 4.0f : y;
-    float g = NR_POLY(y, 0.000510344049f, 1.62597477f, 0.920765758f, 0.148650661f, -0.0314579345f, 0.00424081413f,
-                      -0.000267710391f);
-    float n = nr_nearest_f32(-g);
-    float p = nr_expm1_reduced_f32((-g - n) * 0.693147182f);
-    float scale = nr_two_to_f32(n);
+    float g = NR_POLY(y, -0.000510344049f, -1.62597477f, -0.920765758f, -0.148650661f, 0.0314579345f, -0.00424081413f,
+                      0.000267710391f);
+    float t = g + NR_MAGIC_F32, n = t - NR_MAGIC_F32;
+    float p = nr_expm1_reduced_f32((g - n) * 0.693147182f);
+    float scale = nr_from_bits_f32((nr_bits_f32(t) + 127) << 23); /* 2^n */
     float large = 1.0f - NR_FMA(scale, p, scale);
     return y < 1.0f ? small : copysignf(large, x);
 }
@@ -389,7 +398,7 @@ NR_INLINE float nr_floor_quotient_f32(float a, float b) {
 }
 
 NR_INLINE float nr_silu_slope_f32(float x) {
-    float s = 1.0f / (1.0f + nr_exp_f32(-x));
+    float s = 1.0f / (1.0f + nr_exp_beside_1_f32(-x));
     return s * (1.0f + x * (1.0f - s));
 }
 
@@ -425,7 +434,7 @@ NR_INLINE float nr_gelu_tanh_slope_f32(float x) {
     float y = x > 20.0f ? 20.0f : x;
     y = y < -20.0f ? -20.0f : y;
     float square = y * y, twice = y * NR_FMA(square, 0.0713548163f, 1.59576917f);
-    float s = 1.0f / (1.0f + nr_exp_f32(-twice));
+    float s = 1.0f / (1.0f + nr_exp_beside_1_f32(-twice));
     return s + y * s * (1.0f - s) * NR_FMA(square, 0.214064449f, 1.59576917f);
 }
 

@@ -58,6 +58,8 @@ NR_INLINE double nr_exp_f64(double x) {
     return x < -746.0 ? 0.0 : result;
 }
 
+NR_INLINE double nr_exp_beside_1_f64(double x) { return nr_exp_f64(x); }
+
 NR_INLINE double nr_exp2_f64(double x) {
     x = x < -1076.0 ? -1076.0 : x;
     x = x > 1025.0 ? 1025.0 : x;

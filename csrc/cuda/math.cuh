@@ -129,6 +129,7 @@ template <class T> DEVICE T silu_slope(T x) {
 
 template <class T> DEVICE bool is_infinite(T x) { return is_floating<T> && x == x && x - x != 0; }
 template <class T> DEVICE bool is_finite(T x) { return !is_floating<T> || x - x == 0; }
+template <class T> DEVICE T exp_beside_1(T x) { return exp(x); }
 template <class T> DEVICE T log1p_unit(T x) { return log1p(x); }
 template <class A, class B> DEVICE auto larger(A a, B b) { return (a > b) | (a != a) ? a : b; }
 template <class A, class B> DEVICE auto smaller(A a, B b) { return (a < b) | (a != a) ? a : b; }
