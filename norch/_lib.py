@@ -143,6 +143,7 @@ if TYPE_CHECKING:
         _device_type: int
         _device_index: int
         _contiguous: int
+        _weak: int
         _mixed: int
 else:
     TensorBase = _bind_python()

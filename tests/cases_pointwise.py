@@ -10,6 +10,7 @@ import numpy as np
 from case import FLOAT_NAMES, INTEGER_NAMES, NUMBER_NAMES, PAIR, SPREAD_OUT, WHOLE_NAMES, Array, Shape, add, wide
 
 import norch
+from norch.ops.pointwise import _cube
 
 # ---- pointwise, one input -------------------------------------------------------------------------------------------
 
@@ -90,6 +91,7 @@ unary("neg", lambda x: -x, dtypes=NUMBER_NAMES, grad=2)
 unary("abs", np.abs, dtypes=NUMBER_NAMES, grad=2)
 unary("sign", lambda x: x if x.dtype == bool else np.nan_to_num(np.sign(x)), grad=1)
 unary("square", lambda x: x * x, dtypes=NUMBER_NAMES, grad=2)
+unary("cube", lambda x: x**3, call=lambda m, x: _cube(x), torch=lambda m, x: x**3, dtypes=FLOAT_NAMES, grad=2)
 unary("reciprocal", lambda x: 1 / x, (0.3, 3.0), **FLOAT)
 unary("sqrt", np.sqrt, (0.2, 9.0), **FLOAT)
 unary("rsqrt", lambda x: 1 / np.sqrt(x), (0.2, 9.0), **FLOAT)

@@ -29,7 +29,7 @@ CHAINS: dict[str, tuple[Callable[..., Any], float, str]] = {
     "roots": (lambda x, y: (x + 9).sqrt().sqrt(), 1, "the result of the first root"),
     "relu": (lambda x, y: (x + 1).relu().relu(), 1, "one tensor a relu, the last one's is its result"),
     "power": (lambda x, y: (x + 9) ** 2.5, 1, "its base"),
-    "cube": (lambda x, y: (x + 9) ** 3, 2, "its base and its square, of which it is the product"),
+    "cube": (lambda x, y: (x + 9) ** 3, 1, "its base"),
     "maximum": (lambda x, y: norch.maximum(x + 1, y + 1), 2, "both"),
     "where": (lambda x, y: norch.where(x.detach() > 0, x + 1, y * 2), 1 / 8, "the condition, a byte an element"),
     "sum": (lambda x, y: (x + 1).sum() + (y * 2).mean(0).sum(), 0, "nothing"),

@@ -24,6 +24,7 @@ static nr_member members[] = {
     NUMBER(device_type, INT32),
     NUMBER(device_index, INT32),
     NUMBER(contiguous, INT32),
+    NUMBER(weak, INT32),
     NUMBER(mixed, INT32),
     FIELD("ndim", ndim, INT32, NR_MEMBER_READONLY),
     FIELD("__dictoffset__", attributes, SIZE, NR_MEMBER_READONLY), /* no member: where the dict lies */

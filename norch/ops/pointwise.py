@@ -58,6 +58,7 @@ isfinite = unary("isfinite", None, "Where x is neither infinite nor NaN.")
 signbit = unary("signbit", None, "Where the sign is a minus, that of -0.0 too.")
 logical_not = unary("logical_not", None, "Where x is 0 or False.")
 bitwise_not = unary("bitwise_not", None, "Each bit inverted; for bool, logical not.")
+_cube = unary("cube", d.Cube, "")
 _round, _logit = unary("round", d.Round, ""), unary("logit", d.Logit, "")
 
 _add = binary("add", d.Add)
@@ -136,14 +137,14 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # 
 
 def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     """input ** exponent. Integers to a negative power raise ValueError."""
-    if (type(exponent) is int or type(exponent) is float) and exponent in (2, 0.5, 3, -1):
+    if (type(exponent) is int or type(exponent) is float) and exponent in _POWERS:
         input = must(input, "pow")  # noqa: A001
         if input.dtype.is_floating_point:
-            if exponent != 3:
-                return square(input) if exponent == 2 else sqrt(input) if exponent == 0.5 else reciprocal(input)
-            if input.dtype.itemsize >= 4:  # a half would be rounded twice
-                return mul(square(input), input)
+            return _POWERS[exponent](input)
     return _pow(input, _legal_power(input, exponent))
+
+
+_POWERS: dict[float, Any] = {2: square, 3: _cube, 0.5: sqrt, -1: reciprocal}
 
 
 def _legal_power(a: Any, b: Any) -> Any:

@@ -41,6 +41,10 @@ class Square(Unary):
     def grad_x(self, g: Any) -> Any: return g * (self.x * 2)
 
 
+class Cube(Unary):
+    def grad_x(self, g: Any) -> Any: return g * (self.x.square() * 3)
+
+
 class Reciprocal(Unary):
     def grad_x(self, g: Any) -> Any: return -g * (self.out * self.out)
 
@@ -150,6 +154,7 @@ class Gelu(Unary):
 
 
 class Relu(Unary):
+    flat = 2
     def grad_x(self, g: Any) -> Any: return g._relu_backward(self.out)
 
 
@@ -224,12 +229,15 @@ class Div(Binary):
 class Remainder(Binary):  # a - b floor(a / b)
     passes = True
     def grad_a(self, g: Any) -> Any: return g
-    def grad_b(self, g: Any) -> Any: return -g * self.a.floor_divide(self.b)
+    def grad_b(self, g: Any) -> Any: return -g * self.a.div(self.b, rounding_mode="floor")
 
 
 class Pow(Binary):
     def grad_a(self, g: Any) -> Any:  # b = 0 is a constant, also at a = 0 where a ** -1 is infinite
-        b = self.b.clone().to(g.dtype)  # for a Python number less 1 is of the default dtype
+        b = self.b
+        if b._weak:  # a Python number
+            n = b.item()
+            return g * (self.a.pow(n - 1) * n) if n else g.new_zeros(g.shape)
         return (g * (b * self.a.pow(b - 1))).where(b != 0, 0)
 
     def grad_b(self, g: Any) -> Any:  # 0 ** b is constant for b >= 0, though log(0) is infinite
@@ -361,6 +369,7 @@ class Zeta(Binary):  # a, the exponent, is a number
 
 
 class LeakyRelu(Binary):  # b: the slope for negative a, the weight of prelu
+    flat = 2
     def grad_a(self, g: Any) -> Any: return g.where(self.a > 0, g * self.b)
     def grad_b(self, g: Any) -> Any: return (g * self.a).where((self.a > 0).logical_not(), 0)
 
@@ -422,6 +431,7 @@ class Addcdiv(Ternary):
 
 
 class Hardtanh(Ternary):  # the row of clamp, but a value at a bound counts as outside; b and c are numbers
+    flat = 2
     def grad_a(self, g: Any) -> Any: return g.where((self.a > self.b) & (self.a < self.c), 0)
     def grad_b(self, g: Any) -> Any: return None
     def grad_c(self, g: Any) -> Any: return None
