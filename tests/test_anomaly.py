@@ -60,6 +60,19 @@ def test_the_second_input_and_functions() -> None:
         Bad.apply(a, b)[0].sum().backward()
 
 
+@pytest.mark.parametrize("part", [lambda x, y: x[0], lambda x, y: y[0]])
+def test_parts_that_are_added_in_place(part: Any) -> None:
+    """The gradients of slices may be added into one that is there already, where nobody would look at them."""
+    x = leaf(1.0, 2.0)
+    x.grad = norch.ones_like(x)
+    y = x * 1
+    outs = [part(x, y), y[1], y[0]]  # the youngest makes the gradient of y that the others are added to
+    weights = [x.new_tensor(NAN), x.new_ones(()), x.new_ones(())]
+    with detect_anomaly(), pytest.raises(norch.Error, match="'RegionBackward' returned nan values in its 0th output"):
+        norch.autograd.backward(outs, weights)
+    assert x.grad.tolist() == [1, 1]
+
+
 def test_second_derivatives() -> None:
     x = leaf(0.0)
     with detect_anomaly():

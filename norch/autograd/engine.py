@@ -59,12 +59,19 @@ def run(
                         _tell(node)
                 node = None
                 continue
-            if node.partial and not create_graph and _added_in_place(node, g, gradients, owned, wanted is None):
+            if (
+                node.partial
+                and check is None
+                and not create_graph
+                and _added_in_place(node, g, gradients, owned, wanted is None)
+            ):
                 if not retain_graph:
                     node.release()
                 node = None
                 continue
             inputs = node.propagate(g)
+            if create_graph and node.flat:
+                inputs = inplace.tied(node, inputs)
             if check is not None:
                 check(node, inputs)
             following = g = None

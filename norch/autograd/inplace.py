@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, tick, weakly
+from .._handle import Handle, alias, tick, weakly
 from .._lib import lib
 from ..errors import Error
 from .grad_mode import enable_grad, mode
@@ -157,6 +157,31 @@ class Constant(Node):
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return (zeros_of(g),)
+
+
+class Flat(Node):
+    """A gradient that is a function of the inputs of its operation, with the derivative 0."""
+
+    __slots__ = ("likes",)
+    likes: tuple[Any, ...]
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (g, *(None if like is None else zeros_of(like) for like in self.likes))
+
+
+def tied(node: Node, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients that a flat node gives, recorded as functions of its first inputs."""
+    likes = tuple(None if part is None else like_of(part) for part in parts[: node.flat])
+    found = []
+    for part in parts:
+        out = None
+        if part is not None:
+            tie = Flat(edge(part), *node.edges[: node.flat])
+            tie.likes = likes
+            out = alias(part)
+            out._node = tie
+        found.append(out)
+    return tuple(found)
 
 
 class ViewWrite(Node):

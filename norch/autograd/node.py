@@ -28,6 +28,8 @@ class Node:
     passes = True
     # True when what propagate gives is 0 but for a region, and add_to(whole, g) adds that region to a gradient.
     partial = False
+    # Of how many inputs, the first ones, the gradients count as functions, as PyTorch's do, even where they are flat.
+    flat = 0
 
     edges: tuple[Node | None, ...]
     seq: int

@@ -38,6 +38,7 @@ from ..ops.pool import avg_pool1d as avg_pool1d
 from ..ops.pool import avg_pool2d as avg_pool2d
 from ..ops.pool import max_pool1d as max_pool1d
 from ..ops.pool import max_pool2d as max_pool2d
+from ..ops.view import tied
 from ..random import rand_like
 from ..tensor import Tensor
 from . import functional_activation as _activation
@@ -293,7 +294,7 @@ def nll_loss(
     samples whose target is ignore_index count nowhere. A class out of range raises an IndexError.
     """
     classes = _Classes("nll_loss", input, target, weight, ignore_index)
-    return classes.total(-classes.pick(input), reduction)
+    return classes.total(-classes.pick(tied(input)), reduction)
 
 
 def cross_entropy(

@@ -14,6 +14,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops._operand import own_errors
 from ..ops.composed.distance import pairwise_distance
 from ..ops.pointwise import exp, log, log1p, minimum, sub, where
+from ..ops.view import tied
 from ..tensor import Tensor
 from .functional_activation import logsigmoid
 
@@ -221,6 +222,7 @@ def multi_margin_loss(
     if input.ndim not in (1, 2) or tuple(target.shape) not in (tuple(input.shape[:-1]), (1,)[: 2 - input.ndim]):
         raise ShapeError(f"target of shape {tuple(target.shape)} does not fit input of shape {tuple(input.shape)}")
     index = target.reshape(*input.shape[:-1], 1).long()
+    input = tied(input)
     excess = (margin - input.gather(-1, index) + input).clamp(min=0).scatter(-1, index, 0.0)
     loss = (excess if p == 1 else excess.square()).sum(-1) / input.shape[-1]
     if weight is not None:

@@ -247,6 +247,11 @@ def alias_of(x: Any) -> Any:
     return _made(lib.norch_alias(x), x, d.Alias, alias_of, ())
 
 
+def tied(x: Any) -> Any:
+    """x, but with gradients that count as functions of it (Node.flat)."""
+    return _made(lib.norch_alias(x), x, d.Tied, tied, ()) if mode.enabled and edge(x) is not None else x
+
+
 class ViewMethods(Handle):
     """The views of Tensor."""
 

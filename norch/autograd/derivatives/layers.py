@@ -20,6 +20,7 @@ def _over_channels(g: Any) -> Any:
 
 
 class Conv(Ternary):  # y of x (a), weight (b) and bias; sizes: those of x and of the kernel
+    flat = 2
     __slots__ = ("geometry", "sizes")
     geometry: Any
     sizes: Any
@@ -30,6 +31,7 @@ class Conv(Ternary):  # y of x (a), weight (b) and bias; sizes: those of x and o
 
 
 class ConvInput(Ternary):  # x of y (a), weight (b) and bias; sizes: those of the kernel
+    flat = 2
     __slots__ = ("geometry", "sizes")
     geometry: Any
     sizes: Any
@@ -52,6 +54,7 @@ class ConvWeight(Binary):  # weight of x (a) and y (b); sizes: those of x
 
 
 class MaxPool(Operation):
+    flat = 2
     __slots__ = ("index", "size", "window")
     size: Any
     window: Any
@@ -68,6 +71,7 @@ class MaxPoolSpread(Operation):
 
 
 class AvgPool(Operation):
+    flat = 2
     __slots__ = ("size", "window")
     size: Any
     window: Any
@@ -113,6 +117,7 @@ class Attention(Ternary):  # softmax(q k^T scale) v of q (a), k (b) and v (c)
 
 
 class Normalize(Ternary):  # of x (a), times weight (b), plus bias; likes: weight and bias, for their shapes
+    flat = 2
     __slots__ = ("axes", "centered", "eps")
     axes: Any
     centered: bool

@@ -15,6 +15,11 @@ class Alias(ViewOf):
     def grad_x(self, g: Any) -> Any: return g
 
 
+class Tied(Alias):
+    """In front of composites whose gradient PyTorch records as a function of x."""
+    flat = 1
+
+
 class Reshape(ViewOf):
     def grad_x(self, g: Any) -> Any: return g._reshape_to(self.like)
 

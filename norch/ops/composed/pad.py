@@ -9,7 +9,7 @@ from ..._lib import int64, lib
 from ...errors import ArgumentError, ShapeError
 from .._operand import tensor_of
 from ..copy import cat, clone
-from ..view import expand, select, slice_, unsqueeze
+from ..view import expand, select, slice_, tied, unsqueeze
 
 
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
@@ -44,7 +44,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
     if mode == "constant":
         return _padded(input, ends, 0 if value is None else value)
-    out = input
+    out = input if mode == "circular" else tied(input)
     for dim, before, after in ends:
         if mode == "circular":
             out = _cut(out, dim, before, after)

@@ -34,7 +34,7 @@ from ..pointwise import (
     where,
 )
 from ..reduce import sum as sum_
-from ..view import unsqueeze
+from ..view import tied, unsqueeze
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 
@@ -243,12 +243,13 @@ def threshold(input: Any, threshold: float, value: float) -> Any:
     input = must(input, "threshold")
     if input.dtype.kind == "b":
         raise DTypeError("threshold: not defined for dtype bool")
+    input = tied(input)
     return where(input <= threshold, input.new_full((), value if input.dtype.is_floating_point else int(value)), input)
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     """input, but 0 where |input| <= lambd. Floats only."""
-    input = _floating(input, "hardshrink")
+    input = tied(_floating(input, "hardshrink"))
     return where((input > lambd) | (input < -lambd), input, where(isnan(input), input.detach(), 0.0))
 
 

@@ -1,0 +1,77 @@
+"""Derivatives of derivatives as PyTorch's: which first gradients have a history, and what comes out of it.
+
+A gradient that does not change with an input may still count as a function of it, so that a walk through it gives
+zeros and no error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from case import Case, draw, source
+from cases import CASES
+from checks import assert_same, each, listed, scale_of
+from test_derivatives import variables
+
+import norch
+
+# Cases where norch has a history, and so zeros, and PyTorch has none. Samples that are empty are left out too.
+RECORDED_HERE = {
+    *("prod all", "var all", "var_mean: all"),  # of a 0-d tensor
+    "repeat none",  # nothing is repeated
+}
+
+
+def second_order(library: Any, call: Any, tensors: list[Any], chosen: list[int], weighted: bool) -> list[Any]:
+    """The first gradients, and those of their sum; with weighted the gradient that came in is a variable too."""
+    outs = [x for x in listed(call(library, *tensors)) if x.is_floating_point() and x.requires_grad]
+    leaves = [tensors[i] for i in chosen]
+    if not outs:
+        return []
+    weights = [library.ones_like(x, requires_grad=weighted) for x in outs]
+    first = library.autograd.grad(outs, leaves, weights, create_graph=True, allow_unused=True)
+    recorded = [g.sum() for g in first if g is not None and g.requires_grad]
+    if not recorded:
+        return [first, [None] * (len(leaves) + weighted * len(weights))]
+    into = [*leaves, *(weights if weighted else [])]
+    return [first, library.autograd.grad(recorded, into, allow_unused=True)]
+
+
+@each(
+    [
+        case
+        for case in CASES
+        if case.grad and case.torch is not False and case.torch_grad is True and case.name not in RECORDED_HERE
+    ]
+)
+def test_second_derivatives_like_torch(torch: Any, case: Case) -> None:
+    rng = source(case.name + "of gradients")
+    samples = [draw(case, shapes, "float64", rng) for shapes in case.shapes if sum(np.prod(s) for s in shapes) < 200]
+    samples = [arrays for arrays in samples if all(x.size for x in arrays)]
+    for arrays in samples[:2]:
+        for weighted in (False, True):
+            ours = [norch.tensor(x) for x in arrays]
+            theirs = [torch.from_numpy(np.array(x)) for x in arrays]
+            chosen = variables(case, ours)
+            for i in chosen:
+                ours[i].requires_grad_()
+                theirs[i].requires_grad_()
+            try:
+                wanted = second_order(torch, case.torch_call(), theirs, chosen, weighted)
+            except RuntimeError as error:
+                pytest.skip(f"PyTorch has no second derivative: {str(error)[:60]}")
+            found = second_order(norch, case.call, ours, chosen, weighted)
+            assert len(found) == len(wanted)
+            if not found:
+                continue
+            about = f"{case} of {[x.shape for x in arrays]}"
+            for i, (g, h) in enumerate(zip(found[0], wanted[0])):
+                if g is not None and h is not None:
+                    assert g.requires_grad == h.requires_grad, f"{about}: gradient {i}, weighted {weighted}"
+            scale = max(scale_of(case, arrays), 1.0)
+            for i, (g, h) in enumerate(zip(found[1], wanted[1])):
+                assert (g is None) == (h is None), f"{about}: second derivative {i}: {g}, PyTorch's {h}"
+                if g is not None:
+                    assert_same(g, h.numpy(force=True), "float64", 1e-9 * case.slack, scale, about)
