@@ -19,6 +19,7 @@ from ..errors import ArgumentError, ShapeError
 from ._operand import rounded_once
 from .conv import per_axis
 from .copy import cat
+from .view import tied
 
 Sizes = int | Sequence[int]
 # For the means: the window, whether padding counts, and the divisor (0: the size of the window).
@@ -218,9 +219,12 @@ def _parts(size: int, count: int) -> list[tuple[int, int]]:
 
 def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
     sizes, wanted = _adaptive(name, axes, x, output_size)
+    if set(wanted) == {1}:
+        return x.mean(tuple(range(-axes, 0)), True)
     if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
         kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
         return _avg_pool(name, axes, x, kernel, kernel, 0, False, True, None)
+    x = tied(x)
     for axis, size, count in zip(range(-axes, 0), sizes, wanted, strict=True):
         means = [x.narrow(axis, begin, length).mean(axis, True) for begin, length in _parts(size, count)]
         x = cat(means, axis) if means else x.narrow(axis, 0, 0)
