@@ -39,8 +39,24 @@ SHAPES = [
     ((9, 30), (3, 5), (3, 1), (0, 2), (2, 1)),
     ((3, 300), (1, 3), (1, 1), (0, 1), (1, 1)),
     ((40, 6), (4, 2), (5, 4), (2, 0), (1, 3)),
+    ((15, 28), (2, 2), (2, 2), (0, 0), (1, 1)),
+    ((14, 35), (3, 3), (2, 2), (1, 1), (1, 1)),
     ((1, 1), (1, 1), (1, 1), (0, 0), (1, 1)),
 ]
+
+
+def test_many_planes_and_nans() -> None:
+    """Rows are written a vector at a time, whose surplus must not reach what another thread has written."""
+    x = drawn(2, 300, 14, 14, dtype="float32")
+    x[::7, 3, 4] = np.nan
+    quads = x.reshape(300, 7, 2, 7, 2).swapaxes(2, 3).reshape(300, 7, 7, 4)
+    inside = quads.argmax(-1)
+    wanted = np.arange(0, 14, 2)[:, None] * 14 + np.arange(0, 14, 2) + inside // 2 * 14 + inside % 2
+    for count in (1, 4):
+        norch.set_num_threads(count)
+        y, index = F.max_pool2d(norch.tensor(x), 2, return_indices=True)
+        np.testing.assert_array_equal(index.numpy(), wanted)
+        np.testing.assert_array_equal(y.numpy(), quads.max(-1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

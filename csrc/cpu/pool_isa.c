@@ -5,8 +5,25 @@
 #include "cpu.h"
 
 #define CHUNK 16384 /* elements a thread takes at a time */
-#define RUN 128     /* windows computed side by side, in whole groups */
-#define GROUP 16
+#define RUN 128     /* windows whose means are computed side by side */
+
+/* Bytes of windows whose maxima are computed side by side: rows are short, wider vectors would stay half empty. */
+#ifdef __AVX2__
+#define VECTOR 32
+#define EVEN_f32 0, 2, 4, 6, 8, 10, 12, 14
+#define EVEN_f64 0, 2, 4, 6
+#else
+#define VECTOR 16
+#define EVEN_f32 0, 2, 4, 6
+#define EVEN_f64 0, 2
+#endif
+
+/* Every other element of two vectors; gcc has the common builtin only since version 12. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, order) __builtin_shufflevector(a, b, order)
+#else
+#define SHUFFLE(a, b, order) __builtin_shuffle(a, b, (NAME(lanes)){order})
+#endif
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -54,9 +71,9 @@ static int64_t counted(const nr_pool_plan *p, int d, int64_t i) {
 
 static void run_chunk(void *context, int64_t chunk) {
     const pool *s = context;
-    int64_t first = chunk * s->each;
-    for (int64_t i = first; i < least(first + s->each, s->plan->planes); i++)
-        (s->dtype == NORCH_FLOAT32 ? run_f32 : run_f64)(s, (nr_pool_kind)s->kind, i);
+    int64_t first = chunk * s->each, last = least(first + s->each, s->plan->planes);
+    for (int64_t i = first; i < last; i++)
+        (s->dtype == NORCH_FLOAT32 ? run_f32 : run_f64)(s, (nr_pool_kind)s->kind, i, last);
 }
 
 int32_t NR_ISA(nr_run_pool)(const nr_call *call) {

@@ -1,22 +1,17 @@
 /* pool_loops: one plane of each kind of pooling, for a float type T with integers WHOLE of its width; included by
  * pool_isa.c.
  *
- *   x  0 1 2 3 4 5 ...     tap (0, 0) of windows 0, 1, 2:  0 2 4     a tap is gathered for RUN windows at a time, of
- *      p q r s t u ...     tap (0, 1):                     1 3 5     one row or of several short ones; then one loop
- *      |w0 |w1 |w2 |       tap (1, 0):                     p r t     over them compares (max) or adds (avg) */
+ *   x  0 1 2 3 4 5 ...     tap (0, 0) of windows 0, 1, 2:  0 2 4     a tap is taken for a vector of windows (or, for
+ *      p q r s t u ...     tap (0, 1):                     1 3 5     means, for RUN of them), and compared (max) or
+ *      |w0 |w1 |w2 |       tap (1, 0):                     p r t     added (avg) lane by lane */
 
-/* One tap of some windows, whole groups of them. Among equal elements the first is taken, among NaNs the last. */
-static inline __attribute__((always_inline)) void NAME(larger)(int64_t n, const T *restrict v,
-                                                               const WHOLE *restrict place, WHOLE shift,
-                                                               T *restrict best, WHOLE *restrict index) {
-    for (int64_t g = 0; g < n; g += GROUP) {
-        for (int64_t i = g; i < g + GROUP; i++) {
-            int take = (v[i] > best[i]) | (v[i] != v[i]);
-            best[i] = take ? v[i] : best[i];
-            index[i] = take ? place[i] + shift : index[i];
-        }
-    }
-}
+#define LANES ((int)(VECTOR / sizeof(T)))
+
+typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias));
+typedef T NAME(vec_at) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
+typedef WHOLE NAME(lanes) __attribute__((vector_size(VECTOR)));
+typedef int64_t NAME(wide) __attribute__((vector_size(VECTOR / sizeof(T) * 8)));
+typedef int64_t NAME(wide_at) __attribute__((vector_size(VECTOR / sizeof(T) * 8), may_alias, aligned(8)));
 
 /* The sums of windows that move by `step`: strides of 1 and 2 are constants where this is inlined. */
 static inline __attribute__((always_inline)) void NAME(gather)(int64_t step, int64_t n, const T *restrict x,
@@ -29,57 +24,100 @@ static inline __attribute__((always_inline)) void NAME(spread)(int64_t step, int
     for (int64_t i = 0; i < n; i++) x[i * step] += part[i];
 }
 
-/* Tap (r, c) of n windows of row i, from j on, into v; -infinity where it lies outside. */
-static inline void NAME(take_tap)(const pool *s, const T *x, int64_t i, int64_t r, int64_t c, int64_t j, int64_t n,
-                                  T *v) {
-    const nr_pool_plan *p = s->plan;
-    int64_t row = i * p->stride[0] - p->padding[0] + r * p->dilation[0], step = p->stride[1], u = 0;
-    bool outside = row < 0 || row >= p->size[0];
-    int64_t from = outside ? n : greatest(s->from[c] - j, 0), to = outside ? n : least(s->to[c] - j, n);
-    for (; u < least(from, n); u++) v[u] = -(T)INFINITY;
-    if (from < to) {
-        const T *source = x + row * p->size[1] + j * step - p->padding[1] + c * p->dilation[1];
-        if (step == 2)
-            for (; u < to; u++) v[u] = source[u * 2];
-        else
-            for (; u < to; u++) v[u] = source[u * step];
-    }
-    for (; u < n; u++) v[u] = -(T)INFINITY;
+/* LANES elements `step` apart. */
+static inline __attribute__((always_inline)) NAME(vec) NAME(apart)(const T *from, int64_t step) {
+    if (step == 1) return *(const NAME(vec_at) *)from;
+    if (step == 2) return SHUFFLE(*(const NAME(vec_at) *)from, *(const NAME(vec_at) *)(from + LANES), NAME(EVEN));
+    NAME(vec) v;
+    for (int u = 0; u < LANES; u++) v[u] = from[u * step];
+    return v;
 }
 
-/* Windows of `rows` rows from i on, n of each from j on, and rows * n <= RUN: the largest elements, and their places. */
-static void NAME(max_run)(const pool *s, const T *x, int64_t i, int64_t rows, int64_t j, int64_t n, T *y,
-                          int64_t *place) {
+static inline __attribute__((always_inline)) NAME(vec) NAME(pick)(NAME(lanes) take, NAME(vec) a, NAME(vec) b) {
+    return (NAME(vec))((take & (NAME(lanes))a) | (~take & (NAME(lanes))b));
+}
+
+/* Among equal elements the first is taken, among NaNs the last. */
+static inline __attribute__((always_inline)) void NAME(larger)(NAME(vec) v, NAME(lanes) place, NAME(vec) * best,
+                                                               NAME(lanes) * index) {
+    NAME(lanes) take = (v > *best) | (v != v);
+    *best = NAME(pick)(take, v, *best);
+    *index = (take & place) | (~take & *index);
+}
+
+/* The windows of a vector, all of whose taps lie in x and may be read; `first` is that of window 0. */
+static inline __attribute__((always_inline)) void NAME(max_inside)(const nr_pool_plan *p, int64_t rows, int64_t columns,
+                                                                   int64_t step, const T *first, NAME(lanes) places,
+                                                                   NAME(vec) * best, NAME(lanes) * index) {
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < columns; c++) {
+            int64_t at = r * p->dilation[0] * p->size[1] + c * p->dilation[1];
+            NAME(larger)(NAME(apart)(first + at, step), places + (WHOLE)at, best, index);
+        }
+    }
+}
+
+/* Windows of a vector of which some see less than all; window 0's first tap would be element `origin` of all of x. */
+static void NAME(max_edge)(const pool *s, int64_t i, int64_t j, int64_t origin, NAME(lanes) places, NAME(vec) * best,
+                           NAME(lanes) * index) {
     const nr_pool_plan *p = s->plan;
-    T v[RUN], best[RUN];
-    WHOLE index[RUN], begin[RUN]; /* places count from where window (i, j) begins */
-    int64_t step = p->stride[1], count = rows * n, groups = (count + GROUP - 1) / GROUP * GROUP;
-    for (int64_t u = count; u < groups; u++) v[u] = 0, begin[u] = 0;
-    for (int64_t u = 0; u < groups; u++) best[u] = -(T)INFINITY;
-    for (int64_t q = 0; q < rows; q++) {
-        int64_t top = p->padding[0] - (i + q) * p->stride[0];
-        int64_t skip = top > 0 ? (top + p->dilation[0] - 1) / p->dilation[0] * p->dilation[0] * p->size[1] : 0;
-        WHOLE *at = begin + q * n, *first = index + q * n, origin = (WHOLE)(q * p->stride[0] * p->size[1]);
-        for (int64_t u = 0; u < n; u++) {
-            at[u] = origin + (WHOLE)(u * step);
-            first[u] = at[u] + (WHOLE)skip; /* the first element that the window sees, if none is larger */
-        }
-        for (int64_t u = 0; u < n && (j + u) * step < p->padding[1]; u++) {
-            int64_t left = p->padding[1] - (j + u) * step;
-            first[u] += (WHOLE)((left + p->dilation[1] - 1) / p->dilation[1] * p->dilation[1]);
-        }
-    }
+    const T *x = p->x;
+    int64_t top = i * p->stride[0] - p->padding[0], step = p->stride[1], side = j * step - p->padding[1];
+    int64_t above = top < 0 ? (p->dilation[0] - 1 - top) / p->dilation[0] * p->dilation[0] * p->size[1] : 0;
+    *index = places + (WHOLE)above; /* the first element that a window sees, if none is larger */
+    for (int64_t u = 0; u < LANES && side + u * step < 0; u++)
+        (*index)[u] += (WHOLE)((p->dilation[1] - 1 - side - u * step) / p->dilation[1] * p->dilation[1]);
     for (int64_t r = 0; r < p->kernel[0]; r++) {
+        int64_t row = top + r * p->dilation[0];
+        if (row < 0 || row >= p->size[0]) continue;
         for (int64_t c = 0; c < p->kernel[1]; c++) {
-            for (int64_t q = 0; q < rows; q++) NAME(take_tap)(s, x, i + q, r, c, j, n, v + q * n);
-            WHOLE shift = (WHOLE)(r * p->dilation[0] * p->size[1] + c * p->dilation[1]);
-            NAME(larger)(groups, v, begin, shift, best, index);
+            int64_t at = r * p->dilation[0] * p->size[1] + c * p->dilation[1];
+            int64_t from = greatest(s->from[c] - j, 0), to = least(s->to[c] - j, LANES);
+            NAME(vec) v = (NAME(vec)){0} - (T)INFINITY;
+            for (int64_t u = from; u < to; u++) v[u] = x[origin + at + u * step];
+            NAME(larger)(v, places + (WHOLE)at, best, index);
         }
     }
-    int64_t origin = (i * p->stride[0] - p->padding[0]) * p->size[1] + j * step - p->padding[1];
-    for (int64_t u = 0; u < count; u++) {
-        y[u] = best[u];
-        place[u] = origin + index[u];
+}
+
+/* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow the
+ * plane, for what runs over a row's end is overwritten by the next one. */
+static inline __attribute__((always_inline)) void NAME(max_plane)(const pool *s, int64_t plane, bool twos,
+                                                                  int64_t after) {
+    const nr_pool_plan own = *s->plan, *p = &own; /* of its own, which no store can alter */
+    int64_t n = p->result[1], count = p->result[0] * n, wide = p->size[1], area = p->size[0] * wide;
+    int64_t step = twos ? 2 : p->stride[1], below = (p->kernel[0] - 1) * p->dilation[0];
+    int64_t from = s->from[0], to = s->to[p->kernel[1] - 1]; /* windows of a row between which all taps lie in x */
+    int64_t readable = p->planes * area - below * wide - (p->kernel[1] - 1) * p->dilation[1] - LANES * step;
+    T *y = (T *)p->y + plane * count;
+    int64_t *place = p->index + plane * count;
+    NAME(lanes) places;
+    for (int u = 0; u < LANES; u++) places[u] = (WHOLE)(u * (int)step);
+    for (int64_t i = 0; i < p->result[0]; i++) {
+        int64_t top = i * p->stride[0] - p->padding[0];
+        bool high = top >= 0 && top + below < p->size[0];
+        for (int64_t j = 0; j < n; j += LANES) {
+            int64_t begin = top * wide + j * step - p->padding[1], origin = plane * area + begin, at = i * n + j;
+            const T *first = (const T *)p->x + origin;
+            NAME(lanes) index = places;
+            NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
+            if (!high || j < from || least(j + LANES, n) > to || origin > readable)
+                NAME(max_edge)(s, i, j, origin, places, &best, &index);
+            else if (twos)
+                NAME(max_inside)(p, 2, 2, 2, first, places, &best, &index);
+            else if (step == 1)
+                NAME(max_inside)(p, p->kernel[0], p->kernel[1], 1, first, places, &best, &index);
+            else
+                NAME(max_inside)(p, p->kernel[0], p->kernel[1], step, first, places, &best, &index);
+            NAME(wide) found = __builtin_convertvector(index, NAME(wide)) + begin;
+            int64_t room = count - at + after;
+            if (room >= LANES) {
+                *(NAME(vec_at) *)(y + at) = best;
+                *(NAME(wide_at) *)(place + at) = found;
+            } else {
+                for (int64_t u = 0; u < room; u++) y[at + u] = best[u], place[at + u] = found[u];
+            }
+        }
     }
 }
 
@@ -120,27 +158,31 @@ static void NAME(avg_run)(const pool *s, bool spread, T *x, int64_t i, int64_t j
     for (int64_t u = 0; u < n && !spread; u++) y[u] = sum[u] * factor[u];
 }
 
-static void NAME(run)(const pool *s, nr_pool_kind kind, int64_t plane) {
+static void NAME(run)(const pool *s, nr_pool_kind kind, int64_t plane, int64_t last) {
     const nr_pool_plan *p = s->plan;
     int64_t area = p->size[0] * p->size[1], count = p->result[0] * p->result[1];
     T *x = (T *)p->x + plane * area, *y = (T *)p->y + plane * count;
-    int64_t *index = p->index ? p->index + plane * count : NULL;
+    if (kind == NR_POOL_MAX) {
+        if (p->kernel[0] == 2 && p->kernel[1] == 2 && p->stride[1] == 2)
+            NAME(max_plane)(s, plane, true, (last - plane - 1) * count);
+        else
+            NAME(max_plane)(s, plane, false, (last - plane - 1) * count);
+        return;
+    }
     if (kind == NR_POOL_MAX_SPREAD || kind == NR_POOL_AVG_SPREAD) memset(x, 0, (size_t)area * sizeof(T));
     if (kind == NR_POOL_MAX_SPREAD) {
+        const int64_t *index = p->index + plane * count;
         for (int64_t u = 0; u < count; u++) {
             if ((uint64_t)index[u] < (uint64_t)area) x[index[u]] += y[u];
         }
         return;
     }
-    /* several short rows, or a part of a long one */
-    int64_t wide = least(RUN, p->result[1]), high = kind == NR_POOL_MAX && wide < RUN ? RUN / wide : 1;
-    for (int64_t i = 0; i < p->result[0]; i += high) {
-        for (int64_t j = 0; j < p->result[1]; j += wide) {
-            int64_t n = least(wide, p->result[1] - j), at = i * p->result[1] + j;
-            if (kind == NR_POOL_MAX)
-                NAME(max_run)(s, x, i, least(high, p->result[0] - i), j, n, y + at, index + at);
-            else
-                NAME(avg_run)(s, kind == NR_POOL_AVG_SPREAD, x, i, j, n, y + at);
+    for (int64_t i = 0; i < p->result[0]; i++) {
+        for (int64_t j = 0; j < p->result[1]; j += RUN) {
+            int64_t n = least(RUN, p->result[1] - j);
+            NAME(avg_run)(s, kind == NR_POOL_AVG_SPREAD, x, i, j, n, y + i * p->result[1] + j);
         }
     }
 }
+
+#undef LANES
