@@ -288,6 +288,8 @@ def _ones(x: Any, p: Any, generator: Generator | None) -> Any:
     else:
         wanted = x.dtype if x.dtype.is_floating_point else float32
         chances = lib.norch_full_like(x, wanted.code, p, 0)
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"bernoulli: probability {p:g} is not in [0, 1]")
     return cast(lib.norch_bernoulli(_at(generator), chances), x.dtype)
 
 

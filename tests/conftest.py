@@ -82,9 +82,14 @@ def on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
     _placed = _OPERATIONS.match(request.node.path.name) is not None
     if not _placed:
         norch.set_default_device(DEVICE)
-    yield
-    _placed = False
-    norch.set_default_device(None)
+    try:
+        yield
+        norch.cuda.synchronize()  # an error that a device has yet to tell is of this test
+        if norch.cuda.memory_reserved() > 16 << 20:  # by which the simulation takes time, whenever it waits
+            norch.cuda.empty_cache()
+    finally:
+        _placed = False
+        norch.set_default_device(None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from conftest import DEVICE
 
 import norch
 from norch import nn, optim
@@ -19,8 +20,10 @@ def _set(thing, name, value):
     setattr(thing, name, value)
 
 
+norch.set_default_device(DEVICE)  # which the tests are run for, and have while they run
 x, z = norch.rand(2, 3), norch.zeros(3)
 p = nn.Parameter(norch.ones(3))
+norch.set_default_device(None)
 
 CALLS = [
     (TypeError, "gather: the index must be a tensor, not NoneType", lambda: x.gather(0, None)),

@@ -14,6 +14,8 @@ import pytest
 import norch
 from norch import _lib
 
+pytestmark = pytest.mark.host
+
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = Path(norch.__file__).parent / "libnorch.so"
 BARE = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NORCH_LIBRARY", "NORCH_ISA")}

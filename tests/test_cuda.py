@@ -96,6 +96,17 @@ def test_memory_is_counted() -> None:
     assert 0 < free <= total == cuda.get_device_properties().total_memory
 
 
+def test_attention_needs_little_memory_for_its_scores() -> None:
+    if not cuda.get_device_properties().simulated:
+        pytest.skip("parts are small in the simulation only")
+    q, k, v = (norch.randn(2, 300, 8, device="cuda", requires_grad=True) for _ in range(3))
+    cuda.empty_cache()
+    before = cuda.memory_allocated()
+    cuda.reset_peak_memory_stats()
+    nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).sum().backward()
+    assert cuda.max_memory_allocated() - before < 300 * 300 * 4 / 2
+
+
 def test_what_waits_for_reuse_can_be_given_back() -> None:
     many = [norch.empty(1000, device="cuda") for _ in range(50)]
     del many
@@ -219,9 +230,8 @@ def test_what_reads_a_tensor_on_a_device() -> None:
 
 # ---- mixing devices -------------------------------------------------------------------------------------------------
 
-# Those whose result lies where the first tensor does, whatever the others do, as in PyTorch; and einsum, which makes a
-# factor of one element a number.
-_MAY_MIX = ("copy_", "index_put", "broadcast_tensors", "select_scatter", "slice_scatter", "diagonal_scatter", "einsum")
+# Those whose result lies where the first tensor does, whatever the others do, as in PyTorch.
+_MAY_MIX = ("copy_", "index_put", "broadcast_tensors", "select_scatter", "slice_scatter", "diagonal_scatter")
 
 
 def test_tensors_on_two_devices_do_not_go_together() -> None:
@@ -256,6 +266,9 @@ def test_tensors_on_two_devices_do_not_go_together() -> None:
         lambda a, b: nn.functional.mse_loss(a, b),
         lambda a, b: nn.functional.cross_entropy(a, b.argmax(1)),
         lambda a, b: a.gather(0, b.long()),
+        lambda a, b: norch.einsum("ij,k->ij", a, b[0, :1]),
+        lambda a, b: norch.einsum("k,ij,->ij", a[0], b, norch.tensor(2.0)),
+        lambda a, b: norch.einsum("k,k,ij->ij", a[0], a[1], b),
     ],
 )
 def test_both_devices_are_named(call: Any) -> None:
@@ -282,6 +295,17 @@ def test_a_number_on_the_cpu_goes_with_anything() -> None:
         norch.ones(3) * x[0]  # a number on a device does not
     with pytest.raises(norch.DeviceError, match="cannot be written into a tensor on cpu"):
         two.add_(x[0])
+
+
+def test_what_is_no_probability_is_told_at_the_next_wait() -> None:
+    for bad in (1.5, -0.5, float("nan")):
+        for dtype in (norch.float32, norch.float64, norch.float16):
+            drawn = norch.bernoulli(norch.tensor([0.0, bad, 1.0], dtype=dtype, device="cuda"))
+            with pytest.raises(norch.ArgumentError, match=r"bernoulli: a probability is not in \[0, 1\] .*cuda:0"):
+                cuda.synchronize()
+            assert drawn[0].item() == 0 and drawn[2].item() == 1
+    with pytest.raises(norch.ArgumentError, match="bernoulli: probability 1.5 is not"):  # of the host, at once
+        norch.bernoulli(norch.ones(3, device="cuda"), 1.5)
 
 
 # ---- autograd -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.host  # what is run in a process of its own; test_cuda_training.py has the others
+
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED_BY_DIGITS = ("numpy", "sklearn", "matplotlib", "tqdm")
 

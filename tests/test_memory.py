@@ -140,6 +140,7 @@ def test_everything_else_takes_no_more_memory_either():
 
 
 @needs_proc
+@pytest.mark.host
 @pytest.mark.resident
 def test_large_memory_goes_back_to_the_system():
     before = resident()

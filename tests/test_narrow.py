@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from case import ALL_NAMES, FLOAT_NAMES, HALF_NAMES, INTEGER_NAMES, NARROW_NAMES, as_numpy, numpy_values, source
+from conftest import DEVICE
 
 import norch
 from norch.testing import assert_close
@@ -294,11 +295,11 @@ def test_repr(torch: Any) -> None:
     for name in NARROW_NAMES:
         for numbers in ([1, 2, -3], [[100, 0]], []):
             ours, theirs = norch.tensor(numbers, dtype=name), torch.tensor(numbers, dtype=getattr(torch, name))
-            assert repr(ours).replace("norch.", "torch.") == repr(theirs)
+            assert repr(ours.cpu()).replace("norch.", "torch.") == repr(theirs)
     for name in HALF_NAMES:
         for values in ([1.5, 2.25, 1e-5], [0.1, 1e4], 0.1, [math.nan, -math.inf, 0.3], [65504.0, 6e-8]):
             ours, theirs = norch.tensor(values, dtype=name), torch.tensor(values, dtype=getattr(torch, name))
-            assert repr(ours).replace("norch.", "torch.") == repr(theirs)
+            assert repr(ours.cpu()).replace("norch.", "torch.") == repr(theirs)
 
 
 @pytest.mark.parametrize("name", HALF_NAMES)
@@ -346,7 +347,7 @@ def test_optimizers(name: str, optimizer: str) -> None:
 @pytest.mark.parametrize("name", HALF_NAMES)
 def test_layers(name: str) -> None:
     dtype = getattr(norch, name)
-    layer = getattr(norch.nn.Linear(5, 3), "half" if name == "float16" else name)()
+    layer = getattr(norch.nn.Linear(5, 3), "half" if name == "float16" else name)().to(DEVICE)
     assert layer.weight.dtype is layer.bias.dtype is dtype
     x = norch.randn(4, 5).to(dtype)
     loss = norch.nn.functional.cross_entropy(layer(x), norch.tensor([0, 1, 2, 0]))

@@ -40,6 +40,7 @@ def test_arrays_of_other_dtypes_raise(dtype):
             make(np.zeros(2, dtype))
 
 
+@pytest.mark.host  # no array shares memory with a device
 def test_arrays_in_any_layout():
     source = np.arange(24.0).reshape(2, 3, 4)
     for view in (
@@ -153,6 +154,7 @@ def test_numpy_refuses_what_would_lose_the_gradient():
     assert x.numpy(force=True).tolist() == [1, 1]
 
 
+@pytest.mark.host
 def test_array_protocol():
     x = norch.tensor([1.5, 2.5])
     assert np.asarray(x).dtype == np.float32

@@ -34,6 +34,7 @@ from checks import (
     tolerance_of,
     torch_results,
     traps_torch,
+    wait,
     with_dtypes,
 )
 
@@ -277,6 +278,7 @@ def test_wrong_dims_and_indices(call: Any, bad: int) -> None:
     x = norch.ones(2, 3)
     with pytest.raises(IndexError):
         call(x, bad)
+        wait()
     assert_close(x, np.ones((2, 3), np.float32))
 
 
@@ -438,6 +440,7 @@ LARGE_WORK = {
 
 
 @pytest.mark.kernel
+@pytest.mark.host
 @pytest.mark.parametrize("name", LARGE_WORK)
 def test_threads_change_no_bit(name: str) -> None:
     a, b = many()

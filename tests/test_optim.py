@@ -396,5 +396,6 @@ def test_optimizers_can_be_pickled():
     optimizer.step()
     again = pickle.loads(pickle.dumps(optimizer))
     assert again.param_groups[0]["lr"] == 0.1
-    again.param_groups[0]["params"][0].grad = norch.ones(2)
+    [param] = again.param_groups[0]["params"]
+    param.grad = norch.ones_like(param)
     again.step()

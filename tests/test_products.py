@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import DEVICE
 
 import norch
 from norch.testing import assert_close
@@ -94,7 +95,9 @@ def test_powers() -> None:
         norch.matrix_power(x, -1)
 
 
+norch.set_default_device(DEVICE)  # which the tests are run for, and have while they run
 X, V = norch.ones(2, 3), norch.ones(3)
+norch.set_default_device(None)
 BAD: Any = [
     (lambda: norch.mm(X, V), "mm: expected 2 dimensions"),
     (lambda: norch.mm(X, X), "mm: sizes 3 and 2 of the inner dimension"),

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from checks import wait
 
 import norch
 
@@ -366,6 +367,7 @@ def test_what_raises_in_torch_raises_here(torch, name):
         WRONG[name](torch)
     with pytest.raises((norch.Error, TypeError, ValueError)):
         WRONG[name](norch)
+        wait()
 
 
 @pytest.mark.parametrize("name", FILLS)

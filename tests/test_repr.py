@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import norch
 
+pytestmark = pytest.mark.host  # PyTorch's tensors are on the CPU, whose name is not printed
+
 nan, inf = math.nan, math.inf
 FLOATS = ["float32", "float64"]
 VALUES = {

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from conftest import DEVICE
 
 import norch
 from norch._lib import lib
@@ -14,7 +15,7 @@ from norch.ops import _operand
 
 SIZE = 4096  # elements of each operand, float64
 UNIT = SIZE * 8
-FIRST = norch.zeros(64, 64, dtype=norch.int64)
+FIRST = norch.zeros(64, 64, dtype=norch.int64, device=DEVICE)
 
 # name: (the chain, how many operands' worth of bytes it keeps beside its inputs and its result, and what those are)
 CHAINS: dict[str, tuple[Callable[..., Any], float, str]] = {

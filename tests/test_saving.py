@@ -34,7 +34,7 @@ def test_storages_are_the_same_where_memory_is_shared():
     x = norch.zeros(2, 3)
     storage = x.untyped_storage()
     assert storage is x.t()[1:].untyped_storage() and storage.data_ptr() == x.data_ptr()
-    assert storage.nbytes() == len(storage) == storage.size() == 24 and storage.device == norch.device("cpu")
+    assert storage.nbytes() == len(storage) == storage.size() == 24 and storage.device == x.device
     assert x.clone().untyped_storage() is not storage
     array = np.zeros(4, np.float32)
     whole, half = norch.from_numpy(array), norch.from_numpy(array[:2])

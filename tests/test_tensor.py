@@ -7,6 +7,7 @@ from copy import copy, deepcopy
 
 import numpy as np
 import pytest
+from conftest import DEVICE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -229,7 +230,7 @@ def test_attributes():
     assert x.stride() == (3, 1) and x.stride(0) == 3 and x.storage_offset() == 0
     assert x.ndim == x.dim() == 2 and x.numel() == x.nelement() == 6
     assert x.element_size() == 8 and x.nbytes == 48 and x.is_floating_point()
-    assert x.device == norch.device("cpu") and x.device.type == "cpu" and not x.is_cuda
+    assert x.device.type == DEVICE and x.is_cuda == (DEVICE == "cuda") and x.is_cpu != x.is_cuda
     assert x[1:].storage_offset() == 3 and x[1:].data_ptr() == x.data_ptr() + 24
     assert x.is_leaf and not x.requires_grad and x.grad is None and x.grad_fn is None
     assert norch.is_tensor(x) and not norch.is_tensor(1)
@@ -427,8 +428,8 @@ def test_casts(torch):
     assert norch.tensor([1.9, -1.9]).long().tolist() == [1, -1]
     assert norch.tensor([0.5, 0.0, math.nan]).bool().tolist() == [True, False, True]
     x = norch.zeros(2)
-    assert x.to(norch.float32) is x and x.to("cpu") is x and x.float() is x and x.cpu() is x
-    assert x.to(norch.float32, copy=True) is not x and x.to("cpu", norch.float32, False, True) is not x
+    assert x.to(norch.float32) is x and x.to(DEVICE) is x and x.float() is x and (x.cpu() is x) == x.is_cpu
+    assert x.to(norch.float32, copy=True) is not x and x.to(DEVICE, norch.float32, False, True) is not x
     assert x.double(memory_format=norch.contiguous_format).dtype is norch.float64
     assert x.type_as(norch.zeros(1, dtype=norch.int32)).dtype is norch.int32
     assert x.double().dtype is norch.float64 and x.int().dtype is norch.int32 and x.bool().dtype is norch.bool

@@ -1,4 +1,5 @@
-"""Worker threads, Python threads, forks, and the GIL."""
+"""Worker threads, Python threads, forks, and the GIL. `host`: about the threads of the CPU, and forks, after which CUDA
+does not work."""
 
 import multiprocessing
 import os
@@ -63,6 +64,7 @@ def large_layers():
     return found
 
 
+@pytest.mark.host
 def test_results_do_not_depend_on_the_number_of_threads():
     found = []
     for threads in (1, 2, 3, 8, 1):
@@ -73,6 +75,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
         assert other == found[0]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("bad", [0, -1, 257, 2**40, 2**64 + 3])
 def test_numbers_of_threads_that_cannot_be(bad):
     before = norch.get_num_threads()
@@ -83,6 +86,7 @@ def test_numbers_of_threads_that_cannot_be(bad):
     assert norch.get_num_threads() == before
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     "text, count", [("3", 3), ("1", 1), ("junk", None), ("0", None), ("-5", None), ("", None), ("100000", 256)]
 )
@@ -146,6 +150,7 @@ def test_threads_share_a_tensor():
     assert lib.norch_live_storages() == before
 
 
+@pytest.mark.host
 def test_the_gil_is_free_during_long_work():
     norch.set_num_threads(1)
     x = norch.ones(1400, 1400, dtype=norch.float64)
@@ -169,6 +174,7 @@ def test_the_gil_is_free_during_long_work():
     assert during >= 3, f"{during} ticks within {end - begin:.3f} s"
 
 
+@pytest.mark.host
 def test_short_work_keeps_the_gil():
     """Beside a busy Python thread, a small operation does not wait for its turn each time."""
     stop = threading.Event()
@@ -213,6 +219,7 @@ def in_a_child(work, seconds=20):
     return -9
 
 
+@pytest.mark.host
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_child_computes():
     norch.set_num_threads(4)
@@ -223,6 +230,7 @@ def test_a_forked_child_computes():
     assert in_a_child(lambda: in_a_child(lambda: large_work() == expected) == 0) == 0
 
 
+@pytest.mark.host
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_while_workers_work():
     norch.set_num_threads(3)
@@ -247,6 +255,7 @@ def test_a_fork_while_workers_work():
     assert large_work() == expected
 
 
+@pytest.mark.host
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_child_trains():
     norch.set_num_threads(2)
@@ -270,6 +279,7 @@ def doubled_sum(x):
     return (norch.tensor(x) * 2 + norch.zeros(100_000)).sum().item()
 
 
+@pytest.mark.host
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_pool_of_forked_processes():
     norch.set_num_threads(2)
@@ -307,6 +317,7 @@ def test_threads_add_to_one_large_gradient():
     assert x.grad.min().item() == x.grad.max().item() == 24
 
 
+@pytest.mark.host
 def test_an_index_that_another_thread_writes_is_checked_as_it_is_used():
     index, beyond = norch.zeros(100_000, dtype=norch.int64), norch.full((100_000,), 2**40, dtype=norch.int64)
     source, done = norch.zeros(10), threading.Event()

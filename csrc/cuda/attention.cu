@@ -1,13 +1,19 @@
 /* attention: products by the tiles of matmul.cu with a softmax between them. Some items of the batch at a time are computed,
- * so that the memory for their scores stays bounded; going backward the scores are computed anew, as on the CPU. */
+ * or some queries of one, so that the memory for their scores stays bounded; going backward the scores are computed anew,
+ * as on the CPU. */
 #include "rows.cuh"
 
-#define SCORES_BYTES ((int64_t)64 << 20) /* for the scores of some items, where there is more than one */
+/* For the scores of one part, unless those of a single query take more. */
+#ifdef CUDASIM
+#define SCORES_BYTES ((int64_t)16 << 10) /* so that tests meet parts */
+#else
+#define SCORES_BYTES ((int64_t)64 << 20)
+#endif
 
 struct score_args {
     void *scores;
-    const void *slopes_of; /* back: the probabilities, scores being their gradient */
-    int64_t rows, n, queries;
+    const void *slopes_of;           /* back: the probabilities, scores being their gradient */
+    int64_t rows, n, queries, first; /* first: of the queries, that of row 0 */
     double scale;
     int32_t team;
     bool causal, wide;
@@ -17,7 +23,8 @@ template <class T> DEVICE line line_of(const score_args &a, int64_t *row, int64_
     *row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
     const bool here = *row < a.rows;
     *row = here ? *row : 0;
-    *seen = a.causal && *row % a.queries + 1 < a.n ? *row % a.queries + 1 : a.n;
+    const int64_t query = a.first + *row % a.queries;
+    *seen = a.causal && query + 1 < a.n ? query + 1 : a.n;
     return {here ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
 }
 
@@ -85,10 +92,23 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend
     });
 }
 
+template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_to(T *sum, const T *x, int64_t n) {
+    const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (i < n) sum[i] += x[i];
+}
+
+/* What is computed at once: all queries of some items, or those of one item from query `first` on. */
+struct attention_part {
+    nr_attention_plan p;
+    int64_t items, first;
+};
+
 template <class T>
-static int32_t run_rows(const nr_call *call, const nr_attention_plan &p, int64_t items, bool back, void *scores,
+static int32_t run_rows(const nr_call *call, const attention_part &part, bool back, void *scores,
                         const void *probabilities) {
-    score_args a = {scores, probabilities, items * p.queries, p.keys, p.queries, p.scale, 0, p.causal, false};
+    const nr_attention_plan &p = part.p;
+    score_args a = {scores,   probabilities, part.items * p.queries, p.keys, p.queries, part.first, p.scale, 0,
+                    p.causal, false};
     if (a.rows == 0 || a.n == 0) return NORCH_OK;
     const row_shape shape = row_shape_of<T>(a.rows, a.n);
     a.team = shape.team;
@@ -139,61 +159,102 @@ static int32_t product(const nr_call *call, const nr_attention_plan &p, void *c,
     return nr_cuda_matmul(&one);
 }
 
-template <class T> static int32_t forward(const nr_call *call, const nr_attention_plan &p, int64_t items, T *scores) {
+template <class T> static int32_t forward(const nr_call *call, const attention_part &part, T *scores) {
+    const nr_attention_plan &p = part.p;
     const items_of q = {p.q, p.row[0], 1, p.batch_stride[0]}, v = {p.v, p.row[2], 1, p.batch_stride[2]};
     const items_of keys_across = {p.k, 1, p.row[1], p.batch_stride[1]}, P = {scores, p.keys, 1, nullptr};
     NR_TRY(product(call, p, scores, p.queries, p.keys, p.width, q, keys_across));
-    NR_TRY(run_rows<T>(call, p, items, false, scores, nullptr));
+    NR_TRY(run_rows<T>(call, part, false, scores, nullptr));
     return call->op == NR_ATTENTION_BACK ? NORCH_OK : product(call, p, p.out, p.queries, p.value_width, p.keys, P, v);
 }
 
+/* sum (keys, columns) = across b, a sum over queries; with `more`, memory for as many, it is added to what earlier parts
+ * have left there. */
 template <class T>
-static int32_t backward(const nr_call *call, const nr_attention_plan &p, int64_t items, T *scores, T *slopes) {
+static int32_t over_queries(const nr_call *call, const nr_attention_plan &p, void *sum, int64_t columns,
+                            const items_of &across, const items_of &b, T *more) {
+    NR_TRY(product(call, p, more ? more : sum, p.keys, columns, p.queries, across, b));
+    const int64_t n = p.keys * columns;
+    if (!more || n == 0) return NORCH_OK;
+    LAUNCH(add_to<T>, blocks_for(n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, static_cast<T *>(sum),
+           (const T *)more, n);
+    LAUNCHED(call);
+    return NORCH_OK;
+}
+
+template <class T>
+static int32_t backward(const nr_call *call, const attention_part &part, T *scores, T *slopes, T *more) {
+    const nr_attention_plan &p = part.p;
     const items_of q = {p.q, p.row[0], 1, p.batch_stride[0]}, k = {p.k, p.row[1], 1, p.batch_stride[1]};
     const items_of values_across = {p.v, 1, p.row[2], p.batch_stride[2]}, g = {p.g, p.row[3], 1, p.batch_stride[3]};
     const items_of dS = {slopes, p.keys, 1, nullptr}, dS_across = {slopes, 1, p.keys, nullptr};
     const items_of P_across = {scores, 1, p.keys, nullptr};
-    NR_TRY(forward<T>(call, p, items, scores));
+    NR_TRY(forward<T>(call, part, scores));
     NR_TRY(product(call, p, slopes, p.queries, p.keys, p.value_width, g, values_across));
-    NR_TRY(run_rows<T>(call, p, items, true, slopes, scores));
+    NR_TRY(run_rows<T>(call, part, true, slopes, scores));
     NR_TRY(product(call, p, p.grad_q, p.queries, p.width, p.keys, dS, k));
-    NR_TRY(product(call, p, p.grad_k, p.keys, p.width, p.queries, dS_across, q));
-    return product(call, p, p.grad_v, p.keys, p.value_width, p.queries, P_across, g);
+    NR_TRY(over_queries<T>(call, p, p.grad_k, p.width, dS_across, q, more));
+    return over_queries<T>(call, p, p.grad_v, p.value_width, P_across, g, more);
 }
 
-/* The outermost loop of the batch in halves, until the scores of a part fit. */
-template <class T> static int32_t run(const nr_call *call, nr_attention_plan p) {
+static const void *moved(const void *data, int64_t bytes) {
+    return data ? static_cast<const char *>(data) + bytes : nullptr;
+}
+static void *moved(void *data, int64_t bytes) { return data ? static_cast<char *>(data) + bytes : nullptr; }
+
+/* `at_once` queries after `at_once` queries. */
+template <class T>
+static int32_t run_part(const nr_call *call, const nr_attention_plan &p, int64_t items, int64_t at_once) {
     const bool back = call->op == NR_ATTENTION_BACK;
+    const size_t room = ((size_t)(items * at_once * p.keys) * sizeof(T) + 255) / 256 * 256;
+    const size_t sums = back && at_once < p.queries
+                            ? (size_t)(p.keys * (p.width > p.value_width ? p.width : p.value_width)) * sizeof(T)
+                            : 0;
+    const size_t bytes = (back ? 2 * room : room) + sums;
+    char *scratch = static_cast<char *>(nr_cuda_scratch(gpu_of(call), bytes));
+    if (!scratch) return NORCH_ERROR_MEMORY;
+    T *scores = reinterpret_cast<T *>(scratch), *slopes = reinterpret_cast<T *>(scratch + room);
+    int32_t status;
+    int64_t first = 0;
+    do {
+        attention_part part = {p, items, first};
+        const int64_t from = first * (int64_t)sizeof(T);
+        part.p.queries = p.queries - first < at_once ? p.queries - first : at_once;
+        part.p.q = moved(p.q, from * p.row[0]);
+        part.p.g = moved(p.g, from * p.row[3]);
+        part.p.out = moved(p.out, from * p.value_width);
+        part.p.grad_q = moved(p.grad_q, from * p.width);
+        status = back ? backward<T>(call, part, scores, slopes, first ? slopes + room / sizeof(T) : nullptr)
+                      : forward<T>(call, part, scores);
+    } while (status == NORCH_OK && (first += at_once) < p.queries);
+    nr_cuda_scratch_free(gpu_of(call), scratch, bytes);
+    return status;
+}
+
+/* The outermost loop of the batch in halves, until the scores of a part fit, or it is one item. */
+template <class T> static int32_t run(const nr_call *call, nr_attention_plan p) {
     int64_t items = 1;
     for (int32_t d = 0; d < p.batch_ndim; d++) items *= p.batch[d];
     if (items == 0) return NORCH_OK;
     while (p.batch_ndim > 0 && p.batch[p.batch_ndim - 1] == 1) p.batch_ndim--;
-    const int64_t each = p.queries * p.keys * (int64_t)sizeof(T);
-    if (items > 1 && items * each > SCORES_BYTES) {
-        const int32_t last = p.batch_ndim - 1;
-        const int64_t whole = p.batch[last], inner = items / whole, first = whole / 2;
-        const int64_t sizes[4] = {p.queries * p.value_width, p.queries * p.width, p.keys * p.width,
-                                  p.keys * p.value_width};
-        nr_attention_plan half = p;
-        half.batch[last] = first;
-        NR_TRY(run<T>(call, half));
-        half.batch[last] = whole - first;
-        const void **from[] = {&half.q, &half.k, &half.v, &half.g};
-        void **to[] = {&half.out, &half.grad_q, &half.grad_k, &half.grad_v};
-        for (int i = 0; i < 4; i++) {
-            if (*from[i]) *from[i] = static_cast<const T *>(*from[i]) + first * p.batch_stride[i][last];
-            if (*to[i]) *to[i] = static_cast<T *>(*to[i]) + first * inner * sizes[i];
-        }
-        return run<T>(call, half);
+    const int64_t query = p.keys * (int64_t)sizeof(T), fit = query ? SCORES_BYTES / query : INT64_MAX;
+    if (items * p.queries <= fit) return run_part<T>(call, p, items, p.queries);
+    if (items == 1) /* whole tiles of a product, where it may be */
+        return run_part<T>(call, p, 1, fit > 128 ? fit / 128 * 128 : fit > 0 ? fit : 1);
+    const int32_t last = p.batch_ndim - 1;
+    const int64_t whole = p.batch[last], inner = items / whole, first = whole / 2;
+    const int64_t sizes[4] = {p.queries * p.value_width, p.queries * p.width, p.keys * p.width, p.keys * p.value_width};
+    nr_attention_plan half = p;
+    half.batch[last] = first;
+    NR_TRY(run<T>(call, half));
+    half.batch[last] = whole - first;
+    const void **from[] = {&half.q, &half.k, &half.v, &half.g};
+    void **to[] = {&half.out, &half.grad_q, &half.grad_k, &half.grad_v};
+    for (int i = 0; i < 4; i++) {
+        *from[i] = moved(*from[i], first * p.batch_stride[i][last] * (int64_t)sizeof(T));
+        *to[i] = moved(*to[i], first * inner * sizes[i] * (int64_t)sizeof(T));
     }
-    const nr_gpu *gpu = gpu_of(call);
-    const size_t room = ((size_t)(items * each) + 255) / 256 * 256, bytes = back ? 2 * room : room;
-    char *scratch = static_cast<char *>(nr_cuda_scratch(gpu, bytes));
-    if (!scratch) return NORCH_ERROR_MEMORY;
-    T *scores = reinterpret_cast<T *>(scratch), *slopes = reinterpret_cast<T *>(scratch + room);
-    const int32_t status = back ? backward<T>(call, p, items, scores, slopes) : forward<T>(call, p, items, scores);
-    nr_cuda_scratch_free(gpu, scratch, bytes);
-    return status;
+    return run<T>(call, half);
 }
 
 int32_t nr_cuda_attention(const nr_call *call) {

@@ -55,9 +55,9 @@ static int32_t enter(const nr_backend *self) {
     return NORCH_OK;
 }
 
-static const char *const family_names[NR_FAMILY_COUNT] = {
-    "pointwise", "reduction", "matmul",  "copy", "index", "random", "optimizer step",
-    "scan",      "sort",      "softmax", "conv", "pool",  "norm",   "attention"};
+static const char *const family_names[] = {"pointwise", "reduction",      "matmul", "copy",     "index",
+                                           "random",    "optimizer step", "scan",   "sort",     "softmax",
+                                           "conv",      "pool",           "norm",   "attention"};
 
 const char *nr_call_name(const nr_call *call) {
     if (call->family == NR_POINTWISE || call->family == NR_REDUCTION) return nr_library->ops[call->op].name;
@@ -197,11 +197,17 @@ static int32_t gpu_synchronize(const nr_backend *self) {
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     TRY(self->name, cudaStreamSynchronize(gpu->stream));
     volatile nr_report *report = gpu->report;
-    if (!report->found) return NORCH_OK;
-    report->found = 0;
-    return nr_library->fail(NORCH_ERROR_INDEX,
-                            "%s: index %lld is out of range for size %lld (an earlier operation on %s; it was skipped)",
-                            family_names[report->op], (long long)report->index, (long long)report->size, self->name);
+    const int32_t found = report->found;
+    report->found = NR_NOTHING;
+    if (found == NR_NO_PROBABILITY)
+        return nr_library->fail(NORCH_ERROR_VALUE,
+                                "bernoulli: a probability is not in [0, 1] (an earlier operation on %s)", self->name);
+    if (found == NR_LOST_INDEX)
+        return nr_library->fail(
+            NORCH_ERROR_INDEX,
+            "index: index %lld is out of range for size %lld (an earlier operation on %s; it was skipped)",
+            (long long)report->index, (long long)report->size, self->name);
+    return NORCH_OK;
 }
 
 static int32_t gpu_to_host(const nr_backend *self, void *host, const void *device, size_t n) {
@@ -331,10 +337,13 @@ static void gpu_unpin(void *memory) {
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
 typedef int32_t (*runner)(const nr_call *call);
-static const runner families[NR_FAMILY_COUNT] = {nr_cuda_pointwise, nr_cuda_reduce,   nr_cuda_matmul, nr_cuda_copy,
-                                                 nr_cuda_index,     nr_cuda_random,   nr_cuda_optim,  nr_cuda_scan,
-                                                 nr_cuda_sort,      nr_cuda_softmax,  nr_cuda_conv,   nr_cuda_pool,
-                                                 nr_cuda_normalize, nr_cuda_attention};
+static const runner families[] = {nr_cuda_pointwise, nr_cuda_reduce,   nr_cuda_matmul, nr_cuda_copy,
+                                  nr_cuda_index,     nr_cuda_random,   nr_cuda_optim,  nr_cuda_scan,
+                                  nr_cuda_sort,      nr_cuda_softmax,  nr_cuda_conv,   nr_cuda_pool,
+                                  nr_cuda_normalize, nr_cuda_attention};
+static_assert(sizeof families / sizeof *families == NR_FAMILY_COUNT &&
+                  sizeof family_names / sizeof *family_names == NR_FAMILY_COUNT,
+              "a family has no runner or no name");
 
 static int32_t run(const nr_call *call) {
     NR_TRY(enter(call->backend));

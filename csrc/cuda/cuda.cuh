@@ -32,10 +32,10 @@ extern "C" {
 extern const nr_host *nr_library; /* what the library lent us */
 
 /* What a kernel found wrong: written to memory that the host sees, read when it next waits. */
+enum nr_finding { NR_NOTHING, NR_LOST_INDEX, NR_NO_PROBABILITY };
 struct nr_report {
     int32_t found;
-    int32_t op;
-    int64_t index, size;
+    int64_t index, size; /* of a lost index */
 };
 
 struct nr_gpu {

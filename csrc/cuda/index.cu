@@ -26,11 +26,10 @@ struct index_args {
 
 DEVICE void report(const index_args &a, int64_t index) {
     if (a.report->found) return;
-    a.report->op = NR_INDEXING;
     a.report->index = index;
     a.report->size = a.axis_size;
     __threadfence_system();
-    a.report->found = 1;
+    a.report->found = NR_LOST_INDEX;
 }
 
 /* The place in bytes that an index stands for; LOST where there is none. */

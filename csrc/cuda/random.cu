@@ -8,7 +8,15 @@ struct random_args {
     int64_t n;
     uint64_t seed, counter, low, span;
     uint32_t kept; /* of the bits of a word */
+    volatile nr_report *report;
 };
+
+/* 1 where the draw is below the probability, else 0; what is no probability is heard of when the host next waits. */
+template <class T> DEVICE T one_with(const random_args &a, T drawn, int64_t i) {
+    const T p = static_cast<const T *>(a.probability)[i];
+    if (!(p >= 0 && p <= 1)) a.report->found = NR_NO_PROBABILITY;
+    return drawn < p ? T(1) : T(0);
+}
 
 DEVICE void words_of(const random_args &a, int64_t block, uint32_t *words) {
     uint64_t place = a.counter + (uint64_t)block;
@@ -28,7 +36,7 @@ template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw32(const ran
         for (int k = 0; k < 4; k++) made[k] = uniform32(words[k] & a.kept);
     }
     for (int k = 0; k < 4 && kind == NR_BERNOULLI; k++)
-        if (first + k < a.n) made[k] = made[k] < static_cast<const float *>(a.probability)[first + k] ? 1.0f : 0.0f;
+        if (first + k < a.n) made[k] = one_with(a, made[k], first + k);
     if (first + 4 <= a.n && reinterpret_cast<uintptr_t>(a.out) % 16 == 0) {
         *reinterpret_cast<pack<float, 4> *>(static_cast<float *>(a.out) +
                                             first) = {{made[0], made[1], made[2], made[3]}};
@@ -49,7 +57,7 @@ template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw64(const ran
     else
         for (int k = 0; k < 2; k++) made[k] = uniform64(words + 2 * k);
     for (int k = 0; k < 2 && first + k < a.n; k++) {
-        if (kind == NR_BERNOULLI) made[k] = made[k] < static_cast<const double *>(a.probability)[first + k] ? 1.0 : 0.0;
+        if (kind == NR_BERNOULLI) made[k] = one_with(a, made[k], first + k);
         static_cast<double *>(a.out)[first + k] = made[k];
     }
 }
@@ -89,6 +97,7 @@ int32_t nr_cuda_random(const nr_call *call) {
     random_args a = {};
     a.out = plan.out;
     a.probability = plan.probability;
+    a.report = gpu_of(call)->report_on_device;
     a.n = plan.n;
     a.seed = plan.seed;
     a.counter = plan.counter;

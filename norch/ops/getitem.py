@@ -140,7 +140,7 @@ def _part(part: Any) -> Any:
 
 
 def _listed(part: Any) -> Any:
-    """A list, an array or another sequence as a tensor."""
+    """A list, an array or another sequence as a tensor of the CPU, which goes with any device."""
     from ..create import tensor  # late, as it stands above
 
     if hasattr(part, "__array__"):
@@ -152,7 +152,7 @@ def _listed(part: Any) -> Any:
             "an index is made of integers, slices, ..., None, and tensors, arrays or lists of integers or bools, "
             f"not of {type(part).__name__}"
         )
-    made = tensor(part)
+    made = tensor(part, device="cpu")
     return made.to(int64_) if made.numel() == 0 and made.dtype.is_floating_point else made
 
 

@@ -334,6 +334,8 @@ def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, sid
         raise ArgumentError(f"{name}: side is 'left' or 'right' and agrees with right, not {side!r} with {right}")
     line = must(line, name).detach()
     values = must(values, name).detach()
+    if values.ndim == 0 and values.is_cpu:  # a number goes with any device
+        values = values.to(line.device)
     common = result_type(line, values)
     line, values = line.to(common), values.to(common)
     if sorter is not None:

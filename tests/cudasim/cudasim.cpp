@@ -76,6 +76,7 @@ bool fails(int kind) {
 
 /* ---- streams: work waits until somebody waits for it ----------------------------------------------------------- */
 
+constexpr size_t MOST_WAITING = 1024; /* a device begins some time, too */
 std::map<int, std::deque<std::function<void()>>> streams;
 
 void drain(int stream) {
@@ -132,6 +133,7 @@ void launch(const void *, dim3 grid, dim3 block, size_t shared, int stream, cons
             return (void)note(broken);
         }
     }
+    if (streams[stream].size() >= MOST_WAITING) drain(stream);
     streams[stream].push_back([=, kernel = std::move(kernel)] {
         if (fails(KERNEL))
             end_device(cudaErrorIllegalAddress, "cudasim: an injected fault");
@@ -252,8 +254,11 @@ cudaError_t cudaMallocAsync(void **block, size_t bytes, cudaStream_t stream) {
     LOCKED;
     if (broken) return note(broken);
     if (fails(ALLOCATION)) return note(cudaErrorMemoryAllocation);
-    drain(stream); /* what was freed before may be had again */
     *block = bytes > memory.size && memory.base ? nullptr : take(bytes);
+    if (!*block && bytes <= memory.size) {
+        drain(stream); /* what was freed before may be had again */
+        *block = take(bytes);
+    }
     return *block ? cudaSuccess : note(cudaErrorMemoryAllocation);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -14,8 +15,9 @@
 
 namespace cudasim {
 
-constexpr size_t ZONE = 256;      /* between blocks, and what sizes are rounded to */
-constexpr size_t GRAIN = 1 << 20; /* by which the part of the arena in use grows: whole pages */
+constexpr size_t ZONE = 256; /* between blocks, and what sizes are rounded to */
+static const size_t PAGE = (size_t)sysconf(_SC_PAGESIZE);
+constexpr size_t GRAIN = 1 << 20; /* by which the part of the arena in use grows and shrinks: whole pages */
 constexpr unsigned char CANARY = 0xA5;
 
 arena memory;
@@ -27,11 +29,12 @@ bool in_arena(const void *p) {
 }
 
 static int open_depth;
-opened::opened() {
-    if (open_depth++ == 0 && memory.top) mprotect(memory.base, memory.top, PROT_READ | PROT_WRITE);
+opened::opened() : opened(0, memory.top) {}
+opened::opened(size_t at, size_t bytes) : from(at / PAGE * PAGE), end((at + bytes + PAGE - 1) / PAGE * PAGE) {
+    if (open_depth++ == 0 && from < end) mprotect(memory.base + from, end - from, PROT_READ | PROT_WRITE);
 }
 opened::~opened() {
-    if (--open_depth == 0 && memory.top) mprotect(memory.base, memory.top, PROT_NONE);
+    if (--open_depth == 0 && from < end) mprotect(memory.base + from, end - from, PROT_NONE);
 }
 
 void start_arena() {
@@ -52,13 +55,12 @@ void *take(size_t bytes) {
         if (left) memory.unused[at + wanted] = left;
         memory.live[at] = bytes;
         memory.used += wanted;
-        opened now;
         if (at + wanted > memory.top) {
             size_t top = (at + wanted + GRAIN - 1) / GRAIN * GRAIN;
-            mprotect(memory.base + memory.top, top - memory.top, PROT_READ | PROT_WRITE);
             ASAN_POISON_MEMORY_REGION(memory.base + memory.top, top - memory.top);
             memory.top = top;
         }
+        opened now(at, wanted);
         ASAN_UNPOISON_MEMORY_REGION(memory.base + at, wanted);
         memset(memory.base + at, 0xFF, bytes < 1 << 20 ? bytes : 1 << 20); /* NaN: not what anybody wrote */
         memset(memory.base + at + bytes, CANARY, wanted - bytes);
@@ -69,12 +71,26 @@ void *take(size_t bytes) {
     return nullptr;
 }
 
+/* What is open and shut at every turn takes time by the pages that the system has given it. */
+static void give_back(size_t at, size_t bytes) {
+    const size_t first = (at + GRAIN - 1) / GRAIN * GRAIN, end = (at + bytes) / GRAIN * GRAIN;
+    if (first < end) madvise(memory.base + first, end - first, MADV_DONTNEED);
+}
+static void lower_top() {
+    if (memory.unused.empty()) return;
+    const auto last = std::prev(memory.unused.end());
+    const size_t top = (last->first + GRAIN - 1) / GRAIN * GRAIN;
+    if (last->first + last->second < memory.size || top >= memory.top) return;
+    mprotect(memory.base + top, memory.top - top, PROT_NONE);
+    memory.top = top;
+}
+
 void give(size_t at) {
     auto found = memory.live.find(at);
     if (found == memory.live.end()) return end_device(cudaErrorInvalidValue, "cudasim: freed what is not allocated");
     size_t bytes = found->second, whole = rounded(bytes ? bytes : 1);
     {
-        opened now;
+        opened now(at, whole);
         ASAN_UNPOISON_MEMORY_REGION(memory.base + at, whole);
         for (size_t i = bytes; i < whole; i++)
             if (memory.base[at + i] != CANARY)
@@ -85,6 +101,7 @@ void give(size_t at) {
     }
     memory.live.erase(found);
     memory.used -= whole;
+    give_back(at, whole);
     auto next = memory.unused.lower_bound(at);
     if (next != memory.unused.end() && at + whole == next->first) {
         whole += next->second;
@@ -94,10 +111,11 @@ void give(size_t at) {
         auto before = std::prev(next);
         if (before->first + before->second == at) {
             before->second += whole;
-            return;
+            return lower_top();
         }
     }
     memory.unused[at] = whole;
+    lower_top();
 }
 
 /* ---- pinned memory of the host ------------------------------------------------------------------------------- */

@@ -28,9 +28,11 @@ void start_arena();
 bool in_arena(const void *p);
 void *take(size_t bytes); /* NULL: there is no room */
 void give(size_t at);
-struct opened {
+struct opened { /* all of it, or a part */
     opened();
+    opened(size_t at, size_t bytes);
     ~opened();
+    const size_t from, end;
 };
 
 /* Memory of the host that the device can reach. */

@@ -23,7 +23,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from ...errors import ArgumentError, DTypeError, ShapeError
-from .._operand import must
+from .._operand import must, on_one_device
 from ..matmul import product
 from ..pointwise import mul
 from ..reduce import sum as sum_
@@ -31,7 +31,7 @@ from ..view import diagonal, permute, reshape
 
 Labels = tuple[int, ...]  # letters by their code, axes of an ellipsis as -1 for the last, -2 for the one before ...
 Step = tuple[Any, int, int, tuple[Any, ...]]  # function, slot, second slot or -1, further arguments
-Plan = tuple[list[Step], int]  # and where the result stands
+Plan = tuple[list[Step], int, bool]  # and where the result stands; whether a factor is a mere number when it is used
 
 # So many operands have every order tried.
 _EXHAUSTIVE = 5
@@ -78,7 +78,11 @@ def contract(name: str, tensors: Sequence[Any], inputs: tuple[Labels, ...], outp
 
 
 def _run(name: str, plan: Plan, work: list[Any]) -> Any:
-    steps, result = plan
+    steps, result, numbers = plan
+    if numbers:  # which go with any device, unlike the operands that they came from
+        arrays = [x for x in work if x.ndim]
+        for x in arrays[1:]:
+            on_one_device(name, arrays[0], x)
     try:
         for function, i, j, arguments in steps:
             if j < 0:
@@ -174,13 +178,15 @@ def _plan(
     name: str, inputs: tuple[Labels, ...], output: Labels, shapes: tuple[Any, ...], strides: tuple[Any, ...]
 ) -> Plan:
     planner = _Planner()
-    return planner.steps, planner.run(name, inputs, output, shapes, strides)
+    result = planner.run(name, inputs, output, shapes, strides)
+    return planner.steps, result, planner.numbers
 
 
 class _Planner:
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.sizes: dict[int, int] = {}
+        self.numbers = False
 
     def run(self, name: str, inputs: Any, output: Labels, shapes: Any, strides: Any) -> int:
         """Fills steps; the slot of the result."""
@@ -290,6 +296,7 @@ class _Planner:
         return self._fresh(a.slot, [*apart, *batch, *rows, *columns], tuple(shape))
 
     def _multiply(self, a: _Operand, b: _Operand, order: list[int]) -> _Operand:
+        self.numbers |= not a.labels or not b.labels
         for x in (a, b):
             shape = [self.sizes[label] if label in x.strides else 1 for label in order]
             first = next((k for k, label in enumerate(order) if label in x.strides), len(order))
