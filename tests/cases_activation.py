@@ -25,7 +25,7 @@ unary(
     call=lambda m, x: m.nn.functional.gelu(x),
     dtypes=FLOAT_NAMES,
     grad=2,
-    slack=200,  # 1 + erf(x) cancels for negative x
+    slack=200,  # 1 + erf(x) cancels for negative x, in PyTorch
     torch_edges="its value at infinity is NaN where it computes in vectors of AVX-512",
 )
 

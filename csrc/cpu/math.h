@@ -89,6 +89,7 @@ NR_INLINE double nr_fma_f64(double a, double b, double c) { return NR_HAS_FMA ? 
 #define sinc(x) NR_OF_FLOATS(sinc, x)(x)
 #define sqrt(x) NR_OF_FLOATS(sqrt, x)(x)
 #define silu_slope(x) NR_OF_FLOATS(silu_slope, x)(x)
+#define normal(x) NR_OF_FLOATS(normal, x)(x)
 #define gelu_slope(x) NR_OF_FLOATS(gelu_slope, x)(x)
 #define gelu_tanh_slope(x) NR_OF_FLOATS(gelu_tanh_slope, x)(x)
 #define mish_gate(x) NR_OF_FLOATS(mish_gate, x)(x)

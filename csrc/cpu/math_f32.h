@@ -423,10 +423,27 @@ NR_INLINE float nr_mish_slope_f32(float x) {
     return gate + y * (e / (e + 1.0f)) * rest * (1.0f + gate);
 }
 
-/* The distribution function of the normal distribution, plus x times its density: the derivative of x times the former. */
+/* The distribution function of the normal distribution: left of 0 it is 2^g, g a polynomial good to 4e-8 at 0 and 1e-4 at
+ * -6, where it is 1e-9; below that 0. */
+NR_INLINE float nr_normal_f32(float x) {
+    float y = fabsf(x);
+    float g = NR_POLY(y, -1.0f, -1.15110636f, -0.459195942f, -0.0525385067f, 0.00712553924f, -0.00017745707f,
+                      -0.000178068862f, 4.22600751e-05f, -4.33349442e-06f, 1.75725177e-07f);
+    float t = g + NR_MAGIC_F32, n = t - NR_MAGIC_F32;
+    float p = nr_expm1_reduced_f32((g - n) * 0.693147182f);
+    float scale = nr_from_bits_f32((nr_bits_f32(t) + 127) << 23); /* 2^n */
+    float tail = y >= 6.0f ? 0.0f : NR_FMA(scale, p, scale);      /* NaN stays one */
+    return x > 0 ? 1.0f - tail : tail;
+}
+
+/* The derivative of x normal(x): left of 0 the density of the normal distribution times a polynomial, to 1e-7. */
 NR_INLINE float nr_gelu_slope_f32(float x) {
-    float density = 0.398942280f * nr_exp_below_f32(-0.5f * x * x);
-    return NR_FMA(0.5f, nr_erf_f32(x * 0.707106781f), NR_FMA(x, density, 0.5f));
+    float y = fabsf(x);
+    float p =
+        NR_POLY(y, 1.25331414f, -1.99999034f, 0.626490116f, -0.332341284f, 0.153735965f, -0.0616308227f, 0.0205772389f,
+                -0.005378915f, 0.00102449208f, -0.000130633562f, 9.82063466e-06f, -3.25924361e-07f);
+    float tail = (y >= 6.0f ? y * 0.0f : p) * (0.398942280f * nr_exp_below_f32(-0.5f * x * x));
+    return x > 0 ? 1.0f - tail : tail;
 }
 
 /* x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3), for its derivative; beyond 20 that is 0 or 1. */

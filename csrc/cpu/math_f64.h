@@ -240,11 +240,14 @@ NR_INLINE double nr_mish_slope_f64(double x) {
     return gate + y * (e / (e + 1.0)) * rest * (1.0 + gate);
 }
 
-/* The distribution function of the normal distribution, plus x times its density: the derivative of x times it. */
+/* The distribution function of the normal distribution. */
+NR_INLINE double nr_normal_f64(double x) { return 0.5 * nr_erfc_f64(x * -0.70710678118654752440); }
+
+/* The derivative of x normal(x), which is that function plus x times the density. */
 NR_INLINE double nr_gelu_slope_f64(double x) {
-    double density = 0.39894228040143267794 * nr_exp_f64(-0.5 * x * x);
-    return 0.5 * (1.0 + nr_erf_f64(x * 0.70710678118654752440)) + x * density;
+    return nr_normal_f64(x) + x * (0.39894228040143267794 * nr_exp_f64(-0.5 * x * x));
 }
+
 /* x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3), for its derivative; beyond 20 that is 0 or 1. */
 NR_INLINE double nr_gelu_tanh_slope_f64(double x) {
     double y = x > 20.0 ? 20.0 : x;

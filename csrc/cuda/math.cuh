@@ -107,9 +107,9 @@ template <class T> DEVICE T mish_slope(T x) {
     T y = x > T(20) ? T(20) : x, e = exp(y), w = e * (e + T(2)), gate = w / (w + T(2)), rest = T(2) / (w + T(2));
     return gate + y * (e / (e + T(1))) * rest * (T(1) + gate);
 }
+template <class T> DEVICE T normal(T x) { return T(0.5) * erfc(x * T(-0.70710678118654752440)); }
 template <class T> DEVICE T gelu_slope(T x) {
-    T density = T(0.39894228040143267794) * exp(T(-0.5) * x * x);
-    return T(0.5) * (T(1) + erf(x * T(0.70710678118654752440))) + x * density;
+    return normal(x) + x * (T(0.39894228040143267794) * exp(T(-0.5) * x * x));
 }
 
 template <class T> DEVICE T gelu_tanh_slope(T x) {
