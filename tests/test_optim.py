@@ -3,6 +3,7 @@ closed forms, groups, saved state, errors and the schedules."""
 
 import copy
 import gc
+import inspect
 import math
 
 import numpy as np
@@ -36,7 +37,10 @@ CASES = [
     ("Adam", {"lr": 0.1}),
     ("Adam", {"lr": 0.1, "betas": (0.5, 0.7), "eps": 1e-3, "weight_decay": 0.1}),
     ("Adam", {"lr": 0.1, "maximize": True}),
+    ("Adam", {"lr": 0.1, "amsgrad": True, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.1, "decoupled_weight_decay": True, "weight_decay": 0.1}),
     ("AdamW", {"lr": 0.1}),
+    ("AdamW", {"lr": 0.1, "amsgrad": True, "maximize": True}),
     ("AdamW", {"lr": 0.1, "weight_decay": 0.3, "maximize": True}),
     ("RMSprop", {"lr": 0.1}),
     ("RMSprop", {"lr": 0.1, "alpha": 0.9, "momentum": 0.5, "centered": True, "weight_decay": 0.1}),
@@ -67,6 +71,57 @@ def test_matches_torch(torch, name, options, dtype):
         b.step()
         for p, q in zip(ours, theirs, strict=True):
             close(p, q, 1e-5 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_options_are_those_of_torch(torch, name):
+    """Their names, their order and their values in the groups, and how they print."""
+    ours = getattr(optim, name)([parameter([1.0])])
+    theirs = getattr(torch.optim, name)([torch.ones(1, requires_grad=True)])
+    assert repr(ours) == repr(theirs)
+    given = list(inspect.signature(type(ours)).parameters.values())
+    wanted = list(inspect.signature(type(theirs)).parameters.values())
+    assert [(p.name, p.kind, p.default) for p in given] == [(p.name, p.kind, p.default) for p in wanted]
+    with pytest.raises(NotImplementedError, match=f"{name}: a step is not recorded"):
+        getattr(optim, name)([parameter([1.0])], differentiable=True)
+
+
+def hooked(library, p):
+    """What the hooks of an optimizer are told, in what order."""
+    told = []
+    opt = library.optim.SGD([p], lr=0.5)
+    handles = [
+        opt.register_step_post_hook(lambda o, args, kwargs: told.append(("after", o is opt, len(args), list(kwargs)))),
+        opt.register_step_pre_hook(lambda o, args, kwargs: told.append(("before", o is opt, len(args), list(kwargs)))),
+        opt.register_state_dict_pre_hook(lambda o: told.append("saves")),
+        opt.register_state_dict_post_hook(lambda o, state: {**state, "more": 1}),
+        opt.register_state_dict_post_hook(lambda o, state: told.append(sorted(state)), prepend=True),
+        opt.register_load_state_dict_pre_hook(lambda o, state: told.append(sorted(state))),
+        opt.register_load_state_dict_post_hook(lambda o: told.append("loaded")),
+    ]
+    opt.step()
+    opt.step(lambda: told.append("loss"))
+    opt.step(closure=lambda: told.append("loss"))
+    opt.register_step_pre_hook(lambda o, args, kwargs: ((*args, lambda: told.append("given")), kwargs))
+    opt.step()
+    opt.load_state_dict(opt.state_dict())
+    copy.deepcopy(opt).step()
+    for handle in handles:
+        handle.remove()
+    opt.step()
+    opt.state_dict()
+    return told
+
+
+def test_hooks_like_torch(torch):
+    p, q = parameter([1.0, 2.0], [1.0, 1.0]), torch.ones(2, requires_grad=True)
+    q.grad = torch.ones(2)
+    told = hooked(norch, p)
+    assert told == hooked(torch, q) and len(told) == 16, told
+    opt = optim.SGD([p])
+    opt.register_step_pre_hook(lambda *_: 1)
+    with pytest.raises(norch.Error, match="step pre-hook"):
+        opt.step()
 
 
 def test_sgd_by_hand():
@@ -129,7 +184,9 @@ def test_groups_have_their_own_options():
     assert b in opt.param_groups[1]["params"] or opt.param_groups[1]["params"][0] is b
     assert list(opt.state) == [c] or len(opt.state) == 1
     text = repr(opt)
-    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n    lr: 0.1") and text.endswith("\n)")
+    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n    differentiable: False\n") and text.endswith(
+        "\n)"
+    )
 
 
 def test_zero_grad_and_closure():
@@ -321,10 +378,10 @@ def test_plateaus_match_torch(torch, options):
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
 def test_ways_to_compute_the_same(name):
     p = parameter([1.0])
-    opt = getattr(optim, name)([p], lr=0.1, foreach=True, fused=False)
+    opt = getattr(optim, name)([p], lr=0.1, foreach=True)
     p.square().sum().backward()
     opt.step()
-    assert p.item() < 1 and "fused" not in opt.param_groups[0]
+    assert p.item() < 1
 
 
 def test_an_optimizer_of_ones_own():

@@ -119,6 +119,17 @@ class RemovableHandle:
         self.remove()
 
 
+def hook_into(hooks: dict[int, Any], hook: Any, first: bool = False) -> RemovableHandle:
+    """Adds a hook to those of a module or an optimizer, which are called in their order; first: in front."""
+    key = max(hooks, default=-1) + 1
+    others = dict(hooks) if first else {}
+    for one in others:
+        del hooks[one]
+    hooks[key] = hook
+    hooks.update(others)
+    return RemovableHandle(lambda: hooks.pop(key, None))
+
+
 def hook_onto(node: Node, hook: Any) -> RemovableHandle:
     """Adds a hook to those of node. The handle keeps no graph alive."""
     node.hooks = [*(node.hooks or ()), hook]

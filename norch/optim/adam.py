@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from .._lib import address, lib
+from ..autograd import no_grad
 from ..create import zeros_like
+from ..ops.pointwise import maximum
 from ..tensor import Tensor
 from .optimizer import Optimizer, Params, at_least_0, with_gradients
 
@@ -14,7 +17,8 @@ from .optimizer import Optimizer, Params, at_least_0, with_gradients
 class Adam(Optimizer):
     """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
     of its square with the factors betas, corrected for their start at zero. weight_decay * p is added to the
-    gradient.
+    gradient, or with decoupled_weight_decay taken from p as AdamW does. amsgrad divides by the largest square so far
+    (Reddi, Kale and Kumar 2018), in tensor operations, a parameter at a time.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adam([p], lr=0.5)
@@ -24,8 +28,6 @@ class Adam(Optimizer):
     tensor([0.5000, 0.5000])
     """
 
-    _decoupled = 0.0
-
     def __init__(
         self,
         params: Params,
@@ -33,14 +35,18 @@ class Adam(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
+        amsgrad: bool = False,
         *,
-        maximize: bool = False,
         foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
         fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
     ) -> None:
-        super().__init__(
-            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        )
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        kinds = {"foreach": foreach, "maximize": maximize, "capturable": capturable, "differentiable": differentiable}
+        super().__init__(params, {**options, **kinds, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay})
 
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)
@@ -63,9 +69,13 @@ class Adam(Optimizer):
             hyper[1], hyper[2] = group["betas"]
             hyper[3] = group["eps"]
             hyper[4] = group["weight_decay"]
-            hyper[5] = self._decoupled
+            hyper[5] = group["decoupled_weight_decay"]
             hyper[6] = group["maximize"]
             entries = [self._entry(param) for param in params]
+            if group["amsgrad"]:
+                for row in zip(params, grads, entries, strict=True):
+                    _amsgrad(*row, group)
+                continue
             for bucket in _by_step(params, grads, entries):
                 hyper[7] = bucket[2][0]["step"] + 1
                 _step(*bucket, hyper)
@@ -88,8 +98,6 @@ class AdamW(Adam):
     0.01
     """
 
-    _decoupled = 1.0
-
     def __init__(
         self,
         params: Params,
@@ -97,12 +105,40 @@ class AdamW(Adam):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
+        amsgrad: bool = False,
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, maximize=maximize)
+        super().__init__(
+            *(params, lr, betas, eps, weight_decay, amsgrad),
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
+
+
+@no_grad()
+def _amsgrad(param: Tensor, grad: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
+    lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
+    g = -grad if group["maximize"] else grad
+    if group["decoupled_weight_decay"]:
+        param.mul_(1 - lr * decay)
+    elif decay:
+        g = g + decay * param
+    entry["step"] += 1
+    mean = entry["exp_avg"].lerp_(g, 1 - beta1)
+    square = entry["exp_avg_sq"].mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    largest = entry.setdefault("max_exp_avg_sq", square.new_zeros(square.shape))
+    largest.copy_(maximum(largest, square))
+    scale = (largest.sqrt() / math.sqrt(1 - beta2 ** entry["step"])).add_(group["eps"])
+    param.addcdiv_(mean, scale, value=-lr / (1 - beta1 ** entry["step"]))
 
 
 def _by_step(

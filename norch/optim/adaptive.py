@@ -60,13 +60,14 @@ class RMSprop(_OneByOne):
         weight_decay: float = 0,
         momentum: float = 0,
         centered: bool = False,
-        *,
-        maximize: bool = False,
+        capturable: bool = False,
         foreach: bool | None = None,
-        fused: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
     ) -> None:
         options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
-        super().__init__(params, {**options, "centered": centered, "maximize": maximize})
+        kinds = {"capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable}
+        super().__init__(params, {**options, "centered": centered, **kinds})
 
     def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         if not state:
@@ -104,14 +105,16 @@ class Adagrad(_OneByOne):
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
         eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
-        foreach: bool | None = None,
+        differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
         options = {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay}
         start = {"initial_accumulator_value": initial_accumulator_value}
-        super().__init__(params, {**options, **start, "maximize": maximize})
+        kinds = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused}
+        super().__init__(params, {**options, **start, **kinds})
 
     def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         if not state:

@@ -14,7 +14,8 @@ from typing import Any
 
 from .._lib import doubles
 from ..autograd import enable_grad
-from ..errors import DTypeError, ShapeError
+from ..autograd.node import RemovableHandle, hook_into
+from ..errors import DTypeError, Error, ShapeError
 from ..tensor import Tensor
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
@@ -24,7 +25,8 @@ class Optimizer:
     """Base of the optimizers. One of your own gives its defaults, and a step() under no_grad() that walks
     `self.param_groups` and keeps what it remembers of a parameter in `self.state[param]`, a dict, empty at first.
 
-    The optimizers take foreach and fused, PyTorch's choice among ways to compute the same, and do not look at them.
+    The optimizers take foreach, fused and capturable, PyTorch's choice among ways to compute the same, and do not look
+    at them. differentiable=True, a step that autograd records, raises NotImplementedError.
 
     params: an iterable of leaf tensors, or of groups `{"params": [...], "lr": ...}` whose options override
     the defaults. An empty list, a parameter given twice and a tensor that is no leaf raise a ValueError.
@@ -37,6 +39,7 @@ class Optimizer:
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         self._hyper: list[Any] = []
+        self._hooks: dict[str, dict[int, Any]] = defaultdict(dict)
         given: list[Any] = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
@@ -80,18 +83,21 @@ class Optimizer:
         self._hyper.append(doubles(*(0.0,) * 8))
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and deepcopy: all but the C arrays, which hold nothing between steps."""
-        return {name: value for name, value in self.__dict__.items() if name != "_hyper"}
+        """For pickle and deepcopy: all but the C arrays, which hold nothing between steps, and the hooks."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_hyper", "_hooks", "step")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hyper = [doubles(*(0.0,) * 8) for _ in self.param_groups]
+        self._hooks = defaultdict(dict)
 
     def _check_options(self, group: dict[str, Any]) -> None:
         """Raises a ValueError for options that make no sense; subclasses add theirs."""
         for name in ("lr", "weight_decay"):
             if name in group and not at_least_0(group[name]):
                 raise ValueError(f"invalid {name} value: {group[name]!r}")
+        if group.get("differentiable"):
+            raise NotImplementedError(f"{type(self).__name__}: a step is not recorded; differentiable must be False")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients, or fills them with zeros."""
@@ -105,6 +111,63 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step. `closure`, if given, computes the loss and its gradients first; its result comes back."""
         raise NotImplementedError
+
+    # ---- hooks ---------------------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls hook(optimizer, args, kwargs) before each step. args begin with the optimizer; what it gives, unless
+        None, replaces (args, kwargs)."""
+        return self._around_steps("before", hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls hook(optimizer, args, kwargs) after each step.
+
+        >>> opt = norch.optim.SGD([norch.ones(1, requires_grad=True)])
+        >>> with opt.register_step_post_hook(lambda opt, args, kwargs: print("stepped")):
+        ...     opt.step()
+        stepped
+        """
+        return self._around_steps("after", hook)
+
+    def _around_steps(self, when: str, hook: Callable[..., Any]) -> RemovableHandle:
+        def step(*given: Any, **kwargs: Any) -> Any:
+            args: Any = (self, *given)
+            for hook in list(self._hooks["before"].values()):
+                if (changed := hook(self, args, kwargs)) is not None:
+                    if not isinstance(changed, tuple) or len(changed) != 2:
+                        raise Error(f"a step pre-hook gives None or (args, kwargs), not {changed!r}")
+                    args, kwargs = changed
+            result = type(self).step(*args, **kwargs)
+            for hook in list(self._hooks["after"].values()):
+                hook(self, args, kwargs)
+            return result
+
+        self.__dict__.setdefault("step", step)  # a step without hooks pays nothing
+        return hook_into(self._hooks[when], hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls hook(optimizer) before state_dict()."""
+        return hook_into(self._hooks["state_dict"], hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls hook(optimizer, state_dict) after state_dict(); what it gives, unless None, replaces the result."""
+        return hook_into(self._hooks["state_dict done"], hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls hook(optimizer, state_dict) before load_state_dict(); what it gives, unless None, is loaded instead."""
+        return hook_into(self._hooks["load"], hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls hook(optimizer) after load_state_dict()."""
+        return hook_into(self._hooks["load done"], hook, prepend)
+
+    def _through_hooks(self, when: str, state_dict: dict[str, Any]) -> dict[str, Any]:
+        for hook in list(self._hooks[when].values()):
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
+        return state_dict
+
+    # ---- saving and loading --------------------------------------------------------------------------------
 
     def _loss(self, closure: Callable[[], Any] | None) -> Any:
         if closure is None:
@@ -120,22 +183,26 @@ class Optimizer:
         >>> opt.state_dict()["param_groups"][0]["params"]
         [0, 1]
         """
+        for hook in list(self._hooks["state_dict"].values()):
+            hook(self)
         numbers: dict[int, int] = {}
         for group in self.param_groups:
             for param in group["params"]:
                 numbers[id(param)] = len(numbers)
-        return {
+        found = {
             "state": {numbers[id(param)]: dict(entry) for param, entry in self.state.items() if entry},
             "param_groups": [
                 {**group, "params": [numbers[id(param)] for param in group["params"]]} for group in self.param_groups
             ],
         }
+        return self._through_hooks("state_dict done", found)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over copies of the state and the options. Groups of other sizes than the optimizer's, or
         state of another shape than its parameter, raise a ValueError, and nothing has been changed then."""
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
             raise ValueError("load_state_dict: expected what state_dict() gave, with 'state' and 'param_groups'")
+        state_dict = self._through_hooks("load", dict(state_dict))
         groups: Sequence[dict[str, Any]] = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
             raise ValueError(f"loaded state dict has {len(groups)} groups, the optimizer {len(self.param_groups)}")
@@ -152,7 +219,10 @@ class Optimizer:
             if number not in owner:
                 raise ValueError(f"loaded state dict has state of parameter {number}, which is in no group")
             state[owner[number]] = {name: _adapted(value, name, owner[number]) for name, value in entry.items()}
-        fresh = [{**theirs, "params": ours["params"]} for theirs, ours in zip(groups, self.param_groups, strict=True)]
+        fresh = [
+            {**self.defaults, **theirs, "params": ours["params"]}
+            for theirs, ours in zip(groups, self.param_groups, strict=True)
+        ]
         for group in fresh:
             self._check_options(group)
         self.state = state
@@ -160,6 +230,8 @@ class Optimizer:
             # The same dict objects stay: schedulers hold on to them.
             ours.clear()
             ours.update(group)
+        for hook in list(self._hooks["load done"].values()):
+            hook(self)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
