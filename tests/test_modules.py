@@ -1,5 +1,7 @@
 """What hangs on modules and holds parameters: backward hooks, lists and dictionaries, vectors, look-ups."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,131 @@ def test_further_initial_values():
         nn.init.eye_(norch.empty(2))
     with pytest.warns(UserWarning, match="mean"):
         nn.init.trunc_normal_(norch.empty(2), mean=9.0)
+
+
+# ---- hooks around forward and the state -----------------------------------------------------------------------------
+
+
+def net_of(library: Any) -> Any:
+    """A module with a child that has extra state, and takes a keyword."""
+
+    class Counter(library.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.count = 0
+            self.weight = library.nn.Parameter(library.ones(2))
+
+        def forward(self, x: Any, *, scale: float = 1.0) -> Any:
+            self.count += 1
+            if scale == 0:
+                raise ZeroDivisionError("scale")
+            return x * self.weight * scale
+
+        def get_extra_state(self) -> Any:
+            return {"count": self.count}
+
+        def set_extra_state(self, state: Any) -> None:
+            self.count = state["count"]
+
+    class Net(library.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Counter()
+            self.register_buffer("mean", library.zeros(2))
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x, scale=2.0) + self.mean
+
+    return Net()
+
+
+def forward_hooks(library: Any) -> list[Any]:
+    told: list[Any] = []
+    net = net_of(library)
+    inner, x = net.inner, library.ones(2)
+
+    def note(name: str, gives: Any = None) -> Any:
+        def hook(module: Any, *arguments: Any) -> Any:
+            told.append((name, module is inner, [type(one).__name__ for one in arguments]))
+            return gives
+
+        return hook
+
+    inner.register_forward_pre_hook(note("second"))
+    inner.register_forward_pre_hook(note("first", x * 3), prepend=True)
+    inner.register_forward_pre_hook(lambda m, args, kwargs: (args, {"scale": kwargs["scale"] + 1}), with_kwargs=True)
+    inner.register_forward_hook(note("after"))
+    inner.register_forward_hook(lambda m, args, kwargs, out: out + kwargs["scale"], with_kwargs=True, prepend=True)
+    always = inner.register_forward_hook(note("always"), always_call=True)
+    told.append(net(x).tolist())
+    for scale in (-1.0, 1.0):
+        try:
+            told.append(inner(x, scale=scale).tolist())
+        except ZeroDivisionError:
+            told.append("raised")
+    always.remove()
+    try:
+        inner(x, scale=-1.0)
+    except ZeroDivisionError:
+        told.append("raised")
+    return told
+
+
+def state_hooks(library: Any) -> list[Any]:
+    told: list[Any] = []
+    a, b = net_of(library), net_of(library)
+    a(library.ones(2))
+    a.register_state_dict_pre_hook(lambda m, prefix, keep: told.append(("save", m is a, prefix, keep)))
+    a.inner.register_state_dict_pre_hook(lambda m, prefix, keep: told.append(("save", m is a, prefix, keep)))
+    a.register_state_dict_post_hook(lambda m, state, prefix, meta: told.append(state.pop(prefix + "mean").tolist()))
+    a.inner.register_state_dict_post_hook(lambda m, state, prefix, meta: told.append((prefix, list(state))))
+    state = a.state_dict()
+    told.append(list(state))
+    told.append(list(a.state_dict(prefix="x.", destination={"y": 1}, keep_vars=True)))
+
+    def loads(module: Any, state: Any, prefix: str, meta: Any, strict: bool, *lists: Any) -> None:
+        told.append((module is b.inner, list(state), prefix, strict, [list(one) for one in lists]))
+        if "inner.old" in state:
+            state["inner.weight"] = state.pop("inner.old")
+
+    b.inner.register_load_state_dict_pre_hook(loads)
+    state["inner.old"] = state.pop("inner.weight") * 5
+    told.append([list(keys) for keys in b.load_state_dict(state, strict=False)])
+    told.append((b.inner.count, b.inner.weight.tolist(), "inner.old" in state))
+    try:
+        b.load_state_dict(state)
+    except RuntimeError as error:
+        told.append("mean" in str(error))
+    b.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear())
+    told.append([list(keys) for keys in b.load_state_dict(state)])
+    own, mean = b.inner.weight, library.ones(2, dtype=library.float64)
+    fresh = {**b.state_dict(), "mean": mean, "inner.weight": library.zeros(2, dtype=library.float64)}
+    b.inner.weight.requires_grad_(False)
+    b.load_state_dict(fresh, assign=True)
+    told += [b.mean is mean, b.inner.weight is own, b.inner.weight.requires_grad, str(b.inner.weight.dtype)[6:]]
+    told += [
+        isinstance(b.inner.weight, library.nn.Parameter),
+        b.inner.weight.data_ptr() == fresh["inner.weight"].data_ptr(),
+    ]
+    return told
+
+
+@pytest.mark.parametrize("story", [forward_hooks, state_hooks])
+def test_hooks_like_torch(torch: Any, story: Any) -> None:
+    wanted = story(torch)
+    found = story(norch)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted):
+        assert one == other or str(one).replace("norch", "torch") == str(other)
+
+
+def test_hooks_that_give_the_wrong_thing() -> None:
+    net = net_of(norch)
+    handle = net.inner.register_forward_pre_hook(lambda m, args, kwargs: args, with_kwargs=True)
+    with pytest.raises(norch.Error, match=r"gives None or \(args, kwargs\)"):
+        net(norch.ones(2))
+    handle.remove()
+    with pytest.raises(norch.Error, match="no extra state"):
+        net.get_extra_state()
+    with pytest.raises(norch.Error, match="no extra state"):
+        net.set_extra_state(1)

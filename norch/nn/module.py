@@ -8,44 +8,28 @@ Only `_bind` and `_unbind` write either place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from ..autograd import no_grad
-from ..autograd.node import RemovableHandle
+from ..autograd.node import RemovableHandle, hook_into
 from ..create import empty
 from ..dtype import bfloat16, float16, float32, float64
 from ..errors import DTypeError, Error
 from ..ops.copy import goal
 from ..tensor import Tensor
+from ._state import IncompatibleKeys as IncompatibleKeys
+from ._state import State
 from .parameter import Parameter
 
 M = TypeVar("M", bound="Module")
-
-
-class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict(..., strict=False)` skipped: both lists are empty when all keys matched."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-    def __repr__(self) -> str:
-        if not self.missing_keys and not self.unexpected_keys:
-            return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
-
-
-def _hook_into(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
-    key = max(hooks, default=-1) + 1
-    hooks[key] = hook
-    return RemovableHandle(lambda: hooks.pop(key, None))
 
 
 def _no_forward(self: Module, *args: Any) -> Any:
     raise NotImplementedError(f"{type(self).__name__} defines no forward()")
 
 
-class Module:
+class Module(State):
     """Base of all layers and models. A subclass calls `super().__init__()`, assigns parameters and
     submodules as attributes, and defines `forward`.
 
@@ -63,12 +47,8 @@ class Module:
     """
 
     training: bool
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Any]
-    _non_persistent: set[str]
-    _forward_hooks: dict[int, Callable[..., Any]]
-    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _forward_hooks: dict[int, tuple[Callable[..., Any], bool, bool]]
+    _forward_pre_hooks: dict[int, tuple[Callable[..., Any], bool]]
     _backward_hooks: dict[int, Callable[..., Any]]
     _backward_pre_hooks: dict[int, Callable[..., Any]]
     # Held as a plain callable, so that a subclass may give forward any arguments.
@@ -86,6 +66,7 @@ class Module:
             _forward_pre_hooks={},
             _backward_hooks={},
             _backward_pre_hooks={},
+            _state_hooks={},
         )
 
     # ---- calling ------------------------------------------------------------------------------------------
@@ -97,32 +78,58 @@ class Module:
         return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for hook in list(self._forward_pre_hooks.values()):
-            changed = hook(self, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
+        hooks = list(self._forward_hooks.items())
+        called = set()
+        try:
+            for hook, with_kwargs in list(self._forward_pre_hooks.values()):
+                changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
+                if changed is None:
+                    continue
+                if with_kwargs and not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise Error(f"a forward pre-hook with kwargs gives None or (args, kwargs), not {changed!r}")
+                if with_kwargs:
+                    args, kwargs = changed
+                else:
+                    args = changed if isinstance(changed, tuple) else (changed,)
+            result = self._forward_in_border(args, kwargs)
+            for key, (hook, with_kwargs, _) in hooks:
+                called.add(key)
+                changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+                if changed is not None:
+                    result = changed
+            return result
+        except Exception:
+            for key, (hook, with_kwargs, always) in hooks:
+                if always and key not in called:
+                    with suppress(Exception):  # the first error is the one to know of
+                        hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
+            raise
+
+    def _forward_in_border(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._backward_hooks or self._backward_pre_hooks:
             from . import _border
 
             before, after = list(self._backward_pre_hooks.values()), list(self._backward_hooks.values())
-            result = _border.call(self, args, kwargs, before, after)
-        else:
-            result = self.forward(*args, **kwargs)
-        for hook in list(self._forward_hooks.values()):
-            changed = hook(self, args, result)
-            if changed is not None:
-                result = changed
-        return result
+            return _border.call(self, args, kwargs, before, after)
+        return self.forward(*args, **kwargs)
 
-    def register_forward_pre_hook(self, hook: Callable[[Any, tuple[Any, ...]], Any]) -> RemovableHandle:
-        """Calls `hook(module, args)` before each forward; a result other than None replaces args."""
-        return _hook_into(self._forward_pre_hooks, hook)
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Calls `hook(module, args)` before each forward; a result other than None replaces args. with_kwargs:
+        `hook(module, args, kwargs)`, which gives None or (args, kwargs). prepend: before the hooks that are there."""
+        return hook_into(self._forward_pre_hooks, (hook, with_kwargs), prepend)
 
-    def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> RemovableHandle:
-        """Calls `hook(module, args, output)` after each forward; a result other than None replaces output."""
-        return _hook_into(self._forward_hooks, hook)
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """Calls `hook(module, args, output)` after each forward; a result other than None replaces output. with_kwargs:
+        `hook(module, args, kwargs, output)`; always_call: also where forward raises, with the output None."""
+        return hook_into(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
 
-    def register_full_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> RemovableHandle:
+    def register_full_backward_hook(
+        self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Calls `hook(module, grad_input, grad_output)`, tuples of gradients, when those of the inputs are known; a
         result other than None replaces grad_input. Inputs are the positional ones; None stands for what has none.
 
@@ -131,11 +138,13 @@ class Module:
         >>> relu(norch.tensor([-1.0, 1.0], requires_grad=True)).sum().backward()
         (tensor([0., 1.]),) (tensor([1., 1.]),)
         """
-        return _hook_into(self._backward_hooks, hook)
+        return hook_into(self._backward_hooks, hook, prepend)
 
-    def register_full_backward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
+    def register_full_backward_pre_hook(
+        self, hook: Callable[[Any, Any], Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Calls `hook(module, grad_output)` before the module's backward; a result other than None replaces it."""
-        return _hook_into(self._backward_pre_hooks, hook)
+        return hook_into(self._backward_pre_hooks, hook, prepend)
 
     # ---- registering --------------------------------------------------------------------------------------
 
@@ -331,59 +340,6 @@ class Module:
             raise AttributeError(f"{type(self).__name__} has no {what} {target!r}")
         return value
 
-    # ---- saving and loading -------------------------------------------------------------------------------
-
-    def state_dict(self, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
-        """All parameters and persistent buffers by dotted name. The tensors are detached and share memory
-        with the module's (`keep_vars` gives the very objects); clone them to keep a moment.
-
-        >>> list(norch.nn.Linear(3, 2).state_dict())
-        ['weight', 'bias']
-        """
-        state: dict[str, Tensor] = {}
-        for path, module in self.named_modules(prefix=prefix.removesuffix("."), remove_duplicate=False):
-            for registry in (module._parameters, module._buffers):
-                for name, value in registry.items():
-                    if value is not None and name not in module._non_persistent:
-                        state[f"{path}.{name}" if path else name] = value if keep_vars else value.detach()
-        return state
-
-    def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> IncompatibleKeys:
-        """Copies the values of `state_dict` into the module's own tensors, cast to their dtypes.
-
-        Raises one Error that lists every missing, unexpected and misshapen key; nothing has been
-        changed then. With `strict=False` only keys present on both sides are loaded, but shapes must agree.
-
-        >>> a, b = norch.nn.Linear(3, 2), norch.nn.Linear(3, 2)
-        >>> b.load_state_dict(a.state_dict())
-        <All keys matched successfully>
-        """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"expected state_dict to be a mapping, got {type(state_dict).__name__}")
-        own = self.state_dict(keep_vars=True)
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
-        pairs = [(name, own[name], value) for name, value in state_dict.items() if name in own]
-        errors = []
-        if strict and missing:
-            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}.")
-        if strict and unexpected:
-            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}.")
-        for name, ours, theirs in pairs:
-            if not isinstance(theirs, Tensor):
-                errors.append(f"not a tensor for {name}: got {type(theirs).__name__}.")
-            elif tuple(theirs.shape) != tuple(ours.shape):
-                errors.append(
-                    f"size mismatch for {name}: copying a param with shape {tuple(theirs.shape)} from "
-                    f"checkpoint, the shape in current model is {tuple(ours.shape)}."
-                )
-        if errors:
-            raise Error(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
-        with no_grad():
-            for _, ours, theirs in pairs:
-                ours.copy_(theirs)
-        return IncompatibleKeys(missing, unexpected)
-
     # ---- modes, dtypes, devices ---------------------------------------------------------------------------
 
     def train(self: M, mode: bool = True) -> M:
@@ -501,10 +457,6 @@ class Module:
 
 def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:
     return TypeError(f"cannot assign '{type(value).__name__}' as {kind} {name!r} ({expected} or None expected)")
-
-
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
 
 
 def _indent(text: str) -> str:

@@ -1,0 +1,170 @@
+"""What a module saves and loads: its parameters and persistent buffers by dotted name, what it adds to them, and the
+hooks that are called on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..autograd import no_grad
+from ..autograd.node import RemovableHandle, hook_into
+from ..errors import Error
+from ..tensor import Tensor
+from .parameter import Parameter
+
+_EXTRA = "_extra_state"  # the name of what get_extra_state() gives
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict(..., strict=False)` skipped: both lists are empty when all keys matched."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+class State:
+    """The part of Module that this file is about."""
+
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+    _non_persistent: set[str]
+    _state_hooks: dict[str, dict[int, Callable[..., Any]]]
+
+    if TYPE_CHECKING:
+
+        def named_modules(self, *, remove_duplicate: bool = True) -> Iterator[tuple[str, State]]: ...
+
+    def _saved(self) -> Iterator[tuple[str, Tensor]]:
+        """The parameters and persistent buffers of this module alone."""
+        for name, value in (*self._parameters.items(), *self._buffers.items()):
+            if value is not None and name not in self._non_persistent:
+                yield name, value
+
+    def state_dict(
+        self, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """All parameters and persistent buffers by dotted name. The tensors are detached and share memory
+        with the module's (`keep_vars` gives the very objects); clone them to keep a moment. Names begin with prefix,
+        and go into destination, a dict, if there is one.
+
+        >>> list(norch.nn.Linear(3, 2).state_dict())
+        ['weight', 'bias']
+        """
+        state: dict[str, Any] = {} if destination is None else destination
+        self._call_state_hooks("save", prefix, keep_vars)
+        for name, value in self._saved():
+            state[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not State.get_extra_state:
+            state[prefix + _EXTRA] = self.get_extra_state()
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        self._call_state_hooks("saved", state, prefix, {})
+        return state
+
+    def get_extra_state(self) -> Any:
+        """What state_dict() keeps of a module beside its tensors, under the name `_extra_state`. A module that
+        overrides this overrides set_extra_state() too."""
+        raise Error(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes over what get_extra_state() gave; called by load_state_dict()."""
+        raise Error(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(module, prefix, keep_vars)` before state_dict() takes the names of this module."""
+        return hook_into(self._state_hooks.setdefault("save", {}), hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(module, state_dict, prefix, {})` when the names of this module, and those below, are in
+        state_dict, which it may change."""
+        return hook_into(self._state_hooks.setdefault("saved", {}), hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(module, state_dict, prefix, {}, True, missing_keys, unexpected_keys, error_msgs)` before
+        load_state_dict() looks at state_dict: a copy of what begins with prefix, which it may change, as the lists."""
+        return hook_into(self._state_hooks.setdefault("load", {}), hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(module, incompatible_keys)` after load_state_dict() has loaded; it may change the lists."""
+        return hook_into(self._state_hooks.setdefault("loaded", {}), hook)
+
+    def _call_state_hooks(self, when: str, *arguments: Any) -> None:
+        for hook in list(self._state_hooks.get(when, {}).values()):
+            hook(self, *arguments)
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copies the values of `state_dict` into the module's own tensors, cast to their dtypes; with assign the
+        tensors of state_dict take the place of the module's own.
+
+        Raises one Error that lists every missing, unexpected and misshapen key; nothing has been
+        changed then. With `strict=False` only keys present on both sides are loaded, but shapes must agree.
+
+        >>> a, b = norch.nn.Linear(3, 2), norch.nn.Linear(3, 2)
+        >>> b.load_state_dict(a.state_dict())
+        <All keys matched successfully>
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"expected state_dict to be a mapping, got {type(state_dict).__name__}")
+        state, keys = dict(state_dict), IncompatibleKeys([], [])
+        places: dict[str, tuple[State, str, Any]] = {}  # the module, its name for what lies there, and that
+        errors: list[str] = []
+        everything = [(f"{path}." if path else "", one) for path, one in self.named_modules(remove_duplicate=False)]
+        for prefix, module in everything:
+            if module._state_hooks.get("load"):
+                part = {name: state.pop(name) for name in list(state) if name.startswith(prefix)}
+                module._call_state_hooks("load", part, prefix, {}, True, *keys, errors)
+                state.update(part)
+            own: dict[str, tuple[State, str, Any]] = {
+                prefix + name: (module, name, value) for name, value in module._saved()
+            }
+            if type(module).set_extra_state is not State.set_extra_state:
+                own[prefix + _EXTRA] = module, _EXTRA, None
+            keys.missing_keys.extend(name for name in own if name not in state)
+            places.update(own)
+        keys.unexpected_keys.extend(name for name in state if name not in places)
+        pairs = [(name, *places[name], value) for name, value in state.items() if name in places]
+        for name, _, kind, ours, theirs in pairs:
+            if kind == _EXTRA:
+                continue
+            if not isinstance(theirs, Tensor):
+                errors.append(f"not a tensor for {name}: got {type(theirs).__name__}.")
+            elif tuple(theirs.shape) != tuple(ours.shape):
+                errors.append(
+                    f"size mismatch for {name}: copying a param with shape {tuple(theirs.shape)} from "
+                    f"checkpoint, the shape in current model is {tuple(ours.shape)}."
+                )
+        # Hooks that are called after loading may put up with keys that differ.
+        late = any(module._state_hooks.get("loaded") for _, module in everything)
+        self._refuse(errors, keys if strict and not late else None)
+        with no_grad():
+            for _, module, name, ours, theirs in pairs:
+                if name == _EXTRA:
+                    module.set_extra_state(theirs)
+                elif not assign:
+                    ours.copy_(theirs)
+                elif isinstance(ours, Parameter):
+                    setattr(module, name, Parameter(theirs, ours.requires_grad))
+                else:
+                    setattr(module, name, theirs)
+        for _, module in reversed(everything):
+            module._call_state_hooks("loaded", keys)
+        self._refuse([], keys if strict else None)
+        return keys
+
+    def _refuse(self, errors: list[str], keys: IncompatibleKeys | None) -> None:
+        for what, names in zip(("Missing", "Unexpected"), keys or (), strict=False):
+            if names:
+                quoted = ", ".join(f'"{name}"' for name in names)
+                errors.append(f"{what} key(s) in state_dict: {quoted}.")
+        if errors:
+            raise Error(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
