@@ -61,6 +61,8 @@ SHAPES = [
     (0, 1, 3, 2, (5, 5), (3, 3), (1, 1), (1, 1), (1, 1)),
     (1, 1, 2, 3, (1, 70), (1, 33), (1, 3), (0, 8), (1, 2)),
     (1, 1, 1, 2, (24, 24), (23, 23), (1, 1), (0, 0), (1, 1)),
+    (1, 1, 70, 33, (9, 15), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (2, 2, 33, 70, (7, 7), (3, 3), (1, 1), (1, 1), (1, 1)),
 ]
 
 
@@ -192,13 +194,14 @@ def test_infinities_stay_where_they_are() -> None:
     assert np.isinf(slopes[1, 1]) and np.isnan(slopes[:, :2]).sum() == 5 and (slopes[:, 2] == 0).all()
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-def test_threads_change_nothing(threads: int) -> None:
-    inputs = [norch.tensor(drawn(i, *s, dtype="float32")) for i, s in enumerate([(8, 16, 20, 20), (24, 16, 3, 3)])]
+@pytest.mark.parametrize(("threads", "stride", "size"), [(2, 2, 20), (3, 1, 20), (3, 1, 7)])
+def test_threads_change_nothing(threads: int, stride: int, size: int) -> None:
+    shapes = [(8, 16, size, size), (24, 16, 3, 3)]
+    inputs = [norch.tensor(drawn(i, *s, dtype="float32")) for i, s in enumerate(shapes)]
 
     def results() -> list[Any]:
         x, w = (one.clone().requires_grad_() for one in inputs)
-        y = F.conv2d(x, w, stride=2)
+        y = F.conv2d(x, w, stride=stride, padding=1)
         y.square().sum().backward()
         return [one.detach().numpy() for one in (y, x.grad, w.grad)]
 

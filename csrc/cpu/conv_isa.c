@@ -1,9 +1,9 @@
 /* conv_isa: convolutions and their adjoints as matrix products, built once an instruction set (with
  * -ffp-contract=fast, as products are). No unfolded copy of the input is ever made: a few of its rows at a time are
- * laid down with their padding in scratch memory, and panels of the product are read from there.
+ * laid down with their padding in scratch memory, and the products read them there.
  *
- * This file knows how a source is seen through a kernel; conv_loops.h holds the loops and is included once for
- * each float type. The way of looking at it: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+ * This file knows how a source is seen through a kernel; conv_pad.h, conv_correlate.h (y and x) and conv_weight.h hold
+ * the loops and are included once for each float type. The way of looking at it: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "cpu.h"
@@ -12,8 +12,12 @@
 /* Multiply-adds below which a convolution stays in one thread; parts into which a large one should fall. */
 #define SERIAL_WORK 1e6
 #define PARTS_WANTED 8
-/* Products deeper than this are cut; padded rows and blocks of A should stay in the second cache. */
-#define DEPTH (VECTOR == 64 ? 256 : 384)
+/* Products deeper than this are cut, less deep ones where panels are packed; padded rows and blocks of A should stay in
+ * the second cache. */
+#define DEPTH 576
+#define PACKED_DEPTH (VECTOR == 64 ? 256 : 384)
+/* Packing a panel costs about what this many rows of A cost. */
+#define PACKING_ROWS 6
 #define BAND_BYTES (96 * 1024)
 #define BLOCK_BYTES (160 * 1024)
 /* Taps side by side in the product for the weight: each has an address of its own, so more would not fit. */
@@ -107,8 +111,9 @@ static int32_t no_scratch(size_t bytes) {
 #define LANE_INDEX int32_t
 #define SUFFIX f32
 #include "gemm_pack.h"
-#include "gemm_tile.h"
-#include "conv_loops.h"
+#include "conv_pad.h"
+#include "conv_correlate.h"
+#include "conv_weight.h"
 #undef T
 #undef LANE_INDEX
 #undef SUFFIX
@@ -117,8 +122,9 @@ static int32_t no_scratch(size_t bytes) {
 #define LANE_INDEX int64_t
 #define SUFFIX f64
 #include "gemm_pack.h"
-#include "gemm_tile.h"
-#include "conv_loops.h"
+#include "conv_pad.h"
+#include "conv_correlate.h"
+#include "conv_weight.h"
 
 int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     const nr_conv_plan *plan = call->plan;

@@ -19,6 +19,7 @@ typedef T NAME(four) __attribute__((vector_size(4 * sizeof(T)), may_alias));
 typedef T NAME(four_at) __attribute__((vector_size(4 * sizeof(T)), may_alias, aligned(__alignof__(T))));
 
 #define VEC(at) (*(const NAME(vec_at) *)(at))
+#define STORE(at, v) (*(NAME(vec_at) *)(at) = (v))
 #define FOUR(at) (*(const NAME(four_at) *)(at))
 
 /* Elements of the pair (a, b), counted through both; gcc has the common builtin only since version 12. */
@@ -80,4 +81,24 @@ static ALWAYS_INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const
     for (int64_t p = 0; p < k; p++) {
         for (int i = 0; i < lanes; i++) to[p * width + i] = from[i * lane + p * step];
     }
+}
+
+/* ---- a part of a vector: its first `count` elements, the others 0 ------------------------------------ */
+
+static ALWAYS_INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
+#ifdef PARTS
+    return (NAME(vec))NAME(PART_LOAD)(at, count);
+#else
+    NAME(vec) v = {0};
+    for (int i = 0; i < count; i++) v[i] = at[i];
+    return v;
+#endif
+}
+
+static ALWAYS_INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
+#ifdef PARTS
+    NAME(PART_STORE)(at, count, v);
+#else
+    for (int i = 0; i < count; i++) at[i] = v[i];
+#endif
 }

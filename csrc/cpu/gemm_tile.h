@@ -13,24 +13,6 @@
 
 #define TARGET NAME(target)
 
-static ALWAYS_INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
-#ifdef PARTS
-    return (NAME(vec))NAME(PART_LOAD)(at, count);
-#else
-    NAME(vec) v = {0};
-    for (int i = 0; i < count; i++) v[i] = at[i];
-    return v;
-#endif
-}
-
-static ALWAYS_INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
-#ifdef PARTS
-    NAME(PART_STORE)(at, count, v);
-#else
-    for (int i = 0; i < count; i++) at[i] = v[i];
-#endif
-}
-
 /* Where a tile goes: rows x cols of C at c, either added to it (add) or set to the sum plus the bias (a number a
  * column). start: what the sums of each row begin with, or NULL for 0. */
 typedef struct TARGET {

@@ -1,0 +1,171 @@
+/* conv_weight: the gradient of the weight, sums over all positions, for one float type T; included by conv_isa.c after
+ * conv_pad.h.
+ *
+ *   C[tap][channel] += A[tap][position] B[position][channel]
+ *
+ *   A: read where it lies, in the padded rows      OUTER_ROWS taps x TILE_VECTORS vectors of channels stay in registers
+ *   B: y, transposed a band at a time              while the positions of a band go by
+ *
+ * Each task sums a chunk of the images for a block of channels; the chunks are added in their order at the end, so that
+ * threads change nothing. */
+
+typedef struct NAME(weights) {
+    view v;
+    const nr_conv_plan *p;
+    const int64_t *offset; /* of each tap of each channel of a block */
+    int64_t width;         /* output channels of a group, in whole vectors */
+    int64_t blocks, chunks;
+    T *sums; /* (chunks, groups, blocks, block * taps, width) */
+    T *scratch;
+    int64_t scratch_size, tasks;
+    _Atomic int64_t next;
+} NAME(weights);
+
+/* rows taps x vectors of channels: each position of a band gives one rank-1 update. */
+static ALWAYS_INLINE void NAME(outer)(int rows, int vectors, const view *v, int64_t grid_rows, const T *padded,
+                                      const int64_t *offset, const T *b, T *c, int64_t c_row) {
+    NAME(vec) sum[OUTER_ROWS][TILE_VECTORS];
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = VEC(c + i * c_row + j * LANES);
+    }
+    for (int64_t r = 0; r < grid_rows; r++) {
+        const T *at[OUTER_ROWS];
+        UNROLL for (int i = 0; i < rows; i++) at[i] = padded + offset[i] + r * v->step[0] * v->pitch;
+        for (int64_t x = 0; x < v->grid[1]; x++, b += PANEL_COLS) {
+            NAME(vec) row[TILE_VECTORS];
+            UNROLL for (int j = 0; j < vectors; j++) row[j] = VEC(b + j * LANES);
+            UNROLL for (int i = 0; i < rows; i++) {
+                UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += at[i][x] * row[j];
+            }
+        }
+    }
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < vectors; j++) * (NAME(vec_at) *)(c + i * c_row + j * LANES) = sum[i][j];
+    }
+}
+
+typedef void (*NAME(outer_of))(const view *v, int64_t grid_rows, const T *padded, const int64_t *offset, const T *b,
+                               T *c, int64_t c_row);
+#define OUTERS(rows)                                                                                             \
+    static void NAME(outer_##rows##x1)(const view *v, int64_t grid_rows, const T *padded, const int64_t *offset, \
+                                       const T *b, T *c, int64_t c_row) {                                        \
+        NAME(outer)(rows, 1, v, grid_rows, padded, offset, b, c, c_row);                                         \
+    }                                                                                                            \
+    static void NAME(outer_##rows##x2)(const view *v, int64_t grid_rows, const T *padded, const int64_t *offset, \
+                                       const T *b, T *c, int64_t c_row) {                                        \
+        NAME(outer)(rows, 2, v, grid_rows, padded, offset, b, c, c_row);                                         \
+    }
+EACH_OUTER_ROW(OUTERS)
+#undef OUTERS
+#define OUTERS(rows) {NAME(outer_##rows##x1), NAME(outer_##rows##x2)},
+static const NAME(outer_of) NAME(outers)[OUTER_ROWS][TILE_VECTORS] = {EACH_OUTER_ROW(OUTERS)};
+#undef OUTERS
+
+/* One image's part of the sums of a block of channels. */
+static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t group, int64_t block, T *scratch, T *sums) {
+    const view *v = &s->v;
+    const nr_conv_plan *p = s->p;
+    int64_t c = block * v->block, channels = least(v->block, v->channels - c), taps = channels * v->taps;
+    int64_t area = v->grid[0] * v->grid[1], item = image * p->groups + group, tiles = ceil_div(taps, OUTER_ROWS);
+    T *panel = scratch, *padded = scratch + v->rows * v->grid[1] * PANEL_COLS;
+    const T *end = (const T *)p->x + p->batch * p->groups * v->channels * v->size[0] * v->size[1];
+    for (int64_t first = 0; first < v->grid[0]; first += v->rows) {
+        int64_t rows = least(v->rows, v->grid[0] - first);
+        const T *x = (const T *)p->x + (item * v->channels + c) * v->size[0] * v->size[1];
+        NAME(pad_band)(v, x, p->x, end, channels, first, rows, padded);
+        for (int64_t o = 0; o < p->out; o += PANEL_COLS) {
+            int64_t columns = least(PANEL_COLS, p->out - o), at = 0;
+            const T *y = (const T *)p->y + (item * p->out + o) * area + first * v->grid[1];
+            NAME(pack)(PANEL_COLS, panel, rows * v->grid[1], y, area, 1, (int)columns);
+            for (int64_t t = 0; t < tiles; t++) {
+                int64_t count = taps / tiles + (t < taps % tiles);
+                NAME(outers)
+                [count - 1][columns > LANES](v, rows, padded, s->offset + at, panel, sums + at *s->width + o, s->width);
+                at += count;
+            }
+        }
+    }
+}
+
+/* A task: a chunk of the images for a block of channels. */
+static void NAME(weight_slot)(void *context, int64_t slot) {
+    NAME(weights) *s = context;
+    int64_t size = s->v.block * s->v.taps * s->width;
+    for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->tasks;) {
+        T *sums = s->sums + task * size;
+        memset(sums, 0, (size_t)size * sizeof(T));
+        int64_t each = ceil_div(s->p->batch, s->chunks), chunk = task / (s->p->groups * s->blocks);
+        int64_t part = task % (s->p->groups * s->blocks), last = least(s->p->batch, (chunk + 1) * each);
+        for (int64_t image = chunk * each; image < last; image++) {
+            NAME(add_image)(s, image, part / s->blocks, part % s->blocks, s->scratch + slot * s->scratch_size, sums);
+        }
+    }
+}
+
+/* Adds the chunks in their order and turns the sums over, into (groups * out, in, taps). */
+static void NAME(gather_sums)(const NAME(weights) * s) {
+    const nr_conv_plan *p = s->p;
+    int64_t taps = s->v.taps, size = s->v.block * taps * s->width, parts = p->groups * s->blocks;
+    for (int64_t g = 0; g < p->groups; g++) {
+        for (int64_t k = 0; k < p->in * taps; k++) {
+            const T *from = s->sums + (g * s->blocks + k / (s->v.block * taps)) * size;
+            from += k % (s->v.block * taps) * s->width;
+            T *to = (T *)p->weight + g * p->out * p->in * taps + k;
+            for (int64_t o = 0; o < p->out; o++) {
+                T total = from[o];
+                for (int64_t chunk = 1; chunk < s->chunks; chunk++) total += from[chunk * parts * size + o];
+                to[o * p->in * taps] = total;
+            }
+        }
+    }
+}
+
+static int32_t NAME(weight)(const nr_conv_plan *p) {
+    NAME(weights) s = {.p = p};
+    view *v = &s.v;
+    v->channels = p->in;
+    v->taps = p->kernel[0] * p->kernel[1];
+    for (int d = 0; d < 2; d++) {
+        v->size[d] = p->size[d];
+        v->step[d] = p->stride[d];
+        v->grid[d] = p->result[d];
+    }
+    v->block = PACKED_DEPTH / v->taps > 1 ? least(PACKED_DEPTH / v->taps, v->channels) : 1;
+    s.blocks = ceil_div(v->channels, v->block);
+    v->block = ceil_div(v->channels, s.blocks);
+    s.blocks = ceil_div(v->channels, v->block);
+    s.chunks = least(p->batch, ceil_div(PARTS_WANTED, s.blocks * p->groups));
+    if (s.chunks < 1) s.chunks = 1;
+    s.tasks = s.chunks * p->groups * s.blocks;
+    s.width = ceil_div(p->out, LANES) * LANES;
+    int64_t *room = nr_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
+    if (!room) return no_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
+    int64_t (*tap)[2] = (int64_t (*)[2])room, *offset = room + 2 * v->taps;
+    forward_taps(p, tap);
+    bound_taps(v, tap);
+    choose_band(v, POSITIONS / v->grid[1] > 1 ? POSITIONS / v->grid[1] : 1, sizeof(T), PARTS_WANTED);
+    for (int64_t c = 0; c < v->block; c++) {
+        for (int64_t t = 0; t < v->taps; t++) {
+            offset[c * v->taps + t] = c * v->plane + offset_of(v, tap[t][0], tap[t][1]);
+        }
+    }
+    s.offset = offset;
+    double work =
+        (double)p->batch * (double)(v->grid[0] * v->grid[1]) * (double)(p->groups * p->out) * (double)(p->in * v->taps);
+    int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s.tasks),
+            sums = s.tasks * v->block * v->taps * s.width;
+    s.scratch_size = ceil_div(v->rows * v->grid[1] * PANEL_COLS + v->block * v->plane + LANES, 16) * 16;
+    size_t bytes = (size_t)(sums + s.scratch_size * slots) * sizeof(T);
+    s.sums = nr_scratch(bytes);
+    if (s.sums) {
+        s.scratch = s.sums + sums;
+        if (slots == 1)
+            NAME(weight_slot)(&s, 0);
+        else
+            nr_parallel(slots, NAME(weight_slot), &s);
+        NAME(gather_sums)(&s);
+        nr_scratch_free(s.sums, bytes);
+    }
+    nr_scratch_free(room, (size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
+    return s.sums ? NORCH_OK : no_scratch(bytes);
+}
