@@ -30,7 +30,8 @@ _failed = pytest.StashKey[bool]()
 
 
 # Where the public functions that make tensors put them. Tests of operations see only that: what norch itself makes
-# on the way must find the right device. Tests of what holds tensors (modules ...) get a default device instead.
+# on the way must find the right device. Tests of what holds tensors (modules ...) get a default device instead, and
+# those of devices (test_cuda*) neither.
 _CREATORS = (
     *"tensor as_tensor asarray scalar_tensor from_numpy empty empty_strided zeros ones full arange linspace".split(),
     *"logspace eye rand randn randint randperm tril_indices triu_indices".split(),
@@ -80,7 +81,7 @@ def on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     _placed = _OPERATIONS.match(request.node.path.name) is not None
-    if not _placed:
+    if not _placed and not request.node.path.name.startswith("test_cuda"):
         norch.set_default_device(DEVICE)
     try:
         yield

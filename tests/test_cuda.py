@@ -6,10 +6,7 @@ import collections
 import copy
 import gc
 import pickle
-import random
-import runpy
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,15 +18,6 @@ from norch import cuda, nn, optim
 from norch.utils.data import DataLoader, TensorDataset
 
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
-
-
-@pytest.fixture(autouse=True)
-def on_the_cpu() -> Any:
-    """What names no device stands on the CPU here, whatever device the suite is run for."""
-    before = norch.get_default_device()
-    norch.set_default_device("cpu")
-    yield
-    norch.set_default_device(before)
 
 
 def other_device() -> str:
@@ -490,37 +478,3 @@ def test_devices_draw_the_same() -> None:
     cuda.set_rng_state(state)
     assert norch.rand(3, device="cuda").tolist() == first
     cuda.seed()
-
-
-# ---- the examples ----------------------------------------------------------------------------------------------------
-
-
-def example(name: str) -> Any:
-    path = Path(__file__).resolve().parent.parent / "examples" / f"{name}.py"
-    return runpy.run_path(str(path))
-
-
-def test_the_article_trains_on_the_device_with_the_known_losses() -> None:
-    article = example("norch_article")
-    net, losses = article["train"](device="cuda")
-    assert net.fc1.weight.is_cuda
-    assert losses == pytest.approx(article["KNOWN_LOSSES"], rel=0, abs=article["TOLERANCE"])
-
-
-def test_a_line_is_fitted_on_the_device() -> None:
-    lines = example("linear_regression")
-    x, y = (part.to("cuda") for part in lines["make_points"]())
-    slope, intercept, _ = lines["fit"](x, y, steps=60)
-    assert (slope, intercept) == pytest.approx(lines["closed_form"](x, y), rel=0, abs=lines["TOLERANCE"])
-
-
-def test_a_small_gpt_takes_the_same_steps_on_the_device(capsys: pytest.CaptureFixture[str]) -> None:
-    gpt = example("tiny_gpt")
-    written = []
-    for device in ("cpu", "cuda"):
-        norch.manual_seed(0)
-        model = gpt["GPT"]().to(device)
-        gpt["train"](model, 1, random.Random(0), device)
-        written.append([p.cpu() for p in model.parameters()])
-    for here, there in zip(*written, strict=True):
-        norch.testing.assert_close(there, here, rtol=1e-3, atol=1e-4)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from test_examples import load
@@ -11,70 +14,96 @@ from test_examples import load
 import norch
 import norch.nn.functional as F
 from norch import cuda, nn, optim
+from norch.utils.data import TensorDataset
 
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
 
+# ---- examples/ as programs, which check what they find where they have trained to the end ---------------------------
 
-def losses_on(device: str, make: Callable[[], nn.Module], x: norch.Tensor, y: norch.Tensor, steps: int) -> list[float]:
-    """Those of some steps of Adam; the model and the data are made on the CPU."""
-    norch.set_default_device("cpu")
-    norch.manual_seed(0)
-    model = make().to(device)
-    optimizer = optim.Adam(model.parameters(), lr=3e-3)
-    norch.set_default_device(device)
-    x, y = x.to(device), y.to(device)
-    losses = []
-    for _ in range(steps):
-        out = model(x)
-        loss = F.cross_entropy(out.reshape(-1, out.shape[-1]), y.reshape(-1))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert all(p.device.type == norch.device(device).type for p in model.parameters())
-    return losses
+EXAMPLES = {
+    "linear_regression": (["--out=line.png"], 0, "closed form"),
+    "norch_article": ([], 0, "the ten losses agree with the known ones"),
+    "digits": (["--epochs=1", "--out=digits.png"], 1, "test accuracy"),
+    "cnn_digits": (["--epochs=1", "--out=cnn.png"], 1, "test accuracy"),
+    "tiny_gpt": (["--steps=1"], 1, "sorted without a mistake"),
+}
 
 
-def assert_alike(make: Callable[[], nn.Module], x: norch.Tensor, y: norch.Tensor, steps: int) -> None:
-    before = norch.get_default_device()
-    try:
-        here, there = (losses_on(device, make, x, y, steps) for device in ("cpu", "cuda"))
-    finally:
-        norch.set_default_device(before)
+def example(name: str, monkeypatch: pytest.MonkeyPatch, samples: int) -> ModuleType:
+    """An example, which works with few samples."""
+    for needed in {"norch_article": (), "tiny_gpt": ()}.get(name, ("numpy", "sklearn", "matplotlib", "tqdm")):
+        pytest.importorskip(needed)
+    module = load(name)
+    if "digits" in name:
+        parts = [TensorDataset(*(x[:samples] for x in part.tensors)) for part in module.load()]
+        monkeypatch.setattr(module, "load", lambda: parts)
+    elif name == "tiny_gpt":
+        lines = module.lines
+        monkeypatch.setattr(module, "lines", lambda count, *rest, **named: lines(min(count, samples), *rest, **named))
+    return module
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_run_on_the_device(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, status, said = EXAMPLES[name]
+    module = example(name, monkeypatch, 33)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments, "--device=cuda"])
+    before = cuda.memory_allocated()
+    cuda.reset_peak_memory_stats()
+    assert module.main() == status
+    assert said in capsys.readouterr().out
+    assert cuda.max_memory_allocated() > before
+
+
+# ---- losses of both devices -----------------------------------------------------------------------------------------
+
+
+def assert_alike(losses_on: Callable[[str], list[float]]) -> None:
+    here, there = losses_on("cpu"), losses_on("cuda")
     assert here[-1] < here[0]
     assert there == pytest.approx(here, rel=2e-4)
 
 
-def test_the_article() -> None:
-    before = norch.get_default_device()
-    norch.set_default_device("cuda")
-    try:
-        _, losses = load("norch_article").train()
-    finally:
-        norch.set_default_device(before)
-    known = [1.7035, 0.7193, 0.3068, 0.1742, 0.1342, 0.1232, 0.1220, 0.1241, 0.1270, 0.1297]
-    assert losses == pytest.approx(known, rel=0, abs=2e-4)
+def test_the_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    digits = example("digits", monkeypatch, 96)
+
+    def losses_on(device: str) -> list[float]:
+        norch.manual_seed(0)
+        return digits.train(digits.make_model().to(device), digits.load()[0], epochs=2, seed=0, device=device)
+
+    assert_alike(losses_on)
 
 
-def digits(count: int, *shape: int) -> tuple[norch.Tensor, norch.Tensor]:
-    found = pytest.importorskip("sklearn.datasets").load_digits()
-    x = norch.tensor(found.data[:count] / 16, dtype=norch.float32, device="cpu")
-    return x.reshape(count, *shape), norch.tensor(found.target[:count], device="cpu")
+def test_the_convolutional_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    digits = example("cnn_digits", monkeypatch, 64)
 
+    def losses_on(device: str) -> list[float]:
+        norch.manual_seed(0)
+        return digits.train(digits.make_model().to(device), digits.load()[0], epochs=2, seed=0, device=device)
 
-def test_the_digits() -> None:
-    def make() -> nn.Module:
-        return nn.Sequential(nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 10))
-
-    assert_alike(make, *digits(64, 64), steps=12)
-
-
-def test_the_convolutional_network() -> None:
-    model = load("cnn_digits").make_model
-    assert_alike(model, *digits(32, 1, 8, 8), steps=4)
+    assert_alike(losses_on)
 
 
 def test_the_small_gpt() -> None:
     gpt = load("tiny_gpt")
     texts = gpt.encode(gpt.lines(6, random.Random(0), held_out=False), "cpu")
-    assert_alike(gpt.GPT, texts[:, :-1], texts[:, 1:], steps=3)
+
+    def losses_on(device: str) -> list[float]:
+        norch.manual_seed(0)
+        model: nn.Module = gpt.GPT().to(device)
+        optimizer = optim.Adam(model.parameters(), lr=3e-3)
+        x, y = texts[:, :-1].to(device), texts[:, 1:].to(device)
+        losses = []
+        for _ in range(3):
+            loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        assert all(p.device.type == device for p in model.parameters())
+        return losses
+
+    assert_alike(losses_on)

@@ -125,7 +125,7 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normal
 
 /* ---- the weight ---------------------------------------------------------------------------------------------------- */
 
-template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) find_moments(const normalize_args a) {
+template <class T, int packs> __global__ void NR_ROW_BOUNDS find_moments(const normalize_args a) {
     line l;
     const int64_t row = row_of<T>(a, &l);
     const share<T, packs> x(l, static_cast<const T *>(a.x) + row * a.n);

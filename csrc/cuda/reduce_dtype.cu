@@ -131,8 +131,12 @@ DEVICE void take_wide(typename Row::State &s, const reduce_args &a, const char *
     for (; i < last; i++) Row::step(s, load_one<D>(a.number, in + i * a.reduced.stride[0][0]), i);
 }
 
+/* Blocks that a multiprocessor should hold; what the exponentials of doubles need does not fit the registers of four. */
+template <class State, class D>
+constexpr int blocks_of = is_same<State, state_SCALED<D>> && is_same<typename D::T, double> ? 3 : 4;
+
 template <template <class> class RowOf, class D>
-__global__ void __launch_bounds__(NR_BLOCK, 4) reduce(const reduce_args a) {
+__global__ void __launch_bounds__(NR_BLOCK, (blocks_of<typename RowOf<D>::State, D>)) reduce(const reduce_args a) {
     using Row = RowOf<D>;
     using State = typename Row::State;
     DYNAMIC_SHARED(State, states);

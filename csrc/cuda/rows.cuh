@@ -8,6 +8,9 @@
 
 #define NR_WARPS (NR_BLOCK / 32)
 
+/* Two blocks of doubles on a multiprocessor at least: where nothing is said (0), the compiler spills some to have more. */
+#define NR_ROW_BOUNDS __launch_bounds__(NR_BLOCK, sizeof(T) == 8 ? 2 : 0)
+
 /* Where a thread stands: `member` of `team` (a power of 2) that share a row of n elements. */
 struct line {
     int64_t n;
