@@ -28,11 +28,13 @@ def run(
     create_graph: bool,
     wanted: dict[Node, int] | None = None,
     accumulate: bool = True,
+    past: bool = True,
 ) -> list[Any]:
     """Walks back from roots, (node, gradient) pairs. Adds to the .grad of the leaves it meets; with wanted
-    ({node: position}) only those nodes count, and their gradients are returned by position."""
+    ({node: position}) only those nodes count, and their gradients are returned by position. past: also what wanted
+    nodes lead to."""
     caught: list[Any] = [None] * (len(wanted) if wanted else 0)
-    useful = None if wanted is None else _leading_to(wanted, [node for node, _ in roots])
+    useful: Any = None if wanted is None else _leading_to(wanted, [node for node, _ in roots])
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
     owned: set[Node] = set()  # waiting with a gradient that was made here, so that regions are added to it in place
@@ -57,6 +59,9 @@ def run(
                     _accumulate(node, g, False, create_graph)
                     if node.hooks is not None:
                         _tell(node)
+                node = None
+                continue
+            if wanted is not None and node in wanted and not (past and any(edge in useful for edge in node.edges)):
                 node = None
                 continue
             if (
