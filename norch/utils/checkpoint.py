@@ -1,0 +1,121 @@
+"""Checkpoints: memory for time. What a function saves for its derivative is thrown away, and computed again when the
+derivative is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._handle import Handle, alias, tick
+from ..autograd import enable_grad, is_grad_enabled
+from ..autograd.engine import run
+from ..autograd.inplace import edge
+from ..autograd.node import Node, Output, Outputs, freed
+from ..random import fork_rng, get_rng_state, set_rng_state
+
+
+class Checkpoint(Node):
+    """Stands for all that a function recorded. again: calls it once more; edges: where gradients leave its graph."""
+
+    __slots__ = ("again",)
+    again: Callable[[], list[Any]] | None
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        if self.again is None:
+            raise freed(self)
+        outs = self.again()
+        roots = [(edge(outs[i]), one) for i, one in (g if isinstance(g, Outputs) else {0: g}).items()]
+        wanted = {node: i for i, node in enumerate(self.edges) if node is not None}
+        hooks = [(node, node.hooks) for node in wanted]
+        try:
+            for node in wanted:  # the walk that came here calls their hooks
+                node.hooks = None
+            recorded = is_grad_enabled()
+            live = [(node, one) for node, one in roots if node is not None]
+            return tuple(run(live, recorded, recorded, wanted, accumulate=False, past=False))
+        finally:
+            for node, known in hooks:
+                node.hooks = known
+
+    def release(self) -> None:
+        self.again = None
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """function(*args, **kwargs), a tensor or a tuple or list of tensors and others. Until backward only the arguments
+    are kept; then function is called a second time, with the same random numbers if preserve_rng_state.
+
+    Gradients also reach what function uses beside its arguments. use_reentrant, PyTorch's choice among two ways, has no
+    effect: the way is that of False.
+
+    >>> from norch.utils.checkpoint import checkpoint
+    >>> x = norch.zeros(2, requires_grad=True)
+    >>> checkpoint(lambda x: x.exp().exp(), x).sum().backward()
+    >>> x.grad
+    tensor([2.7183, 2.7183])
+    """
+
+    def call() -> list[Any]:
+        result = function(*args, **kwargs)
+        kind[0] = type(result) if isinstance(result, (tuple, list)) else None
+        return [result] if kind[0] is None else list(result)
+
+    def again() -> list[Any]:
+        with enable_grad(), fork_rng(enabled=preserve_rng_state):
+            if preserve_rng_state:
+                set_rng_state(state)
+            return call()
+
+    kind: list[Any] = [None]
+    state, start = get_rng_state(), tick()
+    outs = call()
+    nodes = [edge(out) if isinstance(out, Handle) else None for out in outs]
+    inside, frontier = _region([node for node in nodes if node is not None], start)
+    if inside and is_grad_enabled():
+        whole = Checkpoint(*frontier)
+        whole.again = again
+        for i, node in enumerate(nodes):
+            if node in inside:  # what was recorded dies with the tensors that it made
+                outs[i] = alias(outs[i])
+                outs[i]._node = whole if len(outs) == 1 else Output(whole, i)
+    return outs[0] if kind[0] is None else kind[0](outs)
+
+
+def _region(outs: list[Node], start: int) -> tuple[set[Node], list[Node]]:
+    """The nodes behind outs that are younger than start, and those that they lead to."""
+    inside: set[Node] = set()
+    frontier: dict[Node, None] = {}
+    todo = list(outs)
+    while todo:
+        node = todo.pop()
+        if node.seq < start:
+            frontier[node] = None
+        elif node not in inside:
+            inside.add(node)
+            todo.extend(one for one in node.edges if one is not None)
+    return inside, list(frontier)
+
+
+def checkpoint_sequential(
+    functions: Sequence[Callable[..., Any]], segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """The functions (or the layers of a Sequential) one after another, cut into segments, each of them a checkpoint
+    but for the last."""
+
+    def through(layers: list[Callable[..., Any]], x: Any) -> Any:
+        for layer in layers:
+            x = layer(x)
+        return x
+
+    layers, size = list(functions), len(list(functions)) // segments
+    for i in range(segments - 1):
+        part = layers[i * size : (i + 1) * size]
+        input = checkpoint(through, part, input, use_reentrant=use_reentrant, **kwargs)
+    return through(layers[(segments - 1) * size :], input)

@@ -1,0 +1,104 @@
+"""norch.utils.checkpoint: gradients are those without it, and what is saved is the arguments."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+import norch
+from norch import nn
+from norch._lib import lib
+from norch.testing import assert_close, gradcheck, gradgradcheck
+from norch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+
+def test_gradients_of_arguments_and_of_what_is_used_beside() -> None:
+    net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 2))
+    for requires_grad in (True, False):
+        grads = []
+        for call in (lambda f, x: f(x), lambda f, x: checkpoint(f, x, use_reentrant=False)):
+            norch.manual_seed(0)
+            x = norch.ones(4, 3, requires_grad=requires_grad)
+            net.zero_grad()
+            (call(net, x * 2) if requires_grad else call(net, x)).square().sum().backward()
+            grads.append([x.grad, *(p.grad for p in net.parameters()), norch.rand(1)])
+        for a, b in zip(*grads):
+            assert (a is None) == (b is None)
+            if a is not None:
+                assert_close(a, b, rtol=0, atol=0)
+    (wanted,) = norch.autograd.grad(checkpoint(net.eval(), x).sum(), net[0].weight)
+    assert wanted.abs().sum() > 0 and net[0].weight.grad is not wanted
+
+
+def test_several_results_and_second_derivatives() -> None:
+    def pair(x: Any, y: Any, scale: float = 1.0) -> Any:
+        return x.exp() * y, 3, (x * y).sin() * scale, x.detach()
+
+    def run(x: Any, y: Any) -> Any:
+        a, three, b, still = checkpoint(pair, x, y, scale=2.0)
+        assert three == 3 and not still.requires_grad
+        return a + b * three
+
+    x, y = (norch.tensor(v, dtype=norch.float64, requires_grad=True) for v in ([0.3, -1.0], [0.7, 0.2]))
+    assert gradcheck(run, (x, y)) and gradgradcheck(run, (x, y))
+    assert gradcheck(lambda x, y: checkpoint(pair, x, y)[2], (x, y))
+    assert gradcheck(lambda x, y: checkpoint(lambda z: checkpoint(run, z, y) * z, x * 2), (x, y))
+    (got,) = checkpoint(lambda x: (x,), x)  # the argument itself
+    assert got is x
+    with norch.no_grad():
+        assert not checkpoint(norch.sin, x).requires_grad
+
+
+def test_walks_and_hooks() -> None:
+    x = norch.tensor([1.0, 2.0], requires_grad=True)
+    calls, seen = [], []
+
+    def square(x: Any) -> Any:
+        calls.append(norch.is_grad_enabled())
+        return x * x * x
+
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    out = checkpoint(square, x)
+    assert out.grad_fn.name() == "CheckpointBackward" and calls == [True]
+    out.sum().backward(retain_graph=True)
+    out.sum().backward()
+    assert x.grad.tolist() == [6, 24] and len(calls) == 3 and seen == [[3, 12], [3, 12]]
+    with pytest.raises(norch.Error, match="second time"):
+        out.sum().backward()
+    out = checkpoint(square, x)
+    with norch.no_grad():
+        x.mul_(2)
+    out.sum().backward()  # as in PyTorch, what is computed again is computed of what is there by then
+
+
+def test_keeps_the_arguments_only() -> None:
+    x = norch.randn(1000, requires_grad=True)
+
+    def deep(x: Any) -> Any:
+        for _ in range(9):
+            x = x.sin()
+        return x
+
+    gc.collect()
+    before = lib.norch_live_bytes()
+    out = checkpoint(deep, x)
+    assert lib.norch_live_bytes() - before <= 4096 + 256, "the result"
+    kept = deep(x)
+    assert lib.norch_live_bytes() - before > 9 * 4000
+    del kept
+    out.sum().backward()
+    del out
+    x.grad = None
+    assert lib.norch_live_bytes() - before <= 256
+
+
+@pytest.mark.parametrize("segments", [1, 2, 3, 5])
+def test_sequential(segments: int) -> None:
+    net = nn.Sequential(*(nn.Linear(3, 3) for _ in range(5)))
+    x = norch.randn(2, 3, requires_grad=True)
+    net(x).sum().backward()
+    wanted, x.grad = x.grad, None
+    checkpoint_sequential(net, segments, x, use_reentrant=False).sum().backward()
+    assert_close(x.grad, wanted, rtol=0, atol=0)
