@@ -250,9 +250,10 @@ def text() -> str:
     lines += ["## Left out", "", "Names of PyTorch that norch has not, by reason (`norch/_left_out.py`).", ""]
     for why, names in _left_out.LEFT_OUT.items():
         lines += [f"**{why[0].upper()}{why[1:]}**", ""]
-        for where, prefix in (("torch", "torch"), ("Tensor", "Tensor"), ("functional", "nn.functional")):
-            left = names.get(where, "").split()
+        for where, listed in names.items():
+            left = listed.split()
             if left:
+                prefix = "nn.functional" if where == "functional" else where
                 lines += [textwrap.fill(f"{prefix}: " + ", ".join(f"`{name}`" for name in left), 120), ""]
     return "\n".join(lines).rstrip() + "\n"
 

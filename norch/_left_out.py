@@ -1,14 +1,16 @@
 """What PyTorch has and norch leaves out, and why: the one list of it.
 
 AttributeErrors give the reason from here, docs/operations.md prints it, and tests/test_names.py holds it against
-PyTorch: every public name of torch, torch.Tensor and torch.nn.functional is either here or in norch.
+PyTorch: every public name of torch, torch.Tensor, torch.nn.functional, torch.nn and torch.optim is either here or in
+norch.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# reason: {where: names}, with where = "torch", "Tensor" (its attributes) or "functional" (torch.nn.functional).
+# reason: {where: names}, with where = "torch", "Tensor" (its attributes), "functional" (torch.nn.functional), "nn" or
+# "optim".
 LEFT_OUT: dict[str, dict[str, str]] = {
     "complex numbers": {
         "torch": """
@@ -86,6 +88,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "Tensor": """
             ipu is_distributed mtia record_stream share_memory_ to_mkldnn xpu
         """,
+        "nn": """
+            DataParallel SyncBatchNorm
+        """,
     },
     "named tensors": {
         "Tensor": """
@@ -162,6 +167,30 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d
             max_unpool3d multi_head_attention_forward multilabel_margin_loss
             native_channel_shuffle pdist unfold upsample upsample_bilinear upsample_nearest
+        """,
+    },
+    "further layers: compose them of what there is": {
+        "nn": """
+            AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3d AvgPool3d BatchNorm3d CTCLoss Conv3d
+            ConvTranspose3d CrossMapLRN2d EmbeddingBag FeatureAlphaDropout Fold FractionalMaxPool2d
+            FractionalMaxPool3d GRU GRUCell InstanceNorm3d LPPool1d LPPool2d LPPool3d LSTM LSTMCell
+            LinearCrossEntropyLoss LinearCrossEntropyOptions LocalResponseNorm MaxPool3d MaxUnpool1d
+            MaxUnpool2d MaxUnpool3d MultiLabelMarginLoss MultiheadAttention RNN RNNBase RNNCell RNNCellBase
+            Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
+            Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d
+        """,
+    },
+    "layers whose sizes wait for the first input: give the sizes": {
+        "nn": """
+            LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d
+            LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d
+            LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear UninitializedBuffer UninitializedParameter
+        """,
+    },
+    "further optimizers: a subclass of norch.optim.Optimizer makes one": {
+        "optim": """
+            ASGD Adadelta Adafactor Adamax LBFGS Muon NAdam RAdam Rprop SparseAdam
+            swap_in_optimizer_params_and_state
         """,
     },
     "copies of what are views: clone() the view": {
@@ -242,11 +271,14 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function
             has_torch_function_unary has_torch_function_variadic reproducibility_notes tf32_notes
         """,
+        "nn": """
+            Buffer Container NLLLoss2d factory_kwargs
+        """,
     },
 }
 
 # Names that other work brings: they may be there already.
-COMING = ("comes with the layers",)
+COMING = ("comes with the layers", "further layers: compose them of what there is")
 
 TABLE = "docs/operations.md lists what there is, and why the rest is not"
 

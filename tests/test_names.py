@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import norch
-from norch import _left_out
+from norch import _left_out, nn, optim
 from norch.nn import functional
 
 CREATION = """
@@ -64,7 +64,7 @@ ONLY_FUNCTIONS = set(
 ONLY_FUNCTIONS |= set(
     "celu selu threshold where var_mean norm bucketize searchsorted tensordot chain_matmul einsum".split()
 )
-HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": functional}
+HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": functional, "nn": nn, "optim": optim}
 LISTED = {
     where: {name: why for why, names in _left_out.LEFT_OUT.items() for name in names.get(where, "").split()}
     for where in HERE
@@ -73,7 +73,8 @@ LISTED = {
 
 @pytest.fixture
 def there(torch: Any) -> dict[str, Any]:
-    return {"torch": torch, "Tensor": torch.Tensor, "functional": torch.nn.functional}
+    functions = torch.nn.functional
+    return {"torch": torch, "Tensor": torch.Tensor, "functional": functions, "nn": torch.nn, "optim": torch.optim}
 
 
 def public(thing: Any) -> list[str]:
@@ -109,7 +110,7 @@ def test_names_are_listed_once(where: str) -> None:
     assert len(listed) == len(set(listed))
 
 
-@pytest.mark.parametrize("where", HERE)
+@pytest.mark.parametrize("where", PROMISED)
 def test_what_was_promised_is_there(where: str) -> None:
     promised = set(PROMISED[where].split())
     lacking = sorted(name for name in promised if not hasattr(HERE[where], name))
@@ -132,6 +133,10 @@ def test_messages() -> None:
         _ = norch.stft
     with pytest.raises(AttributeError, match=rf"norch\.Tensor leaves out 'svd' of PyTorch: .*numpy\.linalg.*; {table}"):
         norch.ones(2, 2).svd()
+    with pytest.raises(AttributeError, match=f"'norch.nn' leaves out 'LSTM' of PyTorch: further layers.*; {table}"):
+        _ = nn.LSTM
+    with pytest.raises(AttributeError, match=f"'norch.optim' leaves out 'LBFGS' of PyTorch: further opt.*; {table}"):
+        _ = optim.LBFGS
     with pytest.raises(ImportError):
         exec("from norch import stft")
     assert not hasattr(norch.Tensor, "svd") and "svd" not in dir(norch.ones(1))

@@ -1,4 +1,4 @@
-"""Flatten and Unflatten: layers that move no byte where the strides allow it."""
+"""Layers that only put elements elsewhere; Flatten and Unflatten move no byte where the strides allow it."""
 
 from __future__ import annotations
 
@@ -73,3 +73,17 @@ class PixelUnshuffle(Module):
 
     def extra_repr(self) -> str:
         return f"downscale_factor={self.downscale_factor}"
+
+
+class ChannelShuffle(Module):
+    """The channels (axis 1) dealt out among groups. See functional.channel_shuffle."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        return f"groups={self.groups}"

@@ -1,0 +1,84 @@
+"""Layers of two inputs: how far apart they are, how much alike, and a bilinear form of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..create import empty
+from ..dtype import dtype as DType
+from ..tensor import Tensor
+from . import functional as F
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+class PairwiseDistance(Module):
+    """The p-norm of x1 - x2 + eps over the last axis. See functional.pairwise_distance.
+
+    >>> norch.nn.PairwiseDistance()(norch.zeros(1, 2), norch.tensor([[3.0, 4.0]]))
+    tensor([5.0000])
+    """
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between x1 and x2 along dim. See functional.cosine_similarity."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class Bilinear(Module):
+    """y[k] = x1 weight[k] x2 + bias[k]: inputs (..., in1_features) and (..., in2_features) to (..., out_features).
+
+    weight: (out_features, in1_features, in2_features), and bias: (out_features) or None, are uniform in
+    +-1/sqrt(in1_features) at first.
+
+    >>> norch.nn.Bilinear(2, 3, 4)(norch.ones(5, 2), norch.ones(5, 3)).shape
+    norch.Size([5, 4])
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        if in1_features <= 0:
+            raise ValueError(f"Bilinear: in1_features must be > 0, got {in1_features}")
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        sizes = (out_features, in1_features, in2_features)
+        self.weight = Parameter(empty(*sizes, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew."""
+        bound = self.in1_features**-0.5
+        for param in self.parameters():
+            init.uniform_(param, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}"
+        return f"{sizes}, out_features={self.out_features}, bias={self.bias is not None}"
