@@ -11,6 +11,7 @@ from functions import leaf
 import norch
 from norch._lib import lib
 from norch.autograd import Function
+from norch.testing import assert_close
 
 # ---- the walk ----------------------------------------------------------------------------------------------------
 
