@@ -8,21 +8,27 @@
 
 typedef LANE_INDEX NAME(index) __attribute__((vector_size(VECTOR)));
 
-/* A row of `wide` elements at `to`: zeros, n elements from `from` on, zeros. Whole vectors are moved: they are written up
- * to LANES beyond the row, where the next one will lie, and read where the source, [begin, end), has them. */
-static ALWAYS_INLINE void NAME(pad_row)(int64_t before, int64_t n, int64_t wide, const T *from, const T *begin,
-                                        const T *end, T *to) {
+/* `rows` rows of `wide` elements, from the source's on, into the middle of rows of `pitch` at `to`: `before` zeros lead
+ * each. Whole vectors are moved, the last of each row first: they write up to LANES beyond it, where the next row will lie.
+ * inside: whether they may also be read so. */
+static ALWAYS_INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitch, const T *from,
+                                         int64_t wide, bool inside, T *to) {
     NAME(index) lane;
     for (int i = 0; i < LANES; i++) lane[i] = i;
-    for (int64_t u = 0; u < wide; u += LANES) {
+    for (int64_t u = (pitch - 1) / LANES * LANES; u >= 0; u -= LANES) {
         int64_t at = u - before;
-        if (at + LANES <= 0 || at >= n) {
-            STORE(to + u, (NAME(vec)){0});
-        } else if (from - begin + at >= 0 && end - from >= at + LANES) {
-            NAME(index) inside = (lane >= (LANE_INDEX)(at < 0 ? -at : 0)) & (lane < (LANE_INDEX)least(n - at, LANES));
-            STORE(to + u, (NAME(vec))((NAME(index))VEC(from + at) & inside));
-        } else {
-            for (int64_t i = 0; i < LANES; i++) to[u + i] = at + i >= 0 && at + i < n ? from[at + i] : (T)0;
+        NAME(index)
+        seen = (lane >= (LANE_INDEX)least(at < 0 ? -at : 0, LANES)) &
+               (lane < (LANE_INDEX)(at < n ? least(n - at, LANES) : 0));
+        if (inside && at + LANES > 0 && at < n) {
+            for (int64_t r = 0; r < rows; r++)
+                STORE(to + r * pitch + u, (NAME(vec))((NAME(index))VEC(from + r * wide + at) & seen));
+            continue;
+        }
+        for (int64_t r = 0; r < rows; r++) {
+            NAME(vec) v = {0};
+            for (int64_t i = at < 0 ? -at : 0; i < least(n - at, LANES); i++) v[i] = from[r * wide + at + i];
+            STORE(to + r * pitch + u, v);
         }
     }
 }
@@ -31,27 +37,32 @@ static ALWAYS_INLINE void NAME(pad_row)(int64_t before, int64_t n, int64_t wide,
  * [begin, end). */
 static __attribute__((noinline)) void NAME(pad_band)(const view *v, const T *from, const T *begin, const T *end,
                                                      int64_t channels, int64_t first, int64_t rows, T *to) {
-    int64_t padded = (rows - 1) * v->step[0] + v->span[0], step = v->step[1], residue = v->residue;
-    int64_t pitch = v->pitch, high = v->size[0], wide = v->size[1], plane = v->plane;
-    int64_t top = first * v->step[0] + v->low[0];
-    for (int64_t q = step - 1; q >= 0; q--) {
-        /* element u of this residue is column u * step + low of the source */
-        int64_t low = v->low[1] + q, before = low < 0 ? least(ceil_div(-low, step), residue) : 0;
-        int64_t n = (low < wide ? least(ceil_div(wide - low, step), residue) : 0) - before;
-        for (int64_t c = 0; c < channels; c++) {
-            for (int64_t r = 0; r < padded; r++) {
-                T *row = to + c * plane + r * pitch + q * residue;
-                bool outside = n <= 0 || top + r < 0 || top + r >= high;
-                const T *source = outside ? from : from + (c * high + top + r) * wide + low + before * step;
-                if (step == 1) {
-                    NAME(pad_row)(before, outside ? 0 : n, residue, source, begin, end, row);
-                    continue;
-                }
-                int64_t stop = outside ? 0 : before + n, u = 0;
-                for (; u < least(before, stop); u++) row[u] = 0;
-                for (; u < stop; u++) row[u] = source[(u - before) * step];
-                for (; u < residue; u++) row[u] = 0;
+    int64_t step = v->step[1], residue = v->residue, pitch = v->pitch, high = v->size[0], wide = v->size[1];
+    int64_t padded = (rows - 1) * v->step[0] + v->span[0], top = first * v->step[0] + v->low[0];
+    /* rows before the source, and rows of it */
+    int64_t above = top < 0 ? least(-top, padded) : 0, within = high - top - above;
+    within = within < 0 ? 0 : least(within, padded - above);
+    for (int64_t c = 0; c < channels; c++, from += high * wide, to += v->plane) {
+        for (int64_t u = 0; u < above * pitch; u++) to[u] = 0;
+        for (int64_t q = 0; q < step && within > 0; q++) {
+            /* element u of this residue is column u * step + low of the source */
+            int64_t low = v->low[1] + q, before = low < 0 ? least(ceil_div(-low, step), residue) : 0;
+            int64_t n = (low < wide ? least(ceil_div(wide - low, step), residue) : 0) - before;
+            if (n < 0) n = 0;
+            const T *source = n ? from + (top + above) * wide + low + before * step : from;
+            T *row = to + above * pitch + q * residue;
+            if (step == 1) {
+                int64_t last = (within - 1) * wide + ceil_div(pitch, LANES) * LANES - before;
+                bool inside = source - begin >= before && end - source >= last;
+                NAME(pad_rows)(within, before, n, pitch, source, wide, inside, row);
+                continue;
+            }
+            for (int64_t r = 0; r < within; r++, row += pitch, source += wide) {
+                for (int64_t u = 0; u < before; u++) row[u] = 0;
+                for (int64_t u = 0; u < n; u++) row[before + u] = source[u * step];
+                for (int64_t u = before + n; u < residue; u++) row[u] = 0;
             }
         }
+        for (int64_t u = (above + within) * pitch; u < padded * pitch; u++) to[u] = 0;
     }
 }

@@ -14,13 +14,13 @@
 #define TARGET NAME(target)
 
 /* Where a tile goes: rows x cols of C at c, either added to it (add) or set to the sum plus the bias (a number a
- * column). start: what the sums of each row begin with, or NULL for 0. */
+ * column). */
 typedef struct TARGET {
     T *c;
     int64_t c_row;
     int rows, cols;
     int add;
-    const T *bias, *start;
+    const T *bias;
 } TARGET;
 
 /* The tile's sums, `width` a row, into a target that is smaller than the tile. */
@@ -47,9 +47,6 @@ static ALWAYS_INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *
     int64_t c_row = to->c_row, more_row = to->add ? c_row : 0;
     for (int i = 0; i < to->rows; i++) __builtin_prefetch(c + i * c_row, 1);
     UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (NAME(vec)){0}; }
-    if (to->start) {
-        UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += to->start[i]; }
-    }
     for (int64_t p = 0; p < k; p++) {
         NAME(vec) row[TILE_VECTORS];
         UNROLL for (int j = 0; j < vectors; j++) row[j] = VEC(b + j * LANES);
