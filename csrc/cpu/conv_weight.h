@@ -31,7 +31,7 @@ static ALWAYS_INLINE void NAME(outer)(int rows, int vectors, const view *v, int6
     for (int64_t r = 0; r < grid_rows; r++) {
         const T *at[OUTER_ROWS];
         UNROLL for (int i = 0; i < rows; i++) at[i] = padded + offset[i] + r * v->step[0] * v->pitch;
-        for (int64_t x = 0; x < v->grid[1]; x++, b += PANEL_COLS) {
+        for (int64_t x = 0; x < v->grid[1]; x++, b += vectors * LANES) {
             NAME(vec) row[TILE_VECTORS];
             UNROLL for (int j = 0; j < vectors; j++) row[j] = VEC(b + j * LANES);
             UNROLL for (int i = 0; i < rows; i++) {
@@ -76,7 +76,10 @@ static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t grou
         for (int64_t o = 0; o < p->out; o += PANEL_COLS) {
             int64_t columns = least(PANEL_COLS, p->out - o), at = 0;
             const T *y = (const T *)p->y + (item * p->out + o) * area + first * v->grid[1];
-            NAME(pack)(PANEL_COLS, panel, rows * v->grid[1], y, area, 1, (int)columns);
+            if (columns > LANES)
+                NAME(pack)(PANEL_COLS, panel, rows * v->grid[1], y, area, 1, (int)columns);
+            else
+                NAME(pack)(LANES, panel, rows * v->grid[1], y, area, 1, (int)columns);
             for (int64_t t = 0; t < tiles; t++) {
                 int64_t count = taps / tiles + (t < taps % tiles);
                 NAME(outers)

@@ -41,6 +41,21 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* F(lanes of a vector, d, lane) for every lane. */
+#define EIGHT_LANES(n, F, d, i)                                                                                 \
+    F(n, d, i), F(n, d, i + 1), F(n, d, i + 2), F(n, d, i + 3), F(n, d, i + 4), F(n, d, i + 5), F(n, d, i + 6), \
+        F(n, d, i + 7)
+#if VECTOR == 64
+#define EACH_LANE_f32(F, d) EIGHT_LANES(16, F, d, 0), EIGHT_LANES(16, F, d, 8)
+#define EACH_LANE_f64(F, d) EIGHT_LANES(8, F, d, 0)
+#elif VECTOR == 32
+#define EACH_LANE_f32(F, d) EIGHT_LANES(8, F, d, 0)
+#define EACH_LANE_f64(F, d) F(4, d, 0), F(4, d, 1), F(4, d, 2), F(4, d, 3)
+#else
+#define EACH_LANE_f32(F, d) F(4, d, 0), F(4, d, 1), F(4, d, 2), F(4, d, 3)
+#define EACH_LANE_f64(F, d) F(2, d, 0), F(2, d, 1)
+#endif
+
 static ALWAYS_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static ALWAYS_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -6,7 +6,7 @@
  *
  * A panel is `width` lanes (rows of A or columns of B) wide and k deep, lane fastest; at the edge it is filled up with
  * zeros, so that the tile reads whole vectors. Source elements may lie at any strides: where k runs contiguously, squares
- * of four by four are transposed in registers. An element is copied once a block and then read mc / TILE_ROWS times (B)
+ * of LANES by LANES, or at an edge of four by four, are transposed in registers. An element is copied once a block and then read mc / TILE_ROWS times (B)
  * or nc / PANEL_COLS times (A), from one stream, as caches, page tables and prefetchers like it: Goto and van de Geijn,
  * "Anatomy of High-Performance Matrix Multiplication" (2008). */
 
@@ -25,9 +25,12 @@ typedef T NAME(four_at) __attribute__((vector_size(4 * sizeof(T)), may_alias, al
 /* Elements of the pair (a, b), counted through both; gcc has the common builtin only since version 12. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define SHUFFLE_LANES(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 typedef LANE_INDEX NAME(order) __attribute__((vector_size(4 * sizeof(T))));
+typedef LANE_INDEX NAME(lane_order) __attribute__((vector_size(VECTOR)));
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (NAME(order)){__VA_ARGS__})
+#define SHUFFLE_LANES(a, b, ...) __builtin_shuffle(a, b, (NAME(lane_order)){__VA_ARGS__})
 #endif
 
 /* Rows r0 .. r3 turned into columns. */
@@ -61,6 +64,38 @@ static ALWAYS_INLINE void NAME(pack_four)(int width, T *restrict to, int64_t k, 
     }
 }
 
+/* LANES lanes whose elements are contiguous along k, a square at a time. SWAP(d) exchanges, of each pair of rows i and
+ * i + d, the lanes j + d of the first with the lanes j of the second: Eklundh, "A Fast Computer Method for Matrix
+ * Transposing" (1972). */
+#define FIRST_OF(n, d, j) ((j) & (d) ? (n) + (j) - (d) : (j))
+#define SECOND_OF(n, d, j) ((j) & (d) ? (n) + (j) : ((j) + (d)) % (2 * (n)))
+#define SWAP(d)                                                                      \
+    UNROLL for (int i = 0; i < LANES; i++) {                                         \
+        if ((d) >= LANES || (i & (d))) continue;                                     \
+        NAME(vec) a = row[i], b = row[(i + (d)) % LANES];                            \
+        row[i] = SHUFFLE_LANES(a, b, NAME(EACH_LANE)(FIRST_OF, d));                  \
+        row[(i + (d)) % LANES] = SHUFFLE_LANES(a, b, NAME(EACH_LANE)(SECOND_OF, d)); \
+    }
+static ALWAYS_INLINE void NAME(pack_square)(int width, T *restrict to, int64_t k, const T *restrict from,
+                                            int64_t lane) {
+    int64_t p = 0;
+    for (; p + LANES <= k; p += LANES) {
+        NAME(vec) row[LANES];
+        UNROLL for (int i = 0; i < LANES; i++) row[i] = VEC(from + i * lane + p);
+        SWAP(8)
+        SWAP(4)
+        SWAP(2)
+        SWAP(1)
+        UNROLL for (int i = 0; i < LANES; i++) STORE(to + (p + i) * width, row[i]);
+    }
+    for (; p < k; p++) {
+        for (int i = 0; i < LANES; i++) to[p * width + i] = from[i * lane + p];
+    }
+}
+#undef FIRST_OF
+#undef SECOND_OF
+#undef SWAP
+
 /* to[p * width + i] = from[i * lane + p * step] for i < lanes, and 0 for the other i < width. */
 static ALWAYS_INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane,
                                      int64_t step, int lanes) {
@@ -69,10 +104,15 @@ static ALWAYS_INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const
         return;
     }
     for (int64_t p = 0; p < k && lanes < width; p++) {
-        for (int i = lanes; i < width; i++) to[p * width + i] = 0;
+        if (width % LANES == 0)
+            for (int i = lanes / LANES * LANES; i < width; i += LANES) STORE(to + p * width + i, (NAME(vec)){0});
+        else
+            for (int i = lanes; i < width; i++) to[p * width + i] = 0;
     }
     if (step == 1 && lanes >= 4) {
-        for (int i = 0; i < lanes; i += 4) {
+        int i = 0;
+        for (; i + LANES <= lanes; i += LANES) NAME(pack_square)(width, to + i, k, from + i * lane, lane);
+        for (; i < lanes; i += 4) {
             int at = i + 4 <= lanes ? i : lanes - 4; /* the last four may overlap those before */
             NAME(pack_four)(width, to + at, k, from + at * lane, lane);
         }
