@@ -255,9 +255,10 @@ indexing(
     "index_fill by a tensor",
     lambda m, x, i, v: m.index_fill(x, 0, i, v),
     lambda x, i, v: _rows(x, i, np.full((i.size, *x.shape[1:]), v), 0, _set),
-    (_VALUES, "distinct", _VALUES),
+    (_VALUES, "index", _VALUES),
     (0, 2),
     ((3, 5), (2,), ()),
+    ((3, 5), (4,), ()),
     in_place="index_fill_",
     leading=(0,),
 )

@@ -130,7 +130,7 @@ def margin_ranking_loss(
     """max(0, margin - target (input1 - input2)): target 1 wants the first ranked higher, -1 the second."""
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(f"as many dimensions are expected of all: {input1.ndim}, {input2.ndim} and {target.ndim}")
-    return reduced((margin - target * sub(input1, input2)).clamp(min=0), reduction)
+    return reduced((-target * sub(input1, input2) + margin).clamp(min=0), reduction)
 
 
 @own_errors
@@ -217,6 +217,7 @@ def multi_margin_loss(
     """Sums over classes i but the target y of max(0, margin - x[y] + x[i])^p / C, times weight[y]; x (N, C) or (C)."""
     if p not in (1, 2):
         raise ArgumentError(f"p is 1 or 2, not {p}")
+    input = input.reshape(1) if input.ndim == 0 else input
     if target.dtype.kind not in "iu":
         raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")
     if input.ndim not in (1, 2) or tuple(target.shape) not in (tuple(input.shape[:-1]), (1,)[: 2 - input.ndim]):

@@ -104,7 +104,7 @@ def put_at(
     out = lib.norch_index_put(x, kind, places.on(x, kind), places.axes, places.lead, values, in_place)
     node = None
     if to_x is not None or to_values is not None:
-        node = d.IndexPut(to_x, to_values)
+        node = (d.IndexFill if kind == KINDS["FILL"] else d.IndexPut)(to_x, to_values)
         node.places, node.like, node.adds = places, like_of(values), add
     return _written(out, node, in_place)
 

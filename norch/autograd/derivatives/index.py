@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._handle import Handle
+from ...dtype import bool_
 from ..forms import Binary, Operation
 from ..inplace import zeros_of
 from ..node import freed, saved_intact
@@ -50,6 +51,15 @@ class IndexPut(_Indexed):
         to_x, to_values = self.edges
         kept = None if to_x is None else g if self.adds else g.clone()._put_at(self.saved(), g.new_zeros(()))
         return kept, None if to_values is None else g._get_at(self.saved())._sum_to(self.like)
+
+
+class IndexFill(IndexPut):
+    """One value for all places, of which each counts once, however often it is named."""
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        filled = g.new_zeros(g.shape, dtype=bool_)._put_at(self.saved(), g.new_ones((), dtype=bool_))
+        to_x, to_value = self.edges
+        kept = None if to_x is None else g.masked_fill(filled, 0)
+        return kept, None if to_value is None else g.where(filled, 0).sum()
 
 
 class Embedding(IndexGet):
