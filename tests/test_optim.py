@@ -86,6 +86,26 @@ def test_options_are_those_of_torch(torch, name):
         getattr(optim, name)([parameter([1.0])], differentiable=True)
 
 
+def test_names_and_rates_in_tensors(torch):
+    """named_parameters(), and a learning rate in a tensor."""
+    told = []
+    for library in (norch, torch):
+        net = library.nn.Linear(2, 1)
+        library.nn.init.ones_(net.weight)
+        opt = library.optim.Adam(net.named_parameters(), lr=library.tensor(0.5))
+        net.weight.sum().backward()
+        opt.step()
+        state = opt.state_dict()["param_groups"][0]
+        with pytest.raises(ValueError, match="name|lr"):
+            opt.add_param_group({"params": [library.ones(1, requires_grad=True)]})
+        with pytest.raises(ValueError, match="name|lr"):
+            library.optim.SGD([("a", library.ones(1, requires_grad=True)), library.ones(2, requires_grad=True)])
+        with pytest.raises(ValueError, match="name|lr"):
+            library.optim.SGD(net.parameters(), lr=library.tensor([0.1, 0.2]))
+        told.append((net.weight.tolist()[0], list(state)[:2], state["params"], state.get("param_names")))
+    assert told[0][2:] == told[1][2:] == ([0, 1], ["weight", "bias"]) and told[0][0] == pytest.approx(told[1][0])
+
+
 def hooked(library, p):
     """What the hooks of an optimizer are told, in what order."""
     told = []

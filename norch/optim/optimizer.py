@@ -18,7 +18,7 @@ from ..autograd.node import RemovableHandle, hook_into
 from ..errors import DTypeError, Error, ShapeError
 from ..tensor import Tensor
 
-Params = Iterable[Tensor] | Iterable[dict[str, Any]]
+Params = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
 
 class Optimizer:
@@ -28,8 +28,9 @@ class Optimizer:
     The optimizers take foreach, fused and capturable, PyTorch's choice among ways to compute the same, and do not look
     at them. differentiable=True, a step that autograd records, raises NotImplementedError.
 
-    params: an iterable of leaf tensors, or of groups `{"params": [...], "lr": ...}` whose options override
-    the defaults. An empty list, a parameter given twice and a tensor that is no leaf raise a ValueError.
+    params: an iterable of leaf tensors, or of (name, tensor) as named_parameters() gives them, or of groups
+    `{"params": [...], "lr": ...}` whose options override the defaults. An empty list, a parameter given twice and a
+    tensor that is no leaf raise a ValueError.
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -63,6 +64,10 @@ class Optimizer:
             raise ValueError("a parameter group needs the key 'params'")
         params = param_group["params"]
         params = [params] if isinstance(params, Tensor) else list(params)
+        names = [one[0] for one in params if isinstance(one, tuple)]
+        if len(names) not in (0, len(params)) or any(("param_names" in g) != bool(names) for g in self.param_groups):
+            raise ValueError("all parameters of an optimizer have names, or none has")
+        params = [one[1] if isinstance(one, tuple) else one for one in params]
         seen = {id(p) for group in self.param_groups for p in group["params"]}
         for param in params:
             if not isinstance(param, Tensor):
@@ -74,7 +79,9 @@ class Optimizer:
             if id(param) in seen:
                 raise ValueError("some parameters appear more than once in the parameter groups")
             seen.add(id(param))
-        group = {"params": params}
+        group: dict[str, Any] = {"params": params}
+        if names:
+            group["param_names"] = names
         for name, value in {**self.defaults, **param_group}.items():
             if name != "params":
                 group[name] = value
@@ -242,8 +249,8 @@ class Optimizer:
 
 
 def at_least_0(value: Any) -> bool:
-    """Whether an option is a number, and neither negative nor NaN."""
-    return isinstance(value, Real) and float(value) >= 0
+    """Whether an option is a number, perhaps as a tensor, and neither negative nor NaN."""
+    return (isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)) and float(value) >= 0
 
 
 def _adapted(value: Any, name: str, param: Tensor) -> Any:
