@@ -46,6 +46,7 @@ static int64_t item_offset(const nr_attention_plan *p, int x, int64_t item) {
 #define EXP nr_exp_below_f32
 #include "gemm_pack.h"
 #include "gemm_tile.h"
+#include "fold.h"
 #include "attention_loops.h"
 #undef T
 #undef LANE_INDEX
@@ -58,6 +59,7 @@ static int64_t item_offset(const nr_attention_plan *p, int x, int64_t item) {
 #define EXP nr_exp_f64
 #include "gemm_pack.h"
 #include "gemm_tile.h"
+#include "fold.h"
 #include "attention_loops.h"
 
 int32_t NR_ISA(nr_run_attention)(const nr_call *call) {

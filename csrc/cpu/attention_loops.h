@@ -41,29 +41,15 @@ static ALWAYS_INLINE NAME(vec) NAME(either)(NAME(index) choose, NAME(vec) a, NAM
 
 static ALWAYS_INLINE NAME(vec) NAME(larger)(NAME(vec) a, NAME(vec) b) { return NAME(either)(a > b, a, b); }
 
-static ALWAYS_INLINE T NAME(sum_across)(NAME(vec) v) {
-    T lane[LANES];
-    memcpy(lane, &v, sizeof v);
-    UNROLL for (int half = LANES / 2; half > 0; half /= 2) {
-        UNROLL for (int l = 0; l < half; l++) lane[l] += lane[l + half];
-    }
-    return lane[0];
-}
-
-static ALWAYS_INLINE T NAME(largest_across)(NAME(vec) v) {
-    T lane[LANES];
-    memcpy(lane, &v, sizeof v);
-    UNROLL for (int half = LANES / 2; half > 0; half /= 2) {
-        UNROLL for (int l = 0; l < half; l++) lane[l] = lane[l + half] > lane[l] ? lane[l + half] : lane[l];
-    }
-    return lane[0];
-}
-
 static ALWAYS_INLINE NAME(vec) NAME(exp_of)(NAME(vec) v) {
     T lane[LANES] __attribute__((aligned(VECTOR)));
     *(NAME(vec) *)lane = v;
     for (int l = 0; l < LANES; l++) lane[l] = EXP(lane[l]);
     return *(NAME(vec) *)lane;
+}
+
+static ALWAYS_INLINE void NAME(clear)(T *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(x + i) = (NAME(vec)){0};
 }
 
 /* x = softmax(scale x) over the first `seen` numbers. */
@@ -78,7 +64,7 @@ static void NAME(softmax_row)(T *x, int64_t seen, int64_t n, T scale) {
         top = NAME(larger)(here, top);
         *(NAME(vec_at) *)(x + i) = here;
     }
-    T peak = NAME(largest_across)(top);
+    T peak = NAME(largest_across)(&top);
     double total = 0;
     for (int64_t i = 0; i < n;) {
         NAME(vec) sum = {0};
@@ -87,7 +73,7 @@ static void NAME(softmax_row)(T *x, int64_t seen, int64_t n, T scale) {
             sum += power;
             *(NAME(vec_at) *)(x + i) = power;
         }
-        total += (double)NAME(sum_across)(sum);
+        total += (double)NAME(sum_across)(&sum);
     }
     T part = (T)(1 / total);
     for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(x + i) = VEC(x + i) * part;
@@ -99,7 +85,7 @@ static void NAME(softmax_row_back)(T *restrict d, const T *restrict p, int64_t n
     for (int64_t i = 0; i < n;) {
         NAME(vec) sum = {0};
         for (int64_t end = least(i + PIECE, n); i < end; i += LANES) sum += VEC(d + i) * VEC(p + i);
-        total += (double)NAME(sum_across)(sum);
+        total += (double)NAME(sum_across)(&sum);
     }
     T mean = (T)total;
     for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(d + i) = VEC(p + i) * (VEC(d + i) - mean) * scale;
@@ -134,7 +120,7 @@ static void NAME(probabilities)(const NAME(head) * h, int64_t first, int64_t row
                     h->keys, p->width, 0);
         for (int64_t i = 0; i < count; i++, row++, scores += h->pitch) {
             NAME(softmax_row)(scores, NAME(seen_by)(p, first + row + 1), width, (T)p->scale);
-            memset(scores + width, 0, (size_t)zeros * sizeof(T));
+            NAME(clear)(scores + width, zeros);
         }
     }
 }
@@ -164,7 +150,7 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
                     h->values_across, p->value_width, 0);
         for (int64_t r = 0; r < count; r++) {
             NAME(softmax_row_back)(slopes + r * h->pitch, scores + r * h->pitch, width, (T)p->scale);
-            memset(slopes + r * h->pitch + width, 0, (size_t)zeros * sizeof(T));
+            NAME(clear)(slopes + r * h->pitch + width, zeros);
         }
         NAME(times)(h->grad_q + (first + i) * p->width, p->width, false, count, p->width, end, slopes, h->pitch, 1,
                     h->keys_along, p->keys, 0);

@@ -5,16 +5,10 @@
  *   The gradient of the weight adds up rows: ROWS_IN_SUM of them in a chunk, the chunks in order. */
 
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
+#include "fold.h"
 #define LANES ((int)(VECTOR / sizeof(T)))
 #define MANY(p, i) (*(const NAME(vec) *)((p) + (i)))
 #define ONE(p, i) ((p)[i])
-
-static inline T NAME(across)(const NAME(vec) * v) {
-    T lane[LANES], four[4];
-    *(NAME(vec) *)lane = *v;
-    for (int l = 0; l < 4; l++) four[l] = lane[l] + (LANES > 4 ? lane[(l + 4) % LANES] : (T)0);
-    return (four[0] + four[2]) + (four[1] + four[3]);
-}
 
 /* The sum over a row of term(LOAD, i), where LOAD(p, i) is p[i] or the vector there: vectors side by side, and pieces in
  * double precision. */
@@ -31,7 +25,7 @@ static inline T NAME(across)(const NAME(vec) * v) {
             }                                                  \
             for (; i < end; i++) rest += term(ONE, i);         \
             even += odd;                                       \
-            total += (double)(NAME(across)(&even) + rest);     \
+            total += (double)(NAME(sum_across)(&even) + rest);  \
         }                                                      \
     } while (0)
 
