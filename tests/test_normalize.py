@@ -11,6 +11,7 @@ import pytest
 import norch
 import norch.nn.functional as F
 from norch import nn
+from norch._lib import lib
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.kernel
@@ -207,3 +208,25 @@ BAD: list[tuple[Any, type[Exception], str]] = [
 def test_bad_input(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(norch.ones(1, 2, 6, 6))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ([], "0 gradients to write"),
+        ([(2, 4)], r"a gradient of shape \(2, 3\) does not fit into shape \(2, 4\)"),
+        ([(2, 3), (2, 4)], r"a gradient of shape \(2, 3\) does not fit into shape \(2, 4\)"),
+    ],
+)
+def test_gradients_that_do_not_fit_are_not_written(shapes: list[tuple[int, ...]], message: str) -> None:
+    x, grads = norch.randn(2, 3), [norch.full(shape, 7.0) for shape in shapes]
+    with pytest.raises(norch.Error, match=message):
+        lib.norch_normalize_backward(x, x, None, 1, 1e-5, 1, grads)
+    assert all((grad == 7).all() for grad in grads)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_gradients_without_rows_or_columns(shape: tuple[int, int]) -> None:
+    x, weight = norch.randn(shape, requires_grad=True), norch.ones(shape[1], requires_grad=True)
+    F.layer_norm(x, shape[1:], weight).sum().backward()
+    assert x.grad.shape == shape and weight.grad.tolist() == [0.0] * shape[1]

@@ -179,12 +179,13 @@ typedef struct nr_pool_plan {
 } nr_pool_plan;
 
 /* Rows of n contiguous elements, seen as h = (x - mean) / sqrt(variance + eps), or without the mean. forward: out = h weight +
- * bias; input: out = the gradient of x from that of the output, g; weight: out = the sums over rows of g h, then of g. */
-typedef enum nr_normalize_kind { NR_NORMALIZE_FORWARD, NR_NORMALIZE_INPUT, NR_NORMALIZE_WEIGHT } nr_normalize_kind;
+ * bias; back: out = the gradient of x from that of the output, g; and unless sums is NULL, there the sums over rows of g h, then
+ * of g. */
+typedef enum nr_normalize_kind { NR_NORMALIZE_FORWARD, NR_NORMALIZE_BACK } nr_normalize_kind;
 typedef struct nr_normalize_plan {
     int64_t rows, n;
     const void *x, *g, *weight, *bias; /* weight, bias: n, or NULL */
-    void *out;
+    void *out, *sums;
     double eps;
     int64_t centered;
 } nr_normalize_plan;

@@ -6,18 +6,20 @@
 #include <string.h>
 #include "cpu.h"
 
-#define CHUNK 16384     /* elements a thread takes at a time */
-#define VECTOR 32       /* bytes of a row that are added up side by side */
-#define PIECE 1024      /* elements after which those go into a sum of double precision */
-#define ROWS_IN_SUM 256 /* rows added up in one go, for the gradient of the weight */
+#define CHUNK 16384   /* elements a thread takes at a time */
+#define VECTOR 32     /* bytes of a row that are added up side by side */
+#define PIECE 1024    /* elements after which those go into a sum of double precision */
+#define MOST_ROWS 256 /* that a thread takes at a time: their sums make the gradient of the weight ... */
+#define LEAST_ROWS 16 /* ... for which memory is needed beside those of x */
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 typedef struct norm {
     const nr_normalize_plan *plan;
-    int32_t kind, dtype;
+    bool back;
+    int32_t dtype;
     int64_t each; /* rows in a chunk */
-    void *sums;   /* weight: for each chunk, the two sums */
+    void *sums;   /* for each chunk, the two sums, where they are wanted */
 } norm;
 
 #define NAME(x) NR_JOIN2(x, SUFFIX)
@@ -43,20 +45,24 @@ static void run_chunk(void *context, int64_t chunk) {
 
 int32_t NR_ISA(nr_run_normalize)(const nr_call *call) {
     const nr_normalize_plan *p = call->plan;
-    norm s = {.plan = p, .kind = call->op, .dtype = call->dtype, .each = CHUNK / p->n + 1};
-    if (call->op == NR_NORMALIZE_WEIGHT) s.each = ROWS_IN_SUM;
-    int64_t chunks = (p->rows + s.each - 1) / s.each, element = call->dtype == NORCH_FLOAT32 ? 4 : 8;
-    size_t bytes = (size_t)(chunks * 2 * p->n * element);
-    if (call->op == NR_NORMALIZE_WEIGHT) {
-        memset(p->out, 0, (size_t)(2 * p->n * element));
-        if (chunks == 0) return NORCH_OK;
-        s.sums = nr_scratch(bytes);
-        if (!s.sums) return nr_fail(NORCH_ERROR_MEMORY, "norm: no memory for %lld bytes of scratch", (long long)bytes);
+    const bool single = call->dtype == NORCH_FLOAT32;
+    norm s = {.plan = p, .back = call->op == NR_NORMALIZE_BACK, .dtype = call->dtype};
+    size_t row = (size_t)(2 * p->n) * (single ? sizeof(float) : sizeof(double));
+    if (p->sums) memset(p->sums, 0, row);
+    if (p->rows == 0 || p->n == 0) return NORCH_OK;
+    s.each = least(CHUNK / p->n + 1, MOST_ROWS);
+    if (p->sums && s.each < LEAST_ROWS) s.each = LEAST_ROWS;
+    int64_t chunks = (p->rows + s.each - 1) / s.each;
+    if (p->sums) {
+        s.sums = nr_scratch((size_t)chunks * row);
+        if (!s.sums)
+            return nr_fail(NORCH_ERROR_MEMORY, "normalize_backward: no memory for %lld bytes of scratch",
+                           (long long)((size_t)chunks * row));
     }
     nr_parallel(chunks, run_chunk, &s);
     if (s.sums) {
-        (call->dtype == NORCH_FLOAT32 ? add_chunks_f32 : add_chunks_f64)(p->out, s.sums, chunks, 2 * p->n);
-        nr_scratch_free(s.sums, bytes);
+        (single ? add_chunks_f32 : add_chunks_f64)(p->sums, s.sums, chunks, 2 * p->n);
+        nr_scratch_free(s.sums, (size_t)chunks * row);
     }
     return NORCH_OK;
 }

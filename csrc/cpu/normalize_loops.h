@@ -2,7 +2,7 @@
  *
  *   mean, then the squares about it, so that nothing cancels: two passes over a row that is in the first cache.
  *   Sums: two vectors side by side, those of a PIECE added across, the pieces in double precision.
- *   The gradient of the weight adds up rows: ROWS_IN_SUM of them in a chunk, the chunks in order. */
+ *   The gradient of the weight adds up the rows of a chunk, then the chunks in order. */
 
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
 #include "fold.h"
@@ -25,7 +25,7 @@ typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias, aligned(__ali
             }                                                  \
             for (; i < end; i++) rest += term(ONE, i);         \
             even += odd;                                       \
-            total += (double)(NAME(sum_across)(&even) + rest);  \
+            total += (double)(NAME(sum_across)(&even) + rest); \
         }                                                      \
     } while (0)
 
@@ -63,8 +63,8 @@ static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, T
 }
 
 /* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was. */
-static void NAME(input_row)(const nr_normalize_plan *p, const T *restrict x, const T *restrict g, T *restrict out) {
-    const NAME(moments) m = NAME(moments_of)(p, x);
+static void NAME(input_row)(const nr_normalize_plan *p, NAME(moments) m, const T *restrict x, const T *restrict g,
+                            T *restrict out) {
     const T *restrict weight = p->weight;
     double sum, product;
     if (weight)
@@ -81,10 +81,10 @@ static void NAME(input_row)(const nr_normalize_plan *p, const T *restrict x, con
     for (int64_t i = 0; i < p->n; i++) out[i] = m.scale * (out[i] - mean - (x[i] - m.mean) * m.scale * slope);
 }
 
-static void NAME(weight_row)(const nr_normalize_plan *p, const T *restrict x, const T *restrict g, T *restrict sums) {
-    const NAME(moments) m = NAME(moments_of)(p, x);
-    T *restrict plain = sums + p->n;
-    for (int64_t i = 0; i < p->n; i++) {
+/* sums: n of g h, n of g. */
+static void NAME(add_row)(int64_t n, NAME(moments) m, const T *restrict x, const T *restrict g, T *restrict sums) {
+    T *restrict plain = sums + n;
+    for (int64_t i = 0; i < n; i++) {
         sums[i] += g[i] * ((x[i] - m.mean) * m.scale);
         plain[i] += g[i];
     }
@@ -92,16 +92,17 @@ static void NAME(weight_row)(const nr_normalize_plan *p, const T *restrict x, co
 
 static void NAME(run)(const norm *s, int64_t chunk, int64_t first, int64_t last) {
     const nr_normalize_plan *p = s->plan;
-    const T *x = p->x, *g = p->g;
-    T *out = p->out, *sums = s->sums ? (T *)s->sums + chunk * 2 * p->n : NULL;
+    const T *x = (const T *)p->x + first * p->n, *g = (const T *)p->g + first * p->n;
+    T *out = (T *)p->out + first * p->n, *sums = s->sums ? (T *)s->sums + chunk * 2 * p->n : NULL;
     if (sums) memset(sums, 0, (size_t)(2 * p->n) * sizeof(T));
-    for (int64_t row = first; row < last; row++) {
-        if (s->kind == NR_NORMALIZE_FORWARD)
-            NAME(forward_row)(p, x + row * p->n, out + row * p->n);
-        else if (s->kind == NR_NORMALIZE_INPUT)
-            NAME(input_row)(p, x + row * p->n, g + row * p->n, out + row * p->n);
-        else
-            NAME(weight_row)(p, x + row * p->n, g + row * p->n, sums);
+    for (int64_t row = first; row < last; row++, x += p->n, g += p->n, out += p->n) {
+        if (!s->back) {
+            NAME(forward_row)(p, x, out);
+            continue;
+        }
+        const NAME(moments) m = NAME(moments_of)(p, x);
+        NAME(input_row)(p, m, x, g, out);
+        if (sums) NAME(add_row)(p->n, m, x, g, sums);
     }
 }
 

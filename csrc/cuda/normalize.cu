@@ -10,7 +10,7 @@ struct normalize_args {
     double eps;
     int32_t team;
     bool centered, wide;
-    void *moments; /* weight: mean and scale of each row */
+    void *moments; /* sums: mean and scale of each row */
     int64_t part_rows;
 };
 
@@ -181,7 +181,7 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out,
 #define MOST_PARTS 128
 #define PART_LEAST 64 /* rows */
 
-template <class T> static int32_t run_weight(const nr_call *call, normalize_args a, const row_shape &shape) {
+template <class T> static int32_t run_sums(const nr_call *call, normalize_args a, const row_shape &shape) {
     const nr_gpu *gpu = gpu_of(call);
     constexpr int W = line::W<T>;
     void *out = a.out;
@@ -215,7 +215,7 @@ template <class T> static int32_t run_weight(const nr_call *call, normalize_args
 }
 
 template <class T> static int32_t run(const nr_call *call, const nr_normalize_plan &p) {
-    const void *all[] = {p.x, p.g, p.weight, p.bias, p.out};
+    const void *all[] = {p.x, p.g, p.weight, p.bias, p.out, p.sums};
     normalize_args a = {};
     a.x = p.x;
     a.g = p.g;
@@ -230,18 +230,21 @@ template <class T> static int32_t run(const nr_call *call, const nr_normalize_pl
     for (const void *one : all) a.wide = a.wide && is_aligned(one, 16);
     const row_shape shape = row_shape_of<T>(p.rows, p.n);
     a.team = shape.team;
-    if (call->op == NR_NORMALIZE_WEIGHT) return run_weight<T>(call, a, shape);
     auto kernel = with_packs(shape.packs, [&](auto n) {
         constexpr int packs = decltype(n)::packs;
         return call->op == NR_NORMALIZE_FORWARD ? normalize_rows<T, packs> : normalize_input<T, packs>;
     });
-    LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    if (p.rows > 0) {
+        LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
+        LAUNCHED(call);
+    }
+    if (!p.sums) return NORCH_OK;
+    a.out = p.sums;
+    return run_sums<T>(call, a, shape);
 }
 
 int32_t nr_cuda_normalize(const nr_call *call) {
     const nr_normalize_plan &p = *static_cast<const nr_normalize_plan *>(call->plan);
-    if (p.n == 0 || (p.rows == 0 && call->op != NR_NORMALIZE_WEIGHT)) return NORCH_OK;
+    if (p.n == 0 || (p.rows == 0 && !p.sums)) return NORCH_OK;
     return call->dtype == NORCH_FLOAT32 ? run<float>(call, p) : run<double>(call, p);
 }

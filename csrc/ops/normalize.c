@@ -28,39 +28,32 @@ static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) 
 }
 
 /* Runs over contiguous copies where operands are not contiguous. given: x, g, weight, bias. */
-static norch_tensor *run(nr_normalize_kind kind, const norch_tensor *const given[4], int64_t axes, double eps,
-                         int64_t centered) {
+static int32_t run(nr_normalize_kind kind, const norch_tensor *const given[4], int64_t axes, nr_normalize_plan *plan,
+                   const norch_tensor *where) {
     const norch_tensor *x = given[0];
-    int64_t shape[NORCH_MAX_DIMS + 1] = {2};
-    for (int32_t i = 0; i < axes; i++) shape[1 + i] = x->shape[x->ndim - axes + i];
-    if (kind == NR_NORMALIZE_WEIGHT && axes == NORCH_MAX_DIMS) {
-        nr_fail(NORCH_ERROR_SHAPE, "norm: at most %d axes", NORCH_MAX_DIMS - 1);
-        return NULL;
-    }
-    bool sums = kind == NR_NORMALIZE_WEIGHT;
-    norch_tensor *out = nr_make(sums ? (int32_t)axes + 1 : x->ndim, sums ? shape : x->shape, x->dtype, x);
-    if (!out || out->numel == 0) return out;
-    nr_normalize_plan plan = {.n = 1, .out = out->data, .eps = eps, .centered = centered};
-    for (int32_t i = 0; i < axes; i++) plan.n *= shape[1 + i];
-    plan.rows = x->numel / plan.n;
+    plan->n = 1;
+    for (int32_t i = 0; i < axes; i++) plan->n *= x->shape[x->ndim - 1 - i];
+    plan->rows = plan->n ? x->numel / plan->n : 0;
     norch_tensor *dense[4] = {NULL, NULL, NULL, NULL};
-    const void *data[4];
-    bool good = true;
-    for (int i = 0; i < 4 && good; i++) {
-        if (given[i] && !given[i]->contiguous) good = (dense[i] = norch_clone(given[i])) != NULL;
-        data[i] = dense[i] ? dense[i]->data : given[i] ? given[i]->data : NULL;
+    const void **data[] = {&plan->x, &plan->g, &plan->weight, &plan->bias};
+    int32_t status = NORCH_OK;
+    for (int i = 0; i < 4 && status == NORCH_OK; i++) {
+        const norch_tensor *one = given[i];
+        if (!one) continue;
+        if (!one->contiguous) one = dense[i] = norch_clone(one);
+        if (one)
+            *data[i] = one->data;
+        else
+            status = NORCH_ERROR_MEMORY;
     }
-    if (good) {
-        plan.x = data[0], plan.g = data[1], plan.weight = data[2], plan.bias = data[3];
+    if (status == NORCH_OK) {
         nr_call call = {
-            .family = NR_NORMALIZE, .op = (int32_t)kind, .dtype = x->dtype, .from_dtype = x->dtype, .plan = &plan};
+            .family = NR_NORMALIZE, .op = (int32_t)kind, .dtype = x->dtype, .from_dtype = x->dtype, .plan = plan};
         call.work = (double)x->numel;
-        good = nr_gate(&call, out) == NORCH_OK;
+        status = nr_gate(&call, where);
     }
     for (int i = 0; i < 4; i++) nr_release(dense[i]);
-    if (good) return out;
-    nr_release(out);
-    return NULL;
+    return status;
 }
 
 norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optional_weight,
@@ -69,23 +62,44 @@ norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optiona
     if (check_input(op, x, axes)) return NULL;
     if (optional_weight && check_beside(op, "weight", x, optional_weight, (int32_t)axes)) return NULL;
     if (optional_bias && check_beside(op, "bias", x, optional_bias, (int32_t)axes)) return NULL;
+    norch_tensor *out = nr_make(x->ndim, x->shape, x->dtype, x);
+    if (!out || out->numel == 0) return out;
     const norch_tensor *given[] = {x, NULL, optional_weight, optional_bias};
-    return run(NR_NORMALIZE_FORWARD, given, axes, eps, centered);
+    nr_normalize_plan plan = {.out = out->data, .eps = eps, .centered = centered};
+    if (run(NR_NORMALIZE_FORWARD, given, axes, &plan, out) == NORCH_OK) return out;
+    nr_release(out);
+    return NULL;
 }
 
-norch_tensor *norch_normalize_input(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
-                                    int64_t axes, double eps, int64_t centered) {
-    const char *op = "normalize_input";
-    if (check_input(op, x, axes) || check_beside(op, "gradient", x, g, x->ndim)) return NULL;
-    if (optional_weight && check_beside(op, "weight", x, optional_weight, (int32_t)axes)) return NULL;
+/* A gradient is written where it is contiguous, of x's dtype, on its device and of this shape. */
+static int32_t check_grad(const char *op, const norch_tensor *x, const norch_tensor *grad, int32_t ndim,
+                          const int64_t *shape) {
+    char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
+    NR_TRY(nr_check_tensor(op, grad));
+    if (grad->contiguous && grad->dtype == x->dtype && nr_same_device(grad, x) &&
+        nr_same_shape(grad->ndim, grad->shape, ndim, shape))
+        return NORCH_OK;
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s does not fit into shape %s", op,
+                   nr_shape_text(wanted, ndim, shape), nr_shape_of(text, grad));
+}
+
+int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
+                                 int64_t axes, double eps, int64_t centered, int64_t n, const void *grads) {
+    const char *op = "normalize_backward";
+    norch_tensor *const *out = grads;
+    NR_TRY(check_input(op, x, axes));
+    NR_TRY(check_beside(op, "gradient", x, g, x->ndim));
+    if (optional_weight) NR_TRY(check_beside(op, "weight", x, optional_weight, (int32_t)axes));
+    if (n != 1 && n != 2)
+        return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 1 or 2", op, (long long)n);
+    NR_TRY(check_grad(op, x, out[0], x->ndim, x->shape));
+    nr_normalize_plan plan = {.out = out[0]->data, .eps = eps, .centered = centered};
+    if (n == 2) {
+        int64_t shape[NORCH_MAX_DIMS + 1] = {2};
+        for (int32_t i = 0; i < axes; i++) shape[1 + i] = x->shape[x->ndim - axes + i];
+        NR_TRY(check_grad(op, x, out[1], (int32_t)axes + 1, shape));
+        plan.sums = out[1]->data;
+    }
     const norch_tensor *given[] = {x, g, optional_weight, NULL};
-    return run(NR_NORMALIZE_INPUT, given, axes, eps, centered);
-}
-
-norch_tensor *norch_normalize_weight(const norch_tensor *g, const norch_tensor *x, int64_t axes, double eps,
-                                     int64_t centered) {
-    const char *op = "normalize_weight";
-    if (check_input(op, x, axes) || check_beside(op, "gradient", x, g, x->ndim)) return NULL;
-    const norch_tensor *given[] = {x, g, NULL, NULL};
-    return run(NR_NORMALIZE_WEIGHT, given, axes, eps, centered);
+    return run(NR_NORMALIZE_BACK, given, axes, &plan, x);
 }

@@ -131,11 +131,17 @@ class Normalize(Ternary):  # of x (a), times weight (b), plus bias; likes: weigh
         weight = None if self._b is None else self.b
         if mode.enabled:
             return self._recorded(g, x, weight)
-        grad_x = None if to_x is None else lib.norch_normalize_input(g, x, weight, axes, self.eps, self.centered)
-        if to_weight is None:
-            return grad_x, None, None if to_bias is None else g._sum_to(self.likes[1])
-        sums = lib.norch_normalize_weight(g, x, axes, self.eps, self.centered)
-        return grad_x, sums.select(0, 0), None if to_bias is None else sums.select(0, 1)
+        shape, place = x.shape, (x._dtype, (x._device_type, x._device_index))
+        grad_x, sums = lib.norch_empty(shape, *place), None
+        if to_weight is not None or to_bias is not None:
+            sums = lib.norch_empty((2, *shape[-axes:]), *place)
+        grads = (grad_x,) if sums is None else (grad_x, sums)
+        lib.norch_normalize_backward(g, x, weight, axes, self.eps, self.centered, grads)
+        return (
+            None if to_x is None else grad_x,
+            None if to_weight is None else sums.select(0, 0),
+            None if to_bias is None else sums.select(0, 1),
+        )
 
     def _recorded(self, g: Any, x: Any, weight: Any) -> tuple[Any, ...]:
         to_x, to_weight, to_bias = self.edges
