@@ -46,7 +46,12 @@ HOT = {
     r"draw32<\d>": {"store G"},
 }
 
-SASS = {r"LDG\.E[.\w]*\.128": "load G", r"STG\.E[.\w]*\.128": "store G", r"LDS\.128": "load S", r"STS\.128": "store S"}
+SASS = {
+    r"LDG\.E[.\w]*\.128": "load G",
+    r"STG\.E[.\w]*\.128": "store G",
+    r"LDS[.\w]*\.128": "load S",
+    r"STS[.\w]*\.128": "store S",
+}
 PTX = {
     r"ld\.global[.\w]*\.v4\.[bfu]32": "load G",
     r"st\.global[.\w]*\.v4\.[bfu]32": "store G",
