@@ -60,7 +60,7 @@ static void note_use(size_t n, bool fresh) {
 /* Aligned memory; large blocks lie in large pages, where the system has some, which are walked and first touched faster. */
 static void *aligned(size_t n) {
     void *found = NULL;
-    const bool large = n >= 2 * LARGE_PAGE;
+    const bool large = n >= LARGE_PAGE;
     if (posix_memalign(&found, large ? LARGE_PAGE : 64, n) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
     if (large) madvise(found, n, MADV_HUGEPAGE); /* advice: nothing is lost where it is not taken */
