@@ -46,27 +46,45 @@ static inline __attribute__((always_inline)) void NAME(larger)(NAME(vec) v, NAME
 }
 
 /* The windows of a vector, all of whose taps lie in x and may be read; `first` is that of window 0. */
-static inline __attribute__((always_inline)) void NAME(max_inside)(const nr_pool_plan *p, int64_t rows, int64_t columns,
-                                                                   int64_t step, const T *first, NAME(lanes) places,
-                                                                   NAME(vec) * best, NAME(lanes) * index) {
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t c = 0; c < columns; c++) {
+static inline __attribute__((always_inline)) void NAME(max_inside)(const nr_pool_plan *p, int64_t step, const T *first,
+                                                                   NAME(lanes) places, NAME(vec) * best,
+                                                                   NAME(lanes) * index) {
+    for (int64_t r = 0; r < p->kernel[0]; r++) {
+        for (int64_t c = 0; c < p->kernel[1]; c++) {
             int64_t at = r * p->dilation[0] * p->size[1] + c * p->dilation[1];
             NAME(larger)(NAME(apart)(first + at, step), places + (WHOLE)at, best, index);
         }
     }
 }
 
-/* Windows of a vector of which some see less than all; window 0's first tap would be element `origin` of all of x. */
-static void NAME(max_edge)(const pool *s, int64_t i, int64_t j, int64_t origin, NAME(lanes) places, NAME(vec) * best,
-                           NAME(lanes) * index) {
+/* The same for two by two taps: each row of them by itself, so that neither waits for the other. */
+static inline __attribute__((always_inline)) void NAME(max_four)(const nr_pool_plan *p, const T *first,
+                                                                 NAME(lanes) places, NAME(vec) * best,
+                                                                 NAME(lanes) * index) {
+    int64_t right = p->dilation[1], down = p->dilation[0] * p->size[1];
+    NAME(vec) below = NAME(apart)(first + down, 2);
+    NAME(lanes) there = places + (WHOLE)down;
+    *best = NAME(apart)(first, 2);
+    *index = places;
+    NAME(larger)(NAME(apart)(first + right, 2), places + (WHOLE)right, best, index);
+    NAME(larger)(NAME(apart)(first + down + right, 2), places + (WHOLE)(down + right), &below, &there);
+    NAME(larger)(below, there, best, index);
+}
+
+/* n windows of row i from j on, of which some see less than all of their taps, or which lie at an end of memory. */
+static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plane, int64_t i, int64_t j, int64_t n,
+                                                     T *y, int64_t *place) {
     const nr_pool_plan *p = s->plan;
-    const T *x = p->x;
     int64_t top = i * p->stride[0] - p->padding[0], step = p->stride[1], side = j * step - p->padding[1];
+    int64_t begin = top * p->size[1] + side;
     int64_t above = top < 0 ? (p->dilation[0] - 1 - top) / p->dilation[0] * p->dilation[0] * p->size[1] : 0;
-    *index = places + (WHOLE)above; /* the first element that a window sees, if none is larger */
+    const T *x = (const T *)p->x + plane * p->size[0] * p->size[1];
+    NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
+    NAME(lanes) places, index;
+    for (int64_t u = 0; u < LANES; u++) places[u] = (WHOLE)(u * step);
+    index = places + (WHOLE)above; /* the first element that a window sees, if none is larger */
     for (int64_t u = 0; u < LANES && side + u * step < 0; u++)
-        (*index)[u] += (WHOLE)((p->dilation[1] - 1 - side - u * step) / p->dilation[1] * p->dilation[1]);
+        index[u] += (WHOLE)((p->dilation[1] - 1 - side - u * step) / p->dilation[1] * p->dilation[1]);
     for (int64_t r = 0; r < p->kernel[0]; r++) {
         int64_t row = top + r * p->dilation[0];
         if (row < 0 || row >= p->size[0]) continue;
@@ -74,10 +92,11 @@ static void NAME(max_edge)(const pool *s, int64_t i, int64_t j, int64_t origin, 
             int64_t at = r * p->dilation[0] * p->size[1] + c * p->dilation[1];
             int64_t from = greatest(s->from[c] - j, 0), to = least(s->to[c] - j, LANES);
             NAME(vec) v = (NAME(vec)){0} - (T)INFINITY;
-            for (int64_t u = from; u < to; u++) v[u] = x[origin + at + u * step];
-            NAME(larger)(v, places + (WHOLE)at, best, index);
+            for (int64_t u = from; u < to; u++) v[u] = x[begin + at + u * step];
+            NAME(larger)(v, places + (WHOLE)at, &best, &index);
         }
     }
+    for (int64_t u = 0; u < n; u++) y[u] = best[u], place[u] = begin + index[u];
 }
 
 /* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow the
@@ -98,25 +117,23 @@ static inline __attribute__((always_inline)) void NAME(max_plane)(const pool *s,
         bool high = top >= 0 && top + below < p->size[0];
         for (int64_t j = 0; j < n; j += LANES) {
             int64_t begin = top * wide + j * step - p->padding[1], origin = plane * area + begin, at = i * n + j;
+            if (!high || j < from || least(j + LANES, n) > to || origin > readable || count - at + after < LANES) {
+                NAME(max_edge)(s, plane, i, j, least(LANES, n - j), y + at, place + at);
+                continue;
+            }
             const T *first = (const T *)p->x + origin;
             NAME(lanes) index = places;
             NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
-            if (!high || j < from || least(j + LANES, n) > to || origin > readable)
-                NAME(max_edge)(s, i, j, origin, places, &best, &index);
-            else if (twos)
-                NAME(max_inside)(p, 2, 2, 2, first, places, &best, &index);
+            if (twos)
+                NAME(max_four)(p, first, places, &best, &index);
             else if (step == 1)
-                NAME(max_inside)(p, p->kernel[0], p->kernel[1], 1, first, places, &best, &index);
+                NAME(max_inside)(p, 1, first, places, &best, &index);
+            else if (step == 2)
+                NAME(max_inside)(p, 2, first, places, &best, &index);
             else
-                NAME(max_inside)(p, p->kernel[0], p->kernel[1], step, first, places, &best, &index);
-            NAME(wide) found = __builtin_convertvector(index, NAME(wide)) + begin;
-            int64_t room = count - at + after;
-            if (room >= LANES) {
-                *(NAME(vec_at) *)(y + at) = best;
-                *(NAME(wide_at) *)(place + at) = found;
-            } else {
-                for (int64_t u = 0; u < room; u++) y[at + u] = best[u], place[at + u] = found[u];
-            }
+                NAME(max_inside)(p, step, first, places, &best, &index);
+            *(NAME(vec_at) *)(y + at) = best;
+            *(NAME(wide_at) *)(place + at) = __builtin_convertvector(index, NAME(wide)) + begin;
         }
     }
 }
