@@ -19,6 +19,7 @@ from ._operand import rounded_once
 
 Sizes = int | Sequence[int]
 Geometry = tuple[int, ...]  # what norch_conv takes
+_PLAIN = 1 << 31
 
 
 def _conv(x: Any, weight: Any, bias: Any, geometry: Geometry) -> Any:
@@ -62,6 +63,12 @@ def _recorded(out: Any, node_class: Any, a: Any, b: Any, bias: Any, geometry: Ge
 
 def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
     """One number for every axis, or a number for each; at least 0."""
+    if type(value) is int and 0 <= value < _PLAIN:  # as modules and most calls have it: nothing to find fault with
+        return (value,) * axes
+    if type(value) is tuple and len(value) == axes == 2:
+        first, second = value
+        if type(first) is int and type(second) is int and 0 <= first < _PLAIN and 0 <= second < _PLAIN:
+            return value
     listed = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(listed) == 1:
         listed *= axes
