@@ -9,7 +9,7 @@ from . import _handle, _left_out, _repr
 from ._handle import alias
 from ._lib import buffer, lib
 from .autograd import engine
-from .autograd.inplace import Keep, edge
+from .autograd.inplace import SEVERED, Keep, edge
 from .autograd.node import Accumulated, Leaf, RemovableHandle, hook_onto
 from .device import CPU, device_of, place
 from .device import device as Device  # noqa: N812
@@ -226,6 +226,14 @@ class Tensor(
         return node is None or type(node) is Leaf
 
     @property
+    def _base(self) -> Tensor | None:
+        """The tensor that this one is a view of; None where it is none, or nobody noted it."""
+        return None if self._view is None or self._view is SEVERED else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
     def grad_fn(self) -> Any:
         """The node that made it; None for leaves."""
         node = edge(self)
@@ -420,6 +428,9 @@ class Tensor(
         if self.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
         return self.shape[0]
+
+    def __reversed__(self) -> Tensor:
+        return self.flip(0) if self.ndim else self
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:

@@ -432,6 +432,8 @@ def test_functional_forms():
     assert x.tolist() == [0.0, 0.0, 2.0]
     assert F.one_hot(norch.tensor([[0], [2]])).tolist() == [[[1, 0, 0]], [[0, 0, 1]]]
     assert F.one_hot(norch.tensor([1]), 4).tolist() == [[0, 1, 0, 0]]
+    with pytest.raises(norch.DTypeError, match="one_hot: expected integer classes, got float32"):
+        F.one_hot(norch.tensor([1.0]))
     with pytest.raises(ValueError):
         F.one_hot(norch.tensor([4]), 4)
     with pytest.raises(ValueError):

@@ -515,3 +515,12 @@ def test_long_chains_of_views():
         v = v.T
     v[0, 1] = 1
     assert x[0, 1].item() == 1
+
+
+def test_views_know_their_base() -> None:
+    x = norch.arange(6.0).reshape(2, 3)
+    y = x.t()[1:]
+    assert y._base is x._base and y._is_view() and x._base is not None and x._base._base is None
+    z = norch.zeros(3)
+    assert not z._is_view() and z[1:]._base is z and z[1:].clone()._base is None
+    assert reversed(z + norch.arange(3)).tolist() == [2, 1, 0] and reversed(norch.tensor(1)).item() == 1

@@ -143,7 +143,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    tensor_of(tensor, "one_hot")
+    if tensor_of(tensor, "one_hot").dtype.kind not in "iu":
+        raise DTypeError(f"one_hot: expected integer classes, got {tensor.dtype.name}")
     if num_classes == -1:
         num_classes = int(tensor.amax().item()) + 1 if tensor.numel() else 0
     if tensor.numel() and (int(tensor.amin().item()) < 0 or int(tensor.amax().item()) >= num_classes):
