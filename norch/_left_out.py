@@ -139,7 +139,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             istft stft
         """,
     },
-    "comes with the layers": {
+    "further layers: compose them of what there is": {
         "torch": """
             BufferDict ModuleDict ParameterDict adaptive_max_pool1d affine_grid_generator
             alpha_dropout_ batch_norm batch_norm_backward_elemt batch_norm_backward_reduce
@@ -168,8 +168,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             max_unpool3d multi_head_attention_forward multilabel_margin_loss
             native_channel_shuffle pdist unfold upsample upsample_bilinear upsample_nearest
         """,
-    },
-    "further layers: compose them of what there is": {
         "nn": """
             AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3d AvgPool3d BatchNorm3d CTCLoss Conv3d
             ConvTranspose3d CrossMapLRN2d EmbeddingBag FeatureAlphaDropout Fold FractionalMaxPool2d
@@ -278,7 +276,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
 }
 
 # Names that other work brings: they may be there already.
-COMING = ("comes with the layers", "further layers: compose them of what there is")
+COMING = ("further layers: compose them of what there is",)
 
 TABLE = "docs/operations.md lists what there is, and why the rest is not"
 
