@@ -161,6 +161,9 @@ int32_t norch_default_dtype(void);
 /* ---- making tensors ------------------------------------------------------------------------- */
 
 norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type, int64_t device_index);
+
+/* As x but for the size of the last axis, which is the innermost one in memory; the others lie in the order of those of x. */
+norch_tensor *norch_empty_beside(const norch_tensor *x, int64_t last);
 /* Every element set to value; for integers and bool the exact number is given in `integer`. */
 norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer,
                          int64_t device_type, int64_t device_index);
@@ -283,8 +286,8 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
 /* ---- attention ------------------------------------------------------------------------------ */
 
 /* softmax(q k^T scale) v over q (..., L, E), k (..., S, E), v (..., S, V), of one float dtype and with the same leading axes;
- * causal: query i sees the keys up to i. back: from g, the gradient of the result, those of q, k and v into contiguous tensors
- * of their shapes. */
+ * causal: query i sees the keys up to i; the result lies in memory as norch_empty_beside(q, V) does. back: from g, the gradient
+ * of the result, those of q, k and v into tensors of their shapes whose rows are contiguous. */
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
                               int64_t causal);
 int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,

@@ -53,7 +53,9 @@ def test_the_kernel_computes_the_composed_form(sizes: Any, dtype: str, causal: b
     wide = [norch.tensor(one.astype(np.float64), requires_grad=True) for one in (q, k, v)]
     found = F.scaled_dot_product_attention(*ours, is_causal=causal, scale=0.4)
     wanted = _composed(*wide, None, 0.4, causal)
-    assert type(found._node).__name__ == "Attention" and found.is_contiguous()
+    assert type(found._node).__name__ == "Attention"
+    if layout == "heads" and len(lead) > 0:  # the result, and each gradient, lies as the tensor beside it
+        assert found.transpose(-2, -3).is_contiguous()
     found.backward(laid(g, layout).detach())
     wanted.backward(norch.tensor(g.astype(np.float64)))
     slack = 2e-5 if dtype == "float32" else 1e-12

@@ -191,19 +191,20 @@ typedef struct nr_normalize_plan {
 } nr_normalize_plan;
 
 /* out = softmax(q k^T scale) v for each step of the batch nest: q (queries, width), k (keys, width), v (keys, value_width). row:
- * elements from row to row of q, k, v and g, whose rows are contiguous; batch strides in the same order. causal: query i sees
- * the keys up to i. BACK: the gradients of q, k and v from that of out, g. What is written is dense. */
+ * elements from row to row of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous; batch strides in the
+ * same order. causal: query i sees the keys up to i. BACK: the gradients of q, k and v from that of out, g. */
+#define NR_ATTENTION_OPERANDS 8
 typedef enum nr_attention_kind { NR_ATTENTION_FORWARD, NR_ATTENTION_BACK } nr_attention_kind;
 typedef struct nr_attention_plan {
     int64_t queries, keys, width, value_width;
     double scale;
     bool causal;
     const void *q, *k, *v, *g;
-    int64_t row[4];
     void *out, *grad_q, *grad_k, *grad_v;
+    int64_t row[NR_ATTENTION_OPERANDS];
     int32_t batch_ndim;
     int64_t batch[NORCH_MAX_DIMS];
-    int64_t batch_stride[4][NORCH_MAX_DIMS];
+    int64_t batch_stride[NR_ATTENTION_OPERANDS][NORCH_MAX_DIMS];
 } nr_attention_plan;
 
 /* ---- the table ------------------------------------------------------------------------------- */

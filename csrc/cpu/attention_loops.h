@@ -52,6 +52,14 @@ static ALWAYS_INLINE void NAME(clear)(T *x, int64_t n) {
     for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(x + i) = (NAME(vec)){0};
 }
 
+static void NAME(clear_rows)(T *c, int64_t c_row, int64_t rows, int64_t cols) {
+    for (int64_t i = 0; i < rows; i++, c += c_row) {
+        int64_t whole = cols / LANES * LANES;
+        NAME(clear)(c, whole);
+        if (cols > whole) NAME(store_part)(c + whole, (int)(cols - whole), (NAME(vec)){0});
+    }
+}
+
 /* x = softmax(scale x) over the first `seen` numbers. */
 static void NAME(softmax_row)(T *x, int64_t seen, int64_t n, T scale) {
     NAME(vec) top = {0};
@@ -130,7 +138,7 @@ static void NAME(forward)(const NAME(head) * h, int64_t first, int64_t rows) {
     NAME(probabilities)(h, first, rows);
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), seen = NAME(seen_by)(p, first + i + count);
-        NAME(times)(h->out + (first + i) * p->value_width, p->value_width, false, count, p->value_width, seen,
+        NAME(times)(h->out + (first + i) * p->row[4], p->row[4], false, count, p->value_width, seen,
                     h->scores + i * h->pitch, h->pitch, 1, h->values, p->keys, 0);
     }
 }
@@ -152,17 +160,17 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
             NAME(softmax_row_back)(slopes + r * h->pitch, scores + r * h->pitch, width, (T)p->scale);
             NAME(clear)(slopes + r * h->pitch + width, zeros);
         }
-        NAME(times)(h->grad_q + (first + i) * p->width, p->width, false, count, p->width, end, slopes, h->pitch, 1,
+        NAME(times)(h->grad_q + (first + i) * p->row[5], p->row[5], false, count, p->width, end, slopes, h->pitch, 1,
                     h->keys_along, p->keys, 0);
     }
     for (int64_t j = 0; j < seen; j += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, seen - j),
                 blind = p->causal && j > first ? j - first : 0; /* see nothing of it */
         const T *slopes = h->slopes + blind * h->pitch + j, *scores = h->scores + blind * h->pitch + j;
-        NAME(times)(h->grad_k + j * p->width, p->width, true, count, p->width, rows - blind, slopes, 1, h->pitch,
+        NAME(times)(h->grad_k + j * p->row[6], p->row[6], true, count, p->width, rows - blind, slopes, 1, h->pitch,
                     h->some_q, rows, blind);
-        NAME(times)(h->grad_v + j * p->value_width, p->value_width, true, count, p->value_width, rows - blind, scores,
-                    1, h->pitch, h->some_g, rows, blind);
+        NAME(times)(h->grad_v + j * p->row[7], p->row[7], true, count, p->value_width, rows - blind, scores, 1,
+                    h->pitch, h->some_g, rows, blind);
     }
 }
 
@@ -203,15 +211,15 @@ static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool back
     NAME(pack_panels)(h->keys, p->width, p->keys, h->k, 1, p->row[1]);
     if (back) {
         h->g = (const T *)p->g + item_offset(p, 3, item);
-        h->grad_q = (T *)p->grad_q + item * p->queries * p->width;
-        h->grad_k = (T *)p->grad_k + item * p->keys * p->width;
-        h->grad_v = (T *)p->grad_v + item * p->keys * p->value_width;
-        memset(h->grad_k, 0, (size_t)(p->keys * p->width) * sizeof(T));
-        memset(h->grad_v, 0, (size_t)(p->keys * p->value_width) * sizeof(T));
+        h->grad_q = (T *)p->grad_q + item_offset(p, 5, item);
+        h->grad_k = (T *)p->grad_k + item_offset(p, 6, item);
+        h->grad_v = (T *)p->grad_v + item_offset(p, 7, item);
+        NAME(clear_rows)(h->grad_k, p->row[6], p->keys, p->width);
+        NAME(clear_rows)(h->grad_v, p->row[7], p->keys, p->value_width);
         NAME(pack_panels)(h->values_across, p->value_width, p->keys, h->v, 1, p->row[2]);
         NAME(pack_panels)(h->keys_along, p->keys, p->width, h->k, p->row[1], 1);
     } else {
-        h->out = (T *)p->out + item * p->queries * p->value_width;
+        h->out = (T *)p->out + item_offset(p, 4, item);
         NAME(pack_panels)(h->values, p->keys, p->value_width, h->v, p->row[2], 1);
     }
     for (int64_t first = begin; first < least(end, p->queries); first += s->queries)

@@ -92,9 +92,10 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend
     });
 }
 
-template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_to(T *sum, const T *x, int64_t n) {
+template <class T>
+__global__ void __launch_bounds__(NR_BLOCK) add_to(T *sum, int64_t row, const T *x, int64_t columns, int64_t n) {
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
-    if (i < n) sum[i] += x[i];
+    if (i < n) sum[i / columns * row + i % columns] += x[i];
 }
 
 /* What is computed at once: all queries of some items, or those of one item from query `first` on. */
@@ -130,10 +131,10 @@ struct items_of {
 };
 
 /* c (m, n) = a (m, k) b (k, n) for all items. */
-static int32_t product(const nr_call *call, const nr_attention_plan &p, void *c, int64_t m, int64_t n, int64_t k,
-                       const items_of &a, const items_of &b) {
+static int32_t product(const nr_call *call, const nr_attention_plan &p, const items_of &c, int64_t m, int64_t n,
+                       int64_t k, const items_of &a, const items_of &b) {
     nr_matmul_plan plan = {};
-    const items_of all[3] = {{c, n, 1, nullptr}, a, b};
+    const items_of all[3] = {c, a, b};
     const int64_t size[3] = {m * n, m * k, k * n};
     int64_t items = 1;
     plan.batch_ndim = p.batch_ndim;
@@ -152,8 +153,8 @@ static int32_t product(const nr_call *call, const nr_attention_plan &p, void *c,
     plan.b = b.data;
     plan.b_row = b.row;
     plan.b_col = b.column;
-    plan.c = c;
-    plan.c_row = n;
+    plan.c = const_cast<void *>(c.data);
+    plan.c_row = c.row;
     nr_call one = *call;
     one.plan = &plan;
     return nr_cuda_matmul(&one);
@@ -163,21 +164,24 @@ template <class T> static int32_t forward(const nr_call *call, const attention_p
     const nr_attention_plan &p = part.p;
     const items_of q = {p.q, p.row[0], 1, p.batch_stride[0]}, v = {p.v, p.row[2], 1, p.batch_stride[2]};
     const items_of keys_across = {p.k, 1, p.row[1], p.batch_stride[1]}, P = {scores, p.keys, 1, nullptr};
-    NR_TRY(product(call, p, scores, p.queries, p.keys, p.width, q, keys_across));
+    const items_of out = {p.out, p.row[4], 1, p.batch_stride[4]};
+    NR_TRY(product(call, p, P, p.queries, p.keys, p.width, q, keys_across));
     NR_TRY(run_rows<T>(call, part, false, scores, nullptr));
-    return call->op == NR_ATTENTION_BACK ? NORCH_OK : product(call, p, p.out, p.queries, p.value_width, p.keys, P, v);
+    return call->op == NR_ATTENTION_BACK ? NORCH_OK : product(call, p, out, p.queries, p.value_width, p.keys, P, v);
 }
 
 /* sum (keys, columns) = across b, a sum over queries; with `more`, memory for as many, it is added to what earlier parts
  * have left there. */
 template <class T>
-static int32_t over_queries(const nr_call *call, const nr_attention_plan &p, void *sum, int64_t columns,
+static int32_t over_queries(const nr_call *call, const nr_attention_plan &p, const items_of &sum, int64_t columns,
                             const items_of &across, const items_of &b, T *more) {
-    NR_TRY(product(call, p, more ? more : sum, p.keys, columns, p.queries, across, b));
+    const items_of part = {more, columns, 1, nullptr};
+    NR_TRY(product(call, p, more ? part : sum, p.keys, columns, p.queries, across, b));
     const int64_t n = p.keys * columns;
     if (!more || n == 0) return NORCH_OK;
-    LAUNCH(add_to<T>, blocks_for(n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, static_cast<T *>(sum),
-           (const T *)more, n);
+    T *to = static_cast<T *>(const_cast<void *>(sum.data));
+    LAUNCH(add_to<T>, blocks_for(n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, to, sum.row, (const T *)more, columns,
+           n);
     LAUNCHED(call);
     return NORCH_OK;
 }
@@ -190,11 +194,14 @@ static int32_t backward(const nr_call *call, const attention_part &part, T *scor
     const items_of dS = {slopes, p.keys, 1, nullptr}, dS_across = {slopes, 1, p.keys, nullptr};
     const items_of P_across = {scores, 1, p.keys, nullptr};
     NR_TRY(forward<T>(call, part, scores));
-    NR_TRY(product(call, p, slopes, p.queries, p.keys, p.value_width, g, values_across));
+    const items_of grad_q = {p.grad_q, p.row[5], 1, p.batch_stride[5]};
+    const items_of grad_k = {p.grad_k, p.row[6], 1, p.batch_stride[6]};
+    const items_of grad_v = {p.grad_v, p.row[7], 1, p.batch_stride[7]};
+    NR_TRY(product(call, p, dS, p.queries, p.keys, p.value_width, g, values_across));
     NR_TRY(run_rows<T>(call, part, true, slopes, scores));
-    NR_TRY(product(call, p, p.grad_q, p.queries, p.width, p.keys, dS, k));
-    NR_TRY(over_queries<T>(call, p, p.grad_k, p.width, dS_across, q, more));
-    return over_queries<T>(call, p, p.grad_v, p.value_width, P_across, g, more);
+    NR_TRY(product(call, p, grad_q, p.queries, p.width, p.keys, dS, k));
+    NR_TRY(over_queries<T>(call, p, grad_k, p.width, dS_across, q, more));
+    return over_queries<T>(call, p, grad_v, p.value_width, P_across, g, more);
 }
 
 static const void *moved(const void *data, int64_t bytes) {
@@ -222,8 +229,8 @@ static int32_t run_part(const nr_call *call, const nr_attention_plan &p, int64_t
         part.p.queries = p.queries - first < at_once ? p.queries - first : at_once;
         part.p.q = moved(p.q, from * p.row[0]);
         part.p.g = moved(p.g, from * p.row[3]);
-        part.p.out = moved(p.out, from * p.value_width);
-        part.p.grad_q = moved(p.grad_q, from * p.width);
+        part.p.out = moved(p.out, from * p.row[4]);
+        part.p.grad_q = moved(p.grad_q, from * p.row[5]);
         status = back ? backward<T>(call, part, scores, slopes, first ? slopes + room / sizeof(T) : nullptr)
                       : forward<T>(call, part, scores);
     } while (status == NORCH_OK && (first += at_once) < p.queries);
@@ -242,8 +249,7 @@ template <class T> static int32_t run(const nr_call *call, nr_attention_plan p) 
     if (items == 1) /* whole tiles of a product, where it may be */
         return run_part<T>(call, p, 1, fit > 128 ? fit / 128 * 128 : fit > 0 ? fit : 1);
     const int32_t last = p.batch_ndim - 1;
-    const int64_t whole = p.batch[last], inner = items / whole, first = whole / 2;
-    const int64_t sizes[4] = {p.queries * p.value_width, p.queries * p.width, p.keys * p.width, p.keys * p.value_width};
+    const int64_t whole = p.batch[last], first = whole / 2;
     nr_attention_plan half = p;
     half.batch[last] = first;
     NR_TRY(run<T>(call, half));
@@ -252,7 +258,7 @@ template <class T> static int32_t run(const nr_call *call, nr_attention_plan p) 
     void **to[] = {&half.out, &half.grad_q, &half.grad_k, &half.grad_v};
     for (int i = 0; i < 4; i++) {
         *from[i] = moved(*from[i], first * p.batch_stride[i][last] * (int64_t)sizeof(T));
-        *to[i] = moved(*to[i], first * inner * sizes[i] * (int64_t)sizeof(T));
+        *to[i] = moved(*to[i], first * p.batch_stride[4 + i][last] * (int64_t)sizeof(T));
     }
     return run<T>(call, half);
 }

@@ -5,6 +5,10 @@
 /* Rough speed of one core, for the gate. */
 #define OPERATIONS_PER_NS 10.0
 
+static bool rows_are_contiguous(const norch_tensor *x) {
+    return x->strides[x->ndim - 1] == 1 || x->shape[x->ndim - 1] <= 1;
+}
+
 static const char *const roles[] = {"query", "key", "value", "gradient"};
 
 /* x: q, k, v and, if count is 4, g. */
@@ -31,21 +35,26 @@ static int32_t check(const char *op, int count, const norch_tensor *const *x) {
     return nr_check_devices(op, count, x);
 }
 
-/* Runs over operands whose rows are contiguous: x itself, or a copy. */
-static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, int count, const norch_tensor *const *x,
-                   const norch_tensor *where) {
+/* Runs over operands whose rows are contiguous: x itself, or a copy. written: out, or the three gradients. */
+static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const x[4],
+                   norch_tensor *const written[4]) {
     const int32_t ndim = x[0]->ndim, rows = ndim - 2, columns = ndim - 1;
     norch_tensor *copy[4] = {NULL};
     int32_t status = NORCH_OK;
     const void **data[] = {&plan->q, &plan->k, &plan->v, &plan->g};
-    for (int i = 0; i < count && status == NORCH_OK; i++) {
-        const norch_tensor *one = x[i];
-        if (one->strides[columns] != 1 && one->shape[columns] > 1) {
-            one = copy[i] = norch_clone(x[i]);
-            if (!one) status = NORCH_ERROR_MEMORY;
+    void **to[] = {&plan->out, &plan->grad_q, &plan->grad_k, &plan->grad_v};
+    for (int i = 0; i < NR_ATTENTION_OPERANDS && status == NORCH_OK; i++) {
+        const norch_tensor *one = i < 4 ? x[i] : written[i - 4];
+        if (!one) continue;
+        if (i < 4 && !rows_are_contiguous(one)) one = copy[i] = norch_clone(one);
+        if (!one) {
+            status = NORCH_ERROR_MEMORY;
+            break;
         }
-        if (!one) break;
-        *data[i] = one->data;
+        if (i < 4)
+            *data[i] = one->data;
+        else
+            *to[i - 4] = one->data;
         plan->row[i] = one->strides[rows];
         for (int32_t d = 0; d < rows; d++) plan->batch_stride[i][d] = one->strides[rows - 1 - d];
     }
@@ -55,28 +64,28 @@ static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, int count, c
     plan->value_width = x[2]->shape[columns];
     double items = 1;
     for (int32_t d = 0; d < rows; d++) items *= (double)(plan->batch[d] = x[0]->shape[rows - 1 - d]);
-    plan->batch_ndim = rows > 1 ? nr_nest_collapse(rows, plan->batch, count, plan->batch_stride, 1) : rows;
+    plan->batch_ndim =
+        rows > 1 ? nr_nest_collapse(rows, plan->batch, NR_ATTENTION_OPERANDS, plan->batch_stride, 1) : rows;
     if (status == NORCH_OK) {
         nr_call call = {.family = NR_ATTENTION, .op = (int32_t)kind, .dtype = x[0]->dtype, .plan = plan};
         double scores = items * (double)plan->queries * (double)plan->keys;
         call.work = scores * (double)(plan->width + plan->value_width + 8) * (kind == NR_ATTENTION_BACK ? 5 : 2);
         call.work /= OPERATIONS_PER_NS;
-        status = nr_gate(&call, where);
+        status = nr_gate(&call, x[0]);
     }
-    for (int i = 0; i < count; i++) nr_release(copy[i]);
+    for (int i = 0; i < 4; i++) nr_release(copy[i]);
     return status;
 }
 
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
                               int64_t causal) {
-    const norch_tensor *x[] = {q, k, v};
+    const norch_tensor *x[] = {q, k, v, NULL};
     if (check("attention", 3, x)) return NULL;
-    int64_t shape[NORCH_MAX_DIMS];
-    for (int32_t d = 0; d < q->ndim; d++) shape[d] = d == q->ndim - 1 ? v->shape[d] : q->shape[d];
-    norch_tensor *out = nr_make(q->ndim, shape, q->dtype, q);
+    norch_tensor *out = norch_empty_beside(q, v->shape[v->ndim - 1]);
     if (!out || out->numel == 0) return out;
-    nr_attention_plan plan = {.scale = scale, .causal = causal != 0, .out = out->data};
-    if (run(NR_ATTENTION_FORWARD, &plan, 3, x, out) == NORCH_OK) return out;
+    nr_attention_plan plan = {.scale = scale, .causal = causal != 0};
+    norch_tensor *const written[4] = {out};
+    if (run(NR_ATTENTION_FORWARD, &plan, x, written) == NORCH_OK) return out;
     nr_release(out);
     return NULL;
 }
@@ -91,15 +100,13 @@ int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, c
     for (int i = 0; i < 3; i++) {
         char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
         NR_TRY(nr_check_tensor(op, out[i]));
-        if (!out[i]->contiguous || out[i]->dtype != x[i]->dtype || !nr_same_device(out[i], x[i]) ||
+        if (!rows_are_contiguous(out[i]) || out[i]->dtype != x[i]->dtype || !nr_same_device(out[i], x[i]) ||
             !nr_same_shape(out[i]->ndim, out[i]->shape, x[i]->ndim, x[i]->shape))
             return nr_fail(NORCH_ERROR_SHAPE, "%s: the gradient of a %s of shape %s does not fit into shape %s", op,
                            roles[i], nr_shape_of(wanted, x[i]), nr_shape_of(text, out[i]));
     }
     if (q->numel == 0 && k->numel == 0 && v->numel == 0) return NORCH_OK;
     nr_attention_plan plan = {.scale = scale, .causal = causal != 0};
-    plan.grad_q = out[0]->data;
-    plan.grad_k = out[1]->data;
-    plan.grad_v = out[2]->data;
-    return run(NR_ATTENTION_BACK, &plan, 4, x, q);
+    norch_tensor *const written[4] = {NULL, out[0], out[1], out[2]};
+    return run(NR_ATTENTION_BACK, &plan, x, written);
 }
