@@ -212,7 +212,12 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             resize_as_
         """,
         "Tensor": """
-            as_subclass resize resize_ resize_as resize_as_ set_
+            resize resize_ resize_as resize_as_ set_
+        """,
+    },
+    "subclasses of Tensor: results are plain tensors": {
+        "Tensor": """
+            as_subclass
         """,
     },
     "dtypes that norch has not": {
