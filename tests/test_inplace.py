@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from functions import leaf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -496,3 +497,13 @@ def test_what_is_overwritten_has_a_gradient_of_0() -> None:
         write(y)
         y.sum().backward()
         assert x.grad is not None and x.grad.tolist() == [0, 0]
+
+
+def test_values_that_were_replaced_have_the_gradient_0() -> None:
+    """As PyTorch says, and not none."""
+    for write in (lambda y, z: y.copy_(z), lambda y, z: y.zero_(), lambda y, z: y.view(-1).copy_(z)):
+        x, z = leaf(1.0, 2.0), leaf(3.0, 4.0)
+        y = x * 2
+        write(y, z)
+        (y.sum() + z.sum()).backward()
+        assert x.grad.tolist() == [0, 0] and z.grad[0].item() in (1, 2)

@@ -101,9 +101,9 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     check_writable(x, "copy_")
     node = None
     if mode.enabled:
-        edge(x)  # what can fail comes before the write
+        to_x = edge(x)  # what can fail comes before the write
         if (to_src := edge(src)) is not None and x.dtype.is_floating_point:
-            node = d.CopyInto(to_src)
+            node = d.CopyInto(to_src, to_x if x._view is None else None)
             node.like = like_of(src)
     lib.norch_copy(x, src)
     written(x, node)

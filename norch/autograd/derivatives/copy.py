@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..forms import Operation
+from ..inplace import zeros_of
 from ..node import Node
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
@@ -24,10 +25,12 @@ class Cast(Operation):
 
 
 class CopyInto(Operation):
-    """src broadcast and cast into a tensor."""
+    """src broadcast and cast into a tensor, whose former values have the gradient 0."""
     __slots__ = ("like",)
     passes = True
-    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._sum_to(self.like),)
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return g._sum_to(self.like), None if self.edges[1] is None else zeros_of(g)
 
 
 class Cat(Operation):

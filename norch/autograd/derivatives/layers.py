@@ -132,7 +132,8 @@ class Normalize(Ternary):  # of x (a), times weight (b), plus bias; likes: weigh
         if mode.enabled:
             return self._recorded(g, x, weight)
         shape, place = x.shape, (x._dtype, (x._device_type, x._device_index))
-        grad_x, sums = lib.norch_empty(shape, *place), None
+        grad_x = lib.norch_empty(shape, *place)
+        sums: Any = None
         if to_weight is not None or to_bias is not None:
             sums = lib.norch_empty((2, *shape[-axes:]), *place)
         grads = (grad_x,) if sums is None else (grad_x, sums)
