@@ -297,13 +297,14 @@ int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, c
 
 /* geometry: {stride, padding before, padding after, dilation}, a pair (rows, columns) each, and groups.
  * x (N, C, H, W), weight (O, C / groups, kernel), optional_bias (O) to (N, O, ...). The adjoints: conv_input (a transposed
- * convolution) gives (N, C, *size) from y (N, O, ...), with a bias (C); conv_weight gives (O, C / groups, *kernel). */
+ * convolution) gives (N, C, *size) from y (N, O, ...), with a bias (C); conv_weight gives (O, C / groups, *kernel), and
+ * writes the sums of y by channel, the bias's gradient, to optional_sums (O). */
 norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                          int64_t count, const int64_t *geometry);
 norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight, const norch_tensor *optional_bias,
                                int64_t count, const int64_t *geometry, int64_t axes, const int64_t *size);
 norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, int64_t count, const int64_t *geometry,
-                                int64_t axes, const int64_t *kernel);
+                                int64_t axes, const int64_t *kernel, norch_tensor *optional_sums);
 
 /* ---- pooling -------------------------------------------------------------------------------- */
 

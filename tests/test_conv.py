@@ -12,6 +12,7 @@ import pytest
 import norch
 import norch.nn.functional as F
 from norch import nn
+from norch._lib import lib
 from norch.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.kernel
@@ -192,6 +193,20 @@ def test_infinities_stay_where_they_are() -> None:
     assert w.grad is not None
     slopes = w.grad.numpy()[0, 0]  # taps of the last column never meet it, those of the others as 1 or 0 times infinity
     assert np.isinf(slopes[1, 1]) and np.isnan(slopes[:, :2]).sum() == 5 and (slopes[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize(("groups", "fan_in", "fan_out"), [(1, 70, 3), (2, 3, 20), (1, 2, 40)])
+def test_sums_beside_the_weight(groups: int, fan_in: int, fan_out: int) -> None:
+    """The gradient of the bias comes with that of the weight; alone, it is a reduction."""
+    g = drawn(1, 3, groups * fan_out, 9, 7)
+    for needed in (True, False):
+        x, w = norch.tensor(drawn(2, 3, groups * fan_in, 9, 7)), norch.tensor(drawn(3, groups * fan_out, fan_in, 3, 3))
+        b = norch.zeros(groups * fan_out, dtype=norch.float64, requires_grad=True)
+        F.conv2d(x, w.requires_grad_(needed), b, padding=1, groups=groups).backward(norch.tensor(g))
+        assert b.grad is not None
+        np.testing.assert_allclose(b.grad.numpy(), g.sum((0, 2, 3)), rtol=1e-12, atol=1e-12)
+    with pytest.raises(norch.ShapeError, match="conv_weight: sums of shape"):
+        lib.norch_conv_weight(x, norch.tensor(g), (1,) * 8 + (groups,), (3, 3), norch.zeros(1, dtype=norch.float64))
 
 
 @pytest.mark.parametrize(("threads", "stride", "size"), [(2, 2, 20), (3, 1, 20), (3, 1, 7)])

@@ -15,7 +15,8 @@ typedef struct NAME(weights) {
     const int64_t *offset; /* of each tap of each channel of a block */
     int64_t width;         /* output channels of a group, in whole vectors */
     int64_t blocks, chunks;
-    T *sums; /* (chunks, groups, blocks, block * taps, width) */
+    T *sums;      /* (chunks, groups, blocks, block * taps + 1, width): the last row for the sums of y */
+    int64_t part; /* elements of one of them */
     T *scratch;
     int64_t scratch_size, tasks;
     _Atomic int64_t next;
@@ -61,6 +62,22 @@ EACH_OUTER_ROW(OUTERS)
 static const NAME(outer_of) NAME(outers)[OUTER_ROWS][TILE_VECTORS] = {EACH_OUTER_ROW(OUTERS)};
 #undef OUTERS
 
+/* The sum of a panel's positions, added to that of the bands before. */
+static ALWAYS_INLINE void NAME(add_panel)(int vectors, int64_t positions, const T *panel, T *sums) {
+    NAME(vec) sum[4][TILE_VECTORS] = {0};
+    int64_t n = 0;
+    for (; n + 4 <= positions; n += 4) {
+        UNROLL for (int i = 0; i < 4; i++) {
+            UNROLL for (int j = 0; j < vectors; j++, panel += LANES) sum[i][j] += VEC(panel);
+        }
+    }
+    for (; n < positions; n++) {
+        UNROLL for (int j = 0; j < vectors; j++, panel += LANES) sum[0][j] += VEC(panel);
+    }
+    UNROLL for (int j = 0; j < vectors; j++)
+        STORE(sums + j * LANES, VEC(sums + j * LANES) + ((sum[0][j] + sum[1][j]) + (sum[2][j] + sum[3][j])));
+}
+
 /* One image's part of the sums of a block of channels. */
 static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t group, int64_t block, T *scratch, T *sums) {
     const view *v = &s->v;
@@ -80,6 +97,13 @@ static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t grou
                 NAME(pack)(PANEL_COLS, panel, rows * v->grid[1], y, area, 1, (int)columns);
             else
                 NAME(pack)(LANES, panel, rows * v->grid[1], y, area, 1, (int)columns);
+            T *totals = sums + v->block * v->taps * s->width + o;
+            if (p->sums && block == 0) {
+                if (columns > LANES)
+                    NAME(add_panel)(2, rows * v->grid[1], panel, totals);
+                else
+                    NAME(add_panel)(1, rows * v->grid[1], panel, totals);
+            }
             for (int64_t t = 0; t < tiles; t++) {
                 int64_t count = taps / tiles + (t < taps % tiles);
                 NAME(outers)
@@ -93,10 +117,9 @@ static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t grou
 /* A task: a chunk of the images for a block of channels. */
 static void NAME(weight_slot)(void *context, int64_t slot) {
     NAME(weights) *s = context;
-    int64_t size = s->v.block * s->v.taps * s->width;
     for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->tasks;) {
-        T *sums = s->sums + task * size;
-        memset(sums, 0, (size_t)size * sizeof(T));
+        T *sums = s->sums + task * s->part;
+        memset(sums, 0, (size_t)s->part * sizeof(T));
         int64_t each = ceil_div(s->p->batch, s->chunks), chunk = task / (s->p->groups * s->blocks);
         int64_t part = task % (s->p->groups * s->blocks), last = least(s->p->batch, (chunk + 1) * each);
         for (int64_t image = chunk * each; image < last; image++) {
@@ -105,21 +128,25 @@ static void NAME(weight_slot)(void *context, int64_t slot) {
     }
 }
 
-/* Adds the chunks in their order and turns the sums over, into (groups * out, in, taps). */
+/* Adds the chunks in their order: row `row` of the sums of a block of a group, to every step-th element. */
+static void NAME(gather_row)(const NAME(weights) * s, int64_t group, int64_t block, int64_t row, T *to, int64_t step) {
+    const T *from = s->sums + (group * s->blocks + block) * s->part + row * s->width;
+    int64_t chunk_size = s->p->groups * s->blocks * s->part;
+    for (int64_t o = 0; o < s->p->out; o++) {
+        T total = from[o];
+        for (int64_t chunk = 1; chunk < s->chunks; chunk++) total += from[chunk * chunk_size + o];
+        to[o * step] = total;
+    }
+}
+
+/* The weight, (groups * out, in, taps), and the sums of y. */
 static void NAME(gather_sums)(const NAME(weights) * s) {
     const nr_conv_plan *p = s->p;
-    int64_t taps = s->v.taps, size = s->v.block * taps * s->width, parts = p->groups * s->blocks;
+    int64_t deep = p->in * s->v.taps, rows = s->v.block * s->v.taps;
     for (int64_t g = 0; g < p->groups; g++) {
-        for (int64_t k = 0; k < p->in * taps; k++) {
-            const T *from = s->sums + (g * s->blocks + k / (s->v.block * taps)) * size;
-            from += k % (s->v.block * taps) * s->width;
-            T *to = (T *)p->weight + g * p->out * p->in * taps + k;
-            for (int64_t o = 0; o < p->out; o++) {
-                T total = from[o];
-                for (int64_t chunk = 1; chunk < s->chunks; chunk++) total += from[chunk * parts * size + o];
-                to[o * p->in * taps] = total;
-            }
-        }
+        T *to = (T *)p->weight + g * p->out * deep;
+        for (int64_t k = 0; k < deep; k++) NAME(gather_row)(s, g, k / rows, k % rows, to + k, deep);
+        if (p->sums) NAME(gather_row)(s, g, 0, rows, (T *)p->sums + g * p->out, 1);
     }
 }
 
@@ -141,6 +168,7 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
     if (s.chunks < 1) s.chunks = 1;
     s.tasks = s.chunks * p->groups * s.blocks;
     s.width = ceil_div(p->out, LANES) * LANES;
+    s.part = (v->block * v->taps + 1) * s.width;
     int64_t *room = nr_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
     if (!room) return no_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
     int64_t (*tap)[2] = (int64_t (*)[2])room, *offset = room + 2 * v->taps;
@@ -155,8 +183,7 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
     s.offset = offset;
     double work =
         (double)p->batch * (double)(v->grid[0] * v->grid[1]) * (double)(p->groups * p->out) * (double)(p->in * v->taps);
-    int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s.tasks),
-            sums = s.tasks * v->block * v->taps * s.width;
+    int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s.tasks), sums = s.tasks * s.part;
     s.scratch_size = ceil_div(v->rows * v->grid[1] * PANEL_COLS + v->block * v->plane + LANES, 16) * 16;
     size_t bytes = (size_t)(sums + s.scratch_size * slots) * sizeof(T);
     s.sums = nr_scratch(bytes);

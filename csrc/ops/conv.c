@@ -146,8 +146,28 @@ norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight
     return run(&plan, NR_CONV_INPUT, y, weight, optional_bias, shape);
 }
 
+/* sums: (O), dense, beside y. */
+static int32_t check_sums(const char *op, const norch_tensor *sums, const norch_tensor *y) {
+    NR_TRY(nr_check_tensor(op, sums));
+    if (sums->ndim == 1 && sums->shape[0] == y->shape[1] && sums->dtype == y->dtype && sums->contiguous)
+        return nr_check_place(op, y, sums);
+    char text[NR_SHAPE_TEXT];
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: sums of shape %s and dtype %s for %lld channels of %s", op,
+                   nr_shape_of(text, sums), nr_dtypes[sums->dtype].name, (long long)y->shape[1],
+                   nr_dtypes[y->dtype].name);
+}
+
+/* The sums of y by channel as a reduction, for a backend that does not add them up on its way. */
+static int32_t sum_channels(const norch_tensor *y, norch_tensor *sums) {
+    const int64_t dims[] = {0, 2, 3};
+    norch_tensor *found = norch_reduce(NR_OP_sum, y, 3, dims, 0, -1, 0);
+    int32_t status = found ? norch_copy(sums, found) : NORCH_ERROR_MEMORY;
+    nr_release(found);
+    return status;
+}
+
 norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, int64_t count, const int64_t *geometry,
-                                int64_t axes, const int64_t *kernel) {
+                                int64_t axes, const int64_t *kernel, norch_tensor *optional_sums) {
     const char *op = "conv_weight";
     if (check(op, x, y, NULL) || check_numbers(op, 9, count) || check_numbers(op, 2, axes)) return NULL;
     nr_conv_plan plan = {.batch = x->shape[0], .groups = geometry[8]};
@@ -162,5 +182,12 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
     if (read_geometry(op, geometry, &plan) || check_result(op, &plan, y)) return NULL;
     const int64_t shape[] = {y->shape[1], plan.in, kernel[0], kernel[1]};
     if (nr_check_shape(op, 4, shape)) return NULL;
+    if (optional_sums) {
+        if (check_sums(op, optional_sums, y)) return NULL;
+        if (y->device_type == NORCH_CPU)
+            plan.sums = optional_sums->data;
+        else if (sum_channels(y, optional_sums))
+            return NULL;
+    }
     return run(&plan, NR_CONV_WEIGHT, x, y, NULL, shape);
 }

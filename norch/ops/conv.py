@@ -36,7 +36,7 @@ def _conv_input(y: Any, weight: Any, bias: Any, geometry: Geometry, size: Sequen
 
 def _conv_weight(x: Any, y: Any, geometry: Geometry, kernel: Sequence[int]) -> Any:
     """weight (O, C / groups, *kernel) of x and y."""
-    out = lib.norch_conv_weight(x, y, geometry, kernel)
+    out = lib.norch_conv_weight(x, y, geometry, kernel, None)
     return _recorded(out, d.ConvWeight, x, y, None, geometry, lambda: x.shape[2:])
 
 

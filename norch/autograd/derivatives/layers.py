@@ -29,6 +29,15 @@ class Conv(Ternary):  # y of x (a), weight (b) and bias; sizes: those of x and o
     def grad_b(self, g: Any) -> Any: return self.a._conv_weight(g, self.geometry, self.sizes[1])
     def grad_c(self, g: Any) -> Any: return _over_channels(g)
 
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        """The sums for the bias come with the weight's gradient, which goes through all of g anyway."""
+        to_a, to_b, to_c = self.edges
+        if mode.enabled or to_b is None or to_c is None:
+            return super().propagate(g)
+        grad_a = None if to_a is None else self.grad_a(g)
+        sums = lib.norch_empty(g.shape[1:2], g._dtype, (g._device_type, g._device_index))
+        return grad_a, lib.norch_conv_weight(self.a, g, self.geometry, self.sizes[1], sums), sums
+
 
 class ConvInput(Ternary):  # x of y (a), weight (b) and bias; sizes: those of the kernel
     flat = 2
