@@ -205,6 +205,8 @@ int32_t norch_overlaps_itself(const norch_tensor *x);
 /* One size may be -1. norch_view fails where the strides do not allow it; norch_reshape copies there. */
 norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *shape);
 norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *shape);
+/* The axes from start to end as one; a 0-d tensor becomes one of one axis. */
+norch_tensor *norch_flatten(const norch_tensor *x, int64_t start, int64_t end);
 norch_tensor *norch_permute(const norch_tensor *x, int64_t ndim, const int64_t *axes);
 norch_tensor *norch_transpose(const norch_tensor *x, int64_t dim0, int64_t dim1);
 /* A size of -1 keeps that of x. */

@@ -57,6 +57,26 @@ norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *
     return result;
 }
 
+norch_tensor *norch_flatten(const norch_tensor *x, int64_t start, int64_t end) {
+    int32_t from, to, ndim = 0;
+    if (nr_check_tensor("flatten", x) || nr_check_axis("flatten", start, x->ndim, &from) ||
+        nr_check_axis("flatten", end, x->ndim, &to))
+        return NULL;
+    if (from > to) {
+        nr_fail(NORCH_ERROR_SHAPE, "flatten: start_dim %lld comes after end_dim %lld", (long long)start,
+                (long long)end);
+        return NULL;
+    }
+    int64_t shape[NORCH_MAX_DIMS] = {1};
+    for (int32_t i = 0; i < x->ndim; i++) {
+        if (i > from && i <= to)
+            shape[ndim - 1] *= x->shape[i];
+        else
+            shape[ndim++] = x->shape[i];
+    }
+    return norch_reshape(x, x->ndim ? ndim : 1, shape);
+}
+
 norch_tensor *norch_permute(const norch_tensor *x, int64_t ndim, const int64_t *axes) {
     if (nr_check_tensor("permute", x)) return NULL;
     if (ndim != x->ndim) {

@@ -5,7 +5,6 @@ Each is a step that autograd can take again: from another base, or from a gradie
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,8 +45,10 @@ def _made(out: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tupl
             out._node = node
         if view:
             out._view = view_of(x, step, arguments)
-    elif view and (x._view is SEVERED or edge(x) is not None):
-        out._view = SEVERED
+    elif view:
+        through = x._view
+        if through is SEVERED or (x._node if through is None else edge(x)) is not None:
+            out._view = SEVERED
     return out
 
 
@@ -159,14 +160,8 @@ def unsqueeze(input: Any, dim: int) -> Any:
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The axes from start_dim to end_dim as one."""
-    shape = tuple(tensor_of(input, "flatten").shape)
-    start, end = axis(start_dim, len(shape), "flatten"), axis(end_dim, len(shape), "flatten")
-    if start > end:
-        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
-    if not shape:
-        return reshape(input, 1)
-    product = math.prod(shape[start : end + 1])
-    return reshape(input, (*shape[:start], product, *shape[end + 1 :]))
+    out = lib.norch_flatten(tensor_of(input, "flatten"), start_dim, end_dim)
+    return _reshaped(out, input, flatten, (start_dim, end_dim))
 
 
 def axis(dim: int, n: int, name: str) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._lib import lib
 from ..forms import Binary, Ternary
+from ..grad_mode import mode
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
@@ -58,7 +60,9 @@ class Linear(Ternary):
             return g._product(self.a, True)
         if ndim == 1:
             return g.unsqueeze(-1) * self.a
-        return g.flatten(0, -2)._product(self.a.flatten(0, -2), True)
+        if mode.enabled:
+            return g.flatten(0, -2)._product(self.a.flatten(0, -2), True)
+        return lib.norch_matmul(lib.norch_flatten(g, 0, -2), lib.norch_flatten(self.a, 0, -2), True, False)
 
     def grad_c(self, g: Any) -> Any:
         total = g._sum_to(self.bias)
