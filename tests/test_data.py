@@ -24,6 +24,7 @@ from norch.utils.data import (
     default_collate,
     random_split,
 )
+from norch.utils.data.dataset import taker
 
 
 class Squares(Dataset):
@@ -66,11 +67,29 @@ def test_tensor_dataset():
         TensorDataset([1, 2])
 
 
+def test_sets_with_methods_that_mean_something_else():
+    """Tensors and arrays have a take() of their own, and a subclass may change the samples."""
+
+    class Doubled(TensorDataset):
+        def __getitem__(self, index):
+            return tuple(x * 2 for x in super().__getitem__(index))
+
+    class Several(Squares):
+        def __getitems__(self, indices):
+            return [-index for index in indices]
+
+    assert [b.tolist() for b in DataLoader(norch.arange(3), batch_size=2)] == [[0, 1], [2]]
+    assert [b.tolist() for b in DataLoader(np.arange(3), batch_size=2)] == [[0, 1], [2]]
+    assert [b.tolist() for b in DataLoader(Subset(norch.arange(3), [2, 0]), batch_size=2)] == [[2, 0]]
+    assert [b[0].tolist() for b in DataLoader(Doubled(norch.arange(3)), batch_size=2)] == [[0, 2], [4]]
+    assert [b.tolist() for b in DataLoader(Several(3), batch_size=2)] == [[0, -1], [-2]]
+
+
 def test_subset_and_concat():
     part = Subset(pairs(5), [4, 1])
     assert len(part) == 2 and part[0][1].item() == 4
-    assert part.take([1, 0])[1].tolist() == [1, 4]
-    assert not hasattr(Subset(Squares(3), [0]), "take")
+    assert taker(part)([1, 0])[1].tolist() == [1, 4]
+    assert taker(Subset(Squares(3), [0])) is None
     both = pairs(3) + Squares(2)
     assert type(both) is ConcatDataset and len(both) == 5
     assert [int(both[i][1]) for i in range(5)] == [0, 1, 2, 0, 1]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import ArgumentError
 from .collate import default_collate, default_convert, pinned
-from .dataset import IterableDataset
+from .dataset import IterableDataset, taker
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, Source
 
 
@@ -22,8 +22,8 @@ class DataLoader:
     process: num_workers gives a warning, and what tells PyTorch's workers how to work is not looked at. Options that
     exclude each other raise an ArgumentError.
 
-    A data set with `take(indices)` (TensorDataset, and a Subset of one) gives its batches in one call,
-    unless there is a collate_fn.
+    A TensorDataset, and a Subset of one, gives its batches in one call, unless there is a collate_fn; a set with
+    `__getitems__(indices)` gives the list of their samples by it.
 
     >>> data = norch.utils.data.TensorDataset(norch.arange(10).reshape(5, 2), norch.arange(5))
     >>> loader = norch.utils.data.DataLoader(data, batch_size=2, shuffle=True, generator=0)
@@ -90,12 +90,13 @@ class DataLoader:
                 yield convert(index if in_order else dataset[index])  # type: ignore[arg-type]
             return
         collate = self.collate_fn or default_collate
-        take = getattr(dataset, "take", None) if self.collate_fn is None else None
+        take = taker(dataset) if self.collate_fn is None else None
+        several = getattr(dataset, "__getitems__", None) or (lambda indices: [dataset[index] for index in indices])
         for indices in self.batch_sampler:
             if in_order:
                 yield collate(indices)
             else:
-                yield collate([dataset[index] for index in indices]) if take is None else take(indices)
+                yield collate(several(indices)) if take is None else take(indices)
 
     def __len__(self) -> int:
         """The number of batches of an epoch; of samples, where they stay alone."""

@@ -1,7 +1,4 @@
-"""Dataset: samples by number, and the sets made of tensors, of parts and of other sets.
-
-A set may offer `take(indices)`, which gives a whole batch at once; the loader uses it where it can.
-"""
+"""Dataset: samples by number, and the sets made of tensors, of parts and of other sets."""
 
 from __future__ import annotations
 
@@ -103,11 +100,13 @@ class Subset(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.indices)
 
-    @property
-    def take(self) -> Callable[[Sequence[int]], Any]:
-        """Batches in one call; there only if the set below has it."""
-        take = self.dataset.take
-        return lambda indices: take([self.indices[index] for index in indices])
+
+def taker(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
+    """What gives a batch of dataset by its indices in one call, where that is what its samples would be collated to."""
+    if type(dataset) is TensorDataset:  # a subclass may change the samples
+        return dataset.take
+    take = taker(dataset.dataset) if type(dataset) is Subset else None
+    return None if take is None else lambda indices: take([dataset.indices[index] for index in indices])
 
 
 class ConcatDataset(Dataset[Any]):
