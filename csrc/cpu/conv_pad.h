@@ -8,27 +8,38 @@
 
 typedef LANE_INDEX NAME(index) __attribute__((vector_size(VECTOR)));
 
-/* `rows` rows of `wide` elements, from the source's on, into the middle of rows of `pitch` at `to`: `before` zeros lead
- * each. Whole vectors are moved, the last of each row first: they write up to LANES beyond it, where the next row will lie.
- * inside: whether they may also be read so. */
-static ALWAYS_INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitch, const T *from,
-                                         int64_t wide, bool inside, T *to) {
+/* Which lanes of a vector, whose first is `at`, are below n and not negative. */
+static ALWAYS_INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
     NAME(index) lane;
     for (int i = 0; i < LANES; i++) lane[i] = i;
-    for (int64_t u = (pitch - 1) / LANES * LANES; u >= 0; u -= LANES) {
-        int64_t at = u - before;
-        NAME(index)
-        seen = (lane >= (LANE_INDEX)least(at < 0 ? -at : 0, LANES)) &
-               (lane < (LANE_INDEX)(at < n ? least(n - at, LANES) : 0));
-        if (inside && at + LANES > 0 && at < n) {
-            for (int64_t r = 0; r < rows; r++)
-                STORE(to + r * pitch + u, (NAME(vec))((NAME(index))VEC(from + r * wide + at) & seen));
-            continue;
-        }
-        for (int64_t r = 0; r < rows; r++) {
-            NAME(vec) v = {0};
-            for (int64_t i = at < 0 ? -at : 0; i < least(n - at, LANES); i++) v[i] = from[r * wide + at + i];
-            STORE(to + r * pitch + u, v);
+    return (lane >= (LANE_INDEX)least(at < 0 ? -at : 0, LANES)) &
+           (lane < (LANE_INDEX)(at < n ? least(n - at, LANES) : 0));
+}
+
+/* n elements of each of `rows` rows, `wide` apart from `from` on, into rows of `pitch` at `to`: `before` zeros lead each.
+ * Whole vectors are moved: they write up to LANES beyond a row, where the next one will lie. inside: whether they may also
+ * be read so. */
+static ALWAYS_INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitch, const T *from,
+                                         int64_t wide, bool inside, T *to) {
+    const int64_t last = (pitch - 1) / LANES * LANES;
+    const NAME(index) head = NAME(within)(-before, n), tail = NAME(within)(last - before, n);
+    if (inside && last == 0) { /* a vector a row */
+        for (int64_t r = 0; r < rows; r++)
+            STORE(to + r * pitch, (NAME(vec))((NAME(index))VEC(from + r * wide - before) & head));
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++, from += wide, to += pitch) {
+        for (int64_t u = 0; u <= last; u += LANES) {
+            int64_t at = u - before;
+            if (!inside || at + LANES <= 0 || at >= n) {
+                NAME(vec) v = {0};
+                for (int64_t i = at < 0 ? -at : 0; i < least(n - at, LANES); i++) v[i] = from[at + i];
+                STORE(to + u, v);
+            } else if (u == 0 || u == last) {
+                STORE(to + u, (NAME(vec))((NAME(index))VEC(from + at) & (u == 0 ? head : tail)));
+            } else {
+                STORE(to + u, (NAME(vec))((NAME(index))VEC(from + at) & NAME(within)(at, n)));
+            }
         }
     }
 }
