@@ -282,6 +282,29 @@ def test_higher_derivatives_of_lgamma() -> None:
         assert_close(y, norch.polygamma(n, x.detach()), rtol=1e-12, atol=0)
 
 
+SHORT_ROWS = [(1, 5000), (700, 7), (4097, 2), (63, 100), (9, 511), (8, 513), (3, 40, 50), (2, 5, 30, 20)]
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64, norch.int32, norch.uint8, norch.float16])
+@pytest.mark.parametrize("shape", SHORT_ROWS, ids=str)
+def test_rows_beside_one_that_all_of_them_meet(shape: tuple[int, ...], dtype: norch.dtype) -> None:
+    x, row = (norch.arange(math.prod(size)).remainder(97).to(dtype).reshape(size) for size in (shape, shape[-1:]))
+    truths, steps = row.remainder(2) == 0, norch.stack([x, x], 1)[:, 1]  # these rows lie apart
+    a, b = x.double().numpy(), row.double().numpy()
+    for one in (x, steps):
+        assert_close((one + row).double(), norch.tensor(a + b))
+        assert_close((row - one.to(norch.int64)).double(), norch.tensor(b - a))
+        assert_close(one > row, norch.tensor(a > b))
+        assert_close(norch.where(truths, one, row).double(), norch.tensor(np.where(b % 2 == 0, a, b)))
+        assert_close(
+            norch.where(truths, one, norch.tensor(5, dtype=dtype)).double(), norch.tensor(np.where(b % 2 == 0, a, 5))
+        )
+        assert_close((one.clone().add_(row)).double(), norch.tensor(a + b))
+        written = one.clone()
+        written += written.reshape(-1, shape[-1])[1 % written.reshape(-1, shape[-1]).shape[0]]
+        assert_close(written.double(), norch.tensor(a + a.reshape(-1, shape[-1])[1 % (a.size // shape[-1])]))
+
+
 # ---- accuracy -------------------------------------------------------------------------------------------------------
 
 

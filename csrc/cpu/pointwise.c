@@ -9,6 +9,7 @@
 
 #define CHUNK 16384
 #define WORTH_THREADS (4 * CHUNK)
+#define ROOM 1024 /* elements of short rows that become one */
 
 typedef struct walk {
     const nr_plan *plan;
@@ -87,15 +88,13 @@ static void run_chunk(void *context, int64_t chunk) {
     run_units(w, from, from + w->units_a_chunk < w->units ? from + w->units_a_chunk : w->units);
 }
 
-int32_t nr_run_pointwise(const nr_call *call) {
-    const nr_plan *plan = call->plan;
-    if (plan->numel == 0) return NORCH_OK;
+static void run_nest(const nr_call *call, const nr_plan *plan) {
     walk w = {.plan = plan, .kernel = (nr_pointwise_run)call->kernel, .op = call->op, .dtype = call->dtype};
     if (plan->ndim == 1 && plan->numel < WORTH_THREADS) {
         int64_t stride[NR_MAX_OPERANDS];
         for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];
         run(&w, plan->numel, plan->data, stride);
-        return NORCH_OK;
+        return;
     }
     w.piece = plan->size[0] < CHUNK ? plan->size[0] : CHUNK;
     w.pieces = (plan->size[0] + w.piece - 1) / w.piece;
@@ -105,5 +104,67 @@ int32_t nr_run_pointwise(const nr_call *call) {
         run_units(&w, 0, w.units);
     else
         nr_parallel((w.units + w.units_a_chunk - 1) / w.units_a_chunk, run_chunk, &w);
+}
+
+/* ---- short rows ----------------------------------------------------------------------------------------------- */
+
+/* What all rows meet anew, a bias say, is laid down `times` times, and as many rows become one:
+ *
+ *   x     r0 r0 r0  |  r1 r1 r1  |  r2 ...        x     r0 r0 r0 r1 r1 r1  |  r2 ...
+ *   bias  b0 b1 b2  |  b0 b1 b2  |  b0 ...        bias  b0 b1 b2 b0 b1 b2  |  b0 ... */
+static bool is_met_anew(const nr_call *call, const nr_plan *plan, int o) {
+    const bool truths = o == 1 && nr_ops[call->op].form == NR_CHOICE;
+    if (o == 0 || in_plan(plan, o) || plan->stride[o][0] != (truths ? 1 : nr_size_of(call->dtype))) return false;
+    for (int32_t d = 1; d < plan->ndim; d++)
+        if (plan->stride[o][d] != 0) return false;
+    return true;
+}
+
+static int64_t rows_in_one(const nr_call *call, const nr_plan *plan) {
+    if (plan->ndim < 2 || plan->size[0] > ROOM / 2 || plan->numel < 4 * ROOM) return 1;
+    for (int o = 0; o < plan->operands; o++) {
+        const bool follows = plan->stride[o][1] == plan->stride[o][0] * plan->size[0];
+        if (!follows && !is_met_anew(call, plan, o)) return 1;
+    }
+    const int64_t times = ROOM / plan->size[0];
+    return times < plan->size[1] ? times : plan->size[1];
+}
+
+/* `rows` of the second loop of a nest, from row `first` on. */
+static nr_plan rows_of(const nr_plan *plan, int64_t first, int64_t rows) {
+    nr_plan part = *plan;
+    part.numel = plan->numel / plan->size[1] * rows;
+    part.size[1] = rows;
+    for (int o = 0; o < plan->operands; o++)
+        if (!in_plan(plan, o)) part.data[o] = plan->data[o] + first * plan->stride[o][1];
+    return part;
+}
+
+int32_t nr_run_pointwise(const nr_call *call) {
+    const nr_plan *plan = call->plan;
+    if (plan->numel == 0) return NORCH_OK;
+    const int64_t times = rows_in_one(call, plan);
+    if (times == 1) {
+        run_nest(call, plan);
+        return NORCH_OK;
+    }
+    const int64_t whole = plan->size[1] / times * times;
+    nr_plan wide = rows_of(plan, 0, whole), rest = rows_of(plan, whole, plan->size[1] - whole);
+    char room[NR_MAX_OPERANDS][ROOM * sizeof(int64_t)];
+    for (int o = 0; o < plan->operands; o++) {
+        if (in_plan(plan, o)) {
+            wide.data[o] = (char *)&wide.value[o];
+            rest.data[o] = (char *)&rest.value[o];
+        } else if (plan->stride[o][1] != plan->stride[o][0] * plan->size[0]) {
+            const size_t row = (size_t)(plan->stride[o][0] * plan->size[0]);
+            for (int64_t i = 0; i < times; i++) memcpy(room[o] + (size_t)i * row, plan->data[o], row);
+            wide.data[o] = room[o];
+        }
+        wide.stride[o][1] *= times;
+    }
+    wide.size[0] *= times;
+    wide.size[1] /= times;
+    run_nest(call, &wide);
+    if (rest.numel > 0) run_nest(call, &rest);
     return NORCH_OK;
 }
