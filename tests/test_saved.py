@@ -41,6 +41,8 @@ CHAINS: dict[str, tuple[Callable[..., Any], float, str]] = {
     "softmax": (lambda x, y: (x + 1).softmax(1), 0, "its result"),
     "log_softmax": (lambda x, y: (x + 1).log_softmax(1), 0, "its result"),
     "norm": (lambda x, y: norch.linalg.vector_norm(x + 1), 1, "its input"),
+    "norm of order 3": (lambda x, y: norch.linalg.vector_norm(x + 1, 3), 1, "its input"),
+    "norm of order inf": (lambda x, y: norch.linalg.vector_norm(x + 1, float("inf"), 0), 1, "its input"),
     "cumsum": (lambda x, y: (x + 1).cumsum(0).cumsum(1), 0, "nothing"),
     "cumprod": (lambda x, y: (x + 1).cumprod(0), 1, "its input"),
     "cummax": (lambda x, y: (x + 1).cummax(0).values, 1, "the indices"),

@@ -7,11 +7,12 @@ from typing import Any
 
 from .._handle import Handle
 from ..autograd import derivatives as d
+from ..autograd.grad_mode import no_grad
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._operand import must, numpy_names
 from .pointwise import abs, isnan, sign, where
-from .reduce import Dims, _axes, _reduction, amax, amin, sum
+from .reduce import Dims, _axes, _reduction, amax, amin, recorded, sum
 
 
 def _floats(x: Any, name: str, dtype: Any) -> Any:
@@ -48,20 +49,16 @@ def vector_norm(
         raise ArgumentError(f"vector_norm: there is no norm of order {ord} of an empty tensor, shape {tuple(x.shape)}")
     if x.element_size() < 4 and ord not in (0, 1) and math.isfinite(ord):  # halves are rounded once
         return vector_norm(x.float(), ord, dim, keepdim).to(x.dtype)
-    size = abs(x)
-    if math.isinf(ord):
-        return (amax if ord > 0 else amin)(size, axes, keepdim)
     if ord == 0:
         return sum(where(isnan(x), 1, abs(sign(x))), axes, keepdim)
     if ord == 1:
-        return sum(size, axes, keepdim)
-    if ord < 1:  # where x is 0 the slope is infinite; PyTorch takes 0
-        zero = size == 0
-        total = sum(where(zero, 0 if ord > 0 else math.inf, where(zero, 1, size).pow(ord)), axes, keepdim)
-    else:
-        total = sum(size.pow(ord), axes, keepdim)
-    zero = total == 0
-    return where(zero, 0 if ord > 0 else math.inf, where(zero, 1, total).pow(1 / ord))
+        return sum(abs(x), axes, keepdim)
+    with no_grad():
+        if math.isinf(ord):
+            out = (amax if ord > 0 else amin)(abs(x), axes, keepdim)
+        else:
+            out = sum(abs(x).pow(ord), axes, keepdim).pow(1 / ord)
+    return recorded(d.NormMax if math.isinf(ord) else d.NormP, x, out, axes, keepdim, float(ord))
 
 
 @numpy_names

@@ -37,11 +37,15 @@ class Prod(Reduction):
         return self.spread(g) * others.reshape(x.shape)
 
 
-class Amax(Reduction):  # equal maxima share the gradient; NaNs, where there are some, are the maxima
-    def grad_x(self, g: Any) -> Any:
-        chosen = (self.x == self.spread(self.out)) | self.x.isnan()
-        share = g / chosen._reduced("sum", self.axes, self.keepdim)
-        return self.spread(share).where(chosen, 0)
+def _shared(node: Reduction, g: Any, x: Any, out: Any) -> Any:
+    """Equal maxima share the gradient; NaNs, where there are some, are the maxima."""
+    chosen = (x == node.spread(out)) | x.isnan()
+    share = g / chosen._reduced("sum", node.axes, node.keepdim)
+    return node.spread(share).where(chosen, 0)
+
+
+class Amax(Reduction):
+    def grad_x(self, g: Any) -> Any: return _shared(self, g, self.x, self.out)
 
 
 class Amin(Amax):
@@ -63,6 +67,20 @@ class Std(Reduction):
 
 class Norm(Reduction):  # sqrt(sum(x * x)); flat at 0
     def grad_x(self, g: Any) -> Any: return self.spread(g / self.out.where(self.out != 0, math.inf)) * self.x
+
+
+class NormMax(Reduction):  # of |x|: the largest, or the smallest
+    def grad_x(self, g: Any) -> Any: return _shared(self, g, self.x.abs(), self.out) * self.x.sign()
+
+
+class NormP(Reduction):  # sum(|x| ** p) ** (1 / p), p in param; flat where the slope is infinite, and at 0
+    def grad_x(self, g: Any) -> Any:
+        p, out = self.param, self.out
+        if p >= 1:
+            slope = self.x.sign() * self.x.abs().pow(p - 1)
+            return slope * self.spread(g / out.where(out != 0, math.inf).pow(p - 1))
+        size = self.x.abs().where(self.x != 0, math.inf)
+        return self.x.sign() * size.pow(p - 1) * self.spread(g * out.pow(1 - p))
 
 
 class Median(Reduction):  # one of the elements; its equals share the gradient
