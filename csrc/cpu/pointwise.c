@@ -52,6 +52,16 @@ static void run(const walk *w, int64_t n, char *const *data, const int64_t *stri
         w->kernel(n, data, stride);
 }
 
+/* Runs of n elements, one after another along the second loop; row goes with them. */
+static void run_rows(const walk *w, int64_t runs, int64_t n, char **row, const int64_t *stride) {
+    const int64_t (*step)[NORCH_MAX_DIMS] = w->plan->stride;
+    const int operands = w->plan->operands;
+    for (; runs > 0; runs--) {
+        run(w, n, row, stride);
+        for (int o = 0; o < operands; o++) row[o] += step[o][1];
+    }
+}
+
 static void run_units(const walk *w, int64_t unit, int64_t end) {
     const nr_plan *plan = w->plan;
     int64_t stride[NR_MAX_OPERANDS], position[NORCH_MAX_DIMS];
@@ -69,6 +79,12 @@ static void run_units(const walk *w, int64_t unit, int64_t end) {
     for (; unit < end; unit++) {
         int64_t from = piece * w->piece;
         int64_t n = plan->size[0] - from < w->piece ? plan->size[0] - from : w->piece;
+        if (w->pieces == 1 && plan->ndim > 1) { /* whole runs: as far as the second loop goes */
+            int64_t runs = plan->size[1] - position[1] < end - unit ? plan->size[1] - position[1] : end - unit;
+            run_rows(w, runs - 1, n, row, stride);
+            position[1] += runs - 1;
+            unit += runs - 1;
+        }
         for (int o = 0; o < plan->operands; o++) data[o] = row[o] + from * stride[o];
         run(w, n, data, stride);
         if (++piece < w->pieces) continue;
