@@ -55,7 +55,9 @@ static void choose_band(view *v, int64_t rows, int64_t element, int64_t parts) {
     int64_t columns = (v->grid[1] - 1) * v->step[1] + v->span[1];
     v->residue = ceil_div(columns, v->step[1]);
     v->pitch = v->residue * v->step[1];
-    int64_t fit = BAND_BYTES / (v->block * v->pitch * element) - v->span[0];
+    int64_t row = v->block * v->pitch * element, fit = BAND_BYTES / row - v->span[0];
+    if (fit < 2)
+        fit = least(2, 4 * BAND_BYTES / row - v->span[0]); /* rows of many planes, one each, are laid down slowly */
     rows = least(rows, fit < 0 ? 1 : fit / v->step[0] + 1);
     if (parts < PARTS_WANTED) rows = least(rows, ceil_div(v->grid[0], ceil_div(PARTS_WANTED, parts)));
     v->rows = ceil_div(v->grid[0], ceil_div(v->grid[0], rows));
