@@ -25,6 +25,7 @@ from ..pointwise import (
     _times,
     digamma,
     eq,
+    exp2,
     isfinite,
     isnan,
     lgamma,
@@ -205,7 +206,7 @@ def ldexp(input: Any, other: Any) -> Any:
     x, power = must(input, "ldexp"), must(other, "ldexp")
     if not power.dtype.is_floating_point:
         power = power.to(x.dtype if x.dtype.is_floating_point else get_default_dtype())
-    return mul(x, _pow(2.0, power))
+    return mul(x, exp2(power))
 
 
 @own_errors
