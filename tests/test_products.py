@@ -152,3 +152,16 @@ def test_strangers(name: str) -> None:
         norch.tensordot(X, X, ([5], [0]))
     with pytest.raises(TypeError, match="the power must be an integer, not float"):
         norch.matrix_power(norch.eye(2), 0.5)
+
+
+def test_linear_with_one_output(torch: Any) -> None:
+    """A weight of one dimension is one row, whose axis the result lacks."""
+    for m in (norch, torch):
+        x, w = m.arange(6.0).reshape(2, 3), m.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        linear = m.nn.functional.linear
+        y = linear(x, w)
+        y.sum().backward()
+        assert y.tolist() == [8, 26] and w.grad.tolist() == [3, 5, 7]
+    assert norch.nn.functional.linear(norch.ones(2, 3), norch.ones(3), norch.tensor(1.0)).tolist() == [4, 4]
+    with pytest.raises(norch.ShapeError):
+        norch.nn.functional.linear(norch.ones(2, 3), norch.ones(2))

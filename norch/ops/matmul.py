@@ -44,9 +44,18 @@ def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
-    """input @ weight.T + bias in one pass: input (..., K), weight (N, K), bias (N) give (..., N)."""
+    """input @ weight.T + bias in one pass: input (..., K), weight (N, K), bias (N) give (..., N).
+
+    A weight (K), with a bias (), gives (...).
+    """
     x = input
-    out = lib.norch_linear(x, weight, bias)
+    try:
+        out = lib.norch_linear(x, weight, bias)
+    except ShapeError:
+        if weight.ndim != 1:
+            raise
+        out = product(x, weight)
+        return out if bias is None else out + bias
     to_x = x._node if x._view is None else edge(x)
     to_weight = weight._node if weight._view is None else edge(weight)
     to_bias = None if bias is None else edge(bias)
