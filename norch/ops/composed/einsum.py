@@ -50,7 +50,8 @@ def einsum(equation: Any, *operands: Any) -> Any:
     output has the labels that occur once, in alphabetical order. A label twice in an operand takes the diagonal. "..."
     stands for any number of further axes, which broadcast and come first in an output that is not written. Spaces are
     ignored. einsum(a, [0, 1], b, [1, 2], [0, 2]) takes numbers from 0 to 51 in place of letters. ShapeError,
-    ArgumentError or DTypeError, which name the equation and the operand, when they do not fit.
+    ArgumentError or DTypeError, which name the equation and the operand, when they do not fit; DeviceError for operands
+    on two devices, of which numbers (0-d, on the CPU) go with any.
 
     >>> a, b = norch.arange(6.0).view(2, 3), norch.ones(3, 4)
     >>> norch.einsum("ij,jk->ik", a, b)
