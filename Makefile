@@ -312,11 +312,11 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 NORCH_TEST_DTYPES=bool,int64,float16,float32 NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
 	    $(PYTEST) -rfE -m "not slow and not resident" --ignore=tests/test_build.py $(ARGS)
 
-# The suite on the device "cuda", which the simulation stands for: without the slow tests and over two dtypes, unless ALL=1
-# asks for every case.
+# The suite on the device "cuda", which the simulation stands for: over two dtypes and without the tests that are slow, or
+# about the process's memory, unless ALL=1 asks for every case.
 SIM_PART = $(if $(ALL),,NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-int64,float32})
 test-cudasim: $(VENV)/ready-test cudasim  ## the test suite on the device "cuda", simulated on the CPU (ALL=1: all dtypes, and slow tests)
-	$(Q)$(SIM_PART) NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_LIB)" NORCH_TEST_DEVICE=cuda $(PYTEST) $(if $(ALL),,-m "not slow") $(ARGS)
+	$(Q)$(SIM_PART) NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_LIB)" NORCH_TEST_DEVICE=cuda $(PYTEST) $(if $(ALL),,-m "not slow and not resident") $(ARGS)
 
 # The same under the address sanitizer, which knows the blocks of the simulated device's memory, and ends the process where a
 # kernel leaves them: one test does that.
