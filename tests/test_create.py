@@ -234,6 +234,7 @@ def test_gradients_of_choices():
         assert gradcheck(lambda x, f=function: f(x).square(), (x,))
 
 
+@pytest.mark.host
 def test_asarray_shares_where_it_can():
     source = np.zeros(3)
     assert norch.asarray(source).data_ptr() == source.ctypes.data
