@@ -157,7 +157,8 @@ CUDA_UNITS := $(CUDA_SOURCES:csrc/cuda/%.cu=%) \
 CUDA_ARCHS ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv$(comma)noheader 2>/dev/null | tr -d . | sort -u),80)
 CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) \
     -gencode arch=compute_$(firstword $(CUDA_ARCHS))$(comma)code=compute_$(firstword $(CUDA_ARCHS))
-CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -Xfatbin -compress-all -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
+# 186: formulas of every dtype compare what may be unsigned with 0
+CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -diag-suppress 186 -Xfatbin -compress-all -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
 CUDA_OBJECTS := $(CUDA_UNITS:%=$(BUILD)/cuda/%.o)
 
 # CUDA's runtime: linked in, or shared: that of the package nvidia-cuda-runtime beside norch's, where the wheels of 12
