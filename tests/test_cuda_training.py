@@ -67,18 +67,9 @@ def assert_alike(losses_on: Callable[[str], list[float]]) -> None:
     assert there == pytest.approx(here, rel=2e-4)
 
 
-def test_the_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    digits = example("digits", monkeypatch, 96)
-
-    def losses_on(device: str) -> list[float]:
-        norch.manual_seed(0)
-        return digits.train(digits.make_model().to(device), digits.load()[0], epochs=2, seed=0, device=device)
-
-    assert_alike(losses_on)
-
-
-def test_the_convolutional_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    digits = example("cnn_digits", monkeypatch, 64)
+@pytest.mark.parametrize(("name", "batch"), [("digits", 96), ("cnn_digits", 64)])
+def test_an_example_for_digits(monkeypatch: pytest.MonkeyPatch, name: str, batch: int) -> None:
+    digits = example(name, monkeypatch, batch)
 
     def losses_on(device: str) -> list[float]:
         norch.manual_seed(0)

@@ -46,6 +46,17 @@ def variables(case: Case, tensors: Sequence[Any]) -> list[int]:
     return [i for i in chosen if tensors[i].is_floating_point()]
 
 
+def beside_pytorch(torch: Any, case: Case, arrays: Sequence[Any]) -> tuple[list[Any], list[Any], list[int]]:
+    """The inputs as tensors of norch and of PyTorch, and which of them got requires_grad."""
+    ours = [norch.tensor(x) for x in arrays]
+    theirs = [torch.from_numpy(np.array(x)) for x in arrays]
+    chosen = variables(case, ours)
+    for i in chosen:
+        ours[i].requires_grad_()
+        theirs[i].requires_grad_()
+    return ours, theirs, chosen
+
+
 def small_samples(case: Case, text: str) -> list[list[Any]]:
     """Inputs to check derivatives on: few elements, and no variance of a single one."""
     rng = source(case.name + text)
@@ -130,12 +141,7 @@ def test_gradients_like_torch(torch: Any, case: Case, dtype: str) -> None:
         samples += [legal(case, arrays) for arrays in some_edges(case, dtype)]
     weights = rng.uniform(0.5, 2, 97)
     for k, arrays in enumerate(samples):
-        ours = [norch.tensor(x) for x in arrays]
-        theirs = [torch.from_numpy(np.array(x)) for x in arrays]
-        chosen = variables(case, ours)
-        for i in chosen:
-            ours[i].requires_grad_()
-            theirs[i].requires_grad_()
+        ours, theirs, chosen = beside_pytorch(torch, case, arrays)
         try:
             backward_of(torch, case.torch_call(), theirs, weights)
         except RuntimeError:

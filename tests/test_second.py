@@ -13,7 +13,7 @@ import pytest
 from case import Case, draw, source
 from cases import CASES
 from checks import assert_same, each, listed, scale_of
-from test_derivatives import variables
+from test_derivatives import beside_pytorch
 
 import norch
 
@@ -52,12 +52,7 @@ def test_second_derivatives_like_torch(torch: Any, case: Case) -> None:
     samples = [arrays for arrays in samples if all(x.size for x in arrays)]
     for arrays in samples[:2]:
         for weighted in (False, True):
-            ours = [norch.tensor(x) for x in arrays]
-            theirs = [torch.from_numpy(np.array(x)) for x in arrays]
-            chosen = variables(case, ours)
-            for i in chosen:
-                ours[i].requires_grad_()
-                theirs[i].requires_grad_()
+            ours, theirs, chosen = beside_pytorch(torch, case, arrays)
             try:
                 wanted = second_order(torch, case.torch_call(), theirs, chosen, weighted)
             except RuntimeError as error:
