@@ -542,7 +542,7 @@ class _Memory:
     """A tensor's memory under NumPy's array interface; the array keeps this, and this the tensor."""
 
     def __init__(self, x: Tensor):
-        self.tensor = x.detach()
+        self.tensor = x = x.detach()  # an alias: x.data = ..., in another thread, say, changes x alone
         letter = {"b": "b", "u": "u", "i": "i", "f": "f"}[x.dtype.kind]
         self.__array_interface__ = {
             "version": 3,

@@ -261,6 +261,17 @@ def test_a_failed_from_numpy_frees_its_array(failing):
     assert gone() is None
 
 
+@pytest.mark.host
+@pytest.mark.parametrize("count", [2**44, 7 * 2**43 // 4 + 1, 2**46 // 4, 2**46, 2**50])
+def test_more_than_any_machine_has(count):
+    kept = norch.ones(3)
+    with pytest.raises(MemoryError, match=f"{4 * count} bytes"):
+        norch.empty(count)
+    with pytest.raises(MemoryError):
+        kept.expand(count, 3)[:, 0] + 1
+    assert kept.tolist() == [1, 1, 1]
+
+
 def test_nothing_is_printed(capfd):
     for call in (
         lambda: norch.zeros(2) + norch.zeros(3),

@@ -338,3 +338,17 @@ def test_an_index_that_another_thread_writes_is_checked_as_it_is_used():
     finally:
         done.set()
         writer.join()
+
+
+@pytest.mark.host
+def test_memory_that_a_tensor_lets_go_of_stays_while_another_thread_works_on_it():
+    norch.set_num_threads(1)
+    for _ in range(60):
+        x = norch.zeros(2_000_000)
+        other = threading.Thread(target=x.add_, args=(1,))
+        other.start()
+        time.sleep(0.0002)
+        x.data = norch.zeros(1)
+        y = norch.full((2_000_000,), 5.0)  # would take the block that the thread writes to
+        other.join()
+        assert (y == 5).all()

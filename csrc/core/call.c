@@ -6,9 +6,41 @@
 /* Work that is worth the two switches of the GIL, in nanoseconds of one core. */
 #define LONG_WORK 50e3
 
+/* Calls that run without the GIL, and the storages that wait for them to end: a chain that ends in itself. Both belong to
+ * whoever has the GIL. */
+static int64_t calls_outside;
+static norch_storage *waiting;
+
+static void *leave(void) {
+    if (nr_python_class) calls_outside++;
+    return nr_python_unlock();
+}
+
+/* The CPU's own bytes are not worth the switches. */
+static void *leave_for(const nr_backend *backend) { return backend->device ? leave() : NULL; }
+
+void nr_gate_release(norch_storage *storage) {
+    if (calls_outside == 0 || storage->next) { /* one that waits is kept by that */
+        nr_storage_release(storage);
+        return;
+    }
+    storage->next = waiting ? waiting : storage;
+    waiting = storage;
+}
+
+static void release_waiting(void) {
+    while (waiting) {
+        norch_storage *first = waiting, *next = first->next;
+        waiting = next == first ? NULL : next;
+        first->next = NULL;
+        nr_storage_release(first);
+    }
+}
+
 /* After work done without the GIL: takes it back, and raises what could not be raised out there. */
 static int32_t back(void *thread, int32_t status) {
     nr_python_lock(thread);
+    if (thread && --calls_outside == 0) release_waiting();
     if (status != NORCH_OK && thread) nr_python_raise(status, norch_last_error());
     return status;
 }
@@ -26,22 +58,22 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
     }
     /* A device takes the call and returns before it is done: not worth the switches. */
     if (call->work < LONG_WORK || backend->device) return backend->run[call->family](call);
-    void *thread = nr_python_unlock();
+    void *thread = leave();
     return back(thread, backend->run[call->family](call));
 }
 
 int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes) {
-    void *thread = backend->device ? nr_python_unlock() : NULL;
+    void *thread = leave_for(backend);
     return back(thread, backend->to_host(backend, host, device, bytes));
 }
 
 int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool later) {
-    void *thread = backend->device ? nr_python_unlock() : NULL;
+    void *thread = leave_for(backend);
     return back(thread, backend->from_host(backend, device, host, bytes, later));
 }
 
 int32_t nr_gate_synchronize(const nr_backend *backend) {
-    void *thread = backend->device ? nr_python_unlock() : NULL;
+    void *thread = leave_for(backend);
     return back(thread, backend->synchronize(backend));
 }
 

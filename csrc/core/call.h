@@ -16,5 +16,7 @@ int32_t nr_gate_synchronize(const nr_backend *backend);
 /* Device memory. */
 void *nr_gate_alloc(const nr_backend *backend, size_t bytes);
 void nr_gate_free(const nr_backend *backend, void *memory, size_t bytes);
+/* Lets go of the storage that a living tensor has had so far, which a kernel of another thread may still be at work on. */
+void nr_gate_release(norch_storage *storage);
 
 #endif

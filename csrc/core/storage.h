@@ -11,6 +11,7 @@ struct norch_storage {
     const nr_backend *backend;
     void (*release)(void *context); /* memory of somebody else: told when it is no longer seen */
     void *context;
+    norch_storage *next; /* while it waits in call.c; NULL when it does not */
 };
 
 /* Memory of the library itself; every allocation passes here, so that tests can make any one fail. */

@@ -178,7 +178,7 @@ int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
     atomic_fetch_add_explicit(&other->storage->references, 1, memory_order_relaxed);
     const size_t from = offsetof(norch_tensor, data); /* all that follows the fields of Python */
     memcpy((char *)x + from, (const char *)other + from, sizeof *x - from);
-    if (before) nr_storage_release(before);
+    if (before) nr_gate_release(before);
     return NORCH_OK;
 }
 

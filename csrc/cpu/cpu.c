@@ -17,7 +17,8 @@
  * What waits is capped: others make room for a block, and one that is larger than the cap goes straight back to the
  * system. Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
 
-#define CLASS_COUNT 160
+#define MOST_POWER 46 /* no tensor takes more than 2^46 bytes */
+#define CLASS_COUNT ((MOST_POWER - 6) * 4 + 1)
 #define CACHE_LIMIT ((int64_t)512 << 20) /* until somebody sets another */
 #define SMALLEST 64
 #define LARGE_PAGE ((size_t)2 << 20)
@@ -82,7 +83,7 @@ static void *from_system(size_t n) {
 }
 
 static void *take(size_t n) {
-    if (n > (size_t)1 << 46) return NULL;
+    if (n > (size_t)1 << MOST_POWER) return NULL;
     int index = size_class(&n);
     pthread_mutex_lock(&memory_lock);
     block *found = memory.waiting[index];
