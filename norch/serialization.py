@@ -7,13 +7,14 @@ only, unless it is told that the file can be trusted.
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
 from .device import device as Device  # noqa: N812
-from .errors import Error
+from .errors import DeviceError, Error
 from .tensor import Tensor, rebuilt
 
 HEAD = b"norch file 1\n"
@@ -33,7 +34,8 @@ SAFE = {
 def save(obj: Any, f: Any) -> None:
     """Writes obj, a tensor, a state dict or anything that can be pickled, to a path or something to write to.
 
-    Tensors that share memory share it again when loaded. Those computed in a graph are stored without it.
+    Tensors that share memory share it again when loaded. Those computed in a graph are stored without it. A file that
+    was at the path stays as it was until the new one is complete.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -46,8 +48,27 @@ def save(obj: Any, f: Any) -> None:
         f.write(HEAD)
         pickle.dump(obj, f, protocol=4)
     else:
-        with open(f, "wb") as file:
+        _save_at(obj, os.path.realpath(os.fsdecode(f)))
+
+
+def _save_at(obj: Any, path: str) -> None:
+    """Writes a file beside path, which then takes its place: a failure leaves what is there."""
+    folder, there = os.path.dirname(path), os.path.exists(path)
+    beside = os.access(folder, os.W_OK | os.X_OK)
+    if there and not (os.path.isfile(path) and os.access(path, os.W_OK)):
+        beside = False  # a device or a pipe is written to; what else it is open() says
+    written = os.path.join(folder, f".norch-{os.urandom(8).hex()}") if beside else path
+    try:
+        with open(written, "xb" if beside else "wb") as file:
             save(obj, file)
+        if beside:
+            if there:
+                os.chmod(written, os.stat(path).st_mode & 0o7777)  # as open() would have left it
+            os.replace(written, path)
+    except BaseException:
+        if beside and os.path.exists(written):
+            os.remove(written)
+        raise
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
@@ -55,17 +76,32 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
 
     Tensors come to the CPU, or to the device map_location. weights_only: tensors, parameters, numbers, strings and
     containers of them; a file with anything else raises UnpicklingError. False also makes instances of other classes,
-    and lets a file run any code: for files that you trust.
+    and lets a file run any code: for files that you trust. Files that are damaged, or not of save(), raise an Error.
     """
     if not hasattr(f, "read"):
         with open(f, "rb") as file:
             return load(file, map_location, weights_only=weights_only)
+    name = getattr(f, "name", None)
+    which = "this" if name is None else repr(name)
     head = f.read(len(HEAD))
     if head != HEAD:
         kind = "a zip file, as PyTorch writes them" if head.startswith(b"PK") else "something else"
-        raise Error(f"load: this is no file of norch.save(), but {kind}")
+        raise Error(f"load: {which} is not a file of norch.save, or it is damaged: it begins as {kind}")
     device = None if map_location is None else Device(map_location)
-    return (_Careful if weights_only else _Trusting)(f, device).load()
+    reader = (_Careful if weights_only else _Trusting)(f, device)
+    try:
+        return reader.load()
+    except (_Refusal, DeviceError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        if not weights_only and isinstance(error, (AttributeError, ImportError)):
+            raise  # a class that this program has not got
+        cause = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise Error(f"load: {which} is not a file of norch.save, or it is damaged ({cause})") from error
+
+
+class _Refusal(pickle.UnpicklingError):
+    """What a file asks for is not done."""
 
 
 class _Trusting(pickle.Unpickler):
@@ -86,7 +122,7 @@ class _Careful(pickle._Unpickler):  # that in Python, as the one in C sets attri
 
     def find_class(self, module: str, name: str) -> Any:
         if name not in SAFE.get(module, "").split():
-            raise pickle.UnpicklingError(
+            raise _Refusal(
                 f"load: the file wants {module}.{name}, which is no tensor, number, string or container; "
                 "if you trust the file, pass weights_only=False"
             )
@@ -96,7 +132,7 @@ class _Careful(pickle._Unpickler):  # that in Python, as the one in C sets attri
         """Attributes of a tensor are set; a file that sets those of anything else, a class say, wants no good."""
         holder, attributes = self.stack[-2:]
         if not isinstance(holder, Tensor) or type(attributes) is not dict:
-            raise pickle.UnpicklingError(f"load: the file sets attributes of a {type(holder).__name__}")
+            raise _Refusal(f"load: the file sets attributes of a {type(holder).__name__}")
         holder.__dict__.update(self.stack.pop())
 
     dispatch: ClassVar[dict[int, Any]] = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: build}
