@@ -13,8 +13,8 @@ from .dtype import BY_NAME, check_fits, dtype_named, float32, float64, get_defau
 from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import int64 as norch_int64
-from .errors import ArgumentError, DTypeError, ShapeError
-from .ops._operand import tensor_of
+from .errors import ArgumentError, DTypeError, Error, ShapeError, rename
+from .ops._operand import own_errors, tensor_of
 from .ops.composed.shape import repeat_interleave
 from .ops.copy import stack
 from .ops.view import sizes
@@ -319,14 +319,22 @@ def zeros(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, 
     >>> norch.zeros(2, 3).shape
     norch.Size([2, 3])
     """
-    wanted = dtype or get_default_dtype()
-    return full(sizes(shape, size), 0, dtype=wanted, device=device, requires_grad=requires_grad)
+    return _all("zeros", 0, shape, size, dtype, device, requires_grad)
 
 
 def ones(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones, of the default dtype unless given."""
-    wanted = dtype or get_default_dtype()
-    return full(sizes(shape, size), 1, dtype=wanted, device=device, requires_grad=requires_grad)
+    return _all("ones", 1, shape, size, dtype, device, requires_grad)
+
+
+def _all(name: str, value: int, shape: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    """full(), whose errors name the caller."""
+    try:
+        wanted = dtype or get_default_dtype()
+        return full(sizes(shape, size), value, dtype=wanted, device=device, requires_grad=requires_grad)
+    except (Error, TypeError) as error:
+        rename(error, name)
+        raise
 
 
 def full_like(
@@ -464,6 +472,7 @@ def logspace(
     return _placed(powers.to(wanted), device, requires_grad)
 
 
+@own_errors
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """An (n, m) matrix with ones on its diagonal; m is n unless given."""
     out = zeros(n, n if m is None else m, dtype=dtype, device=device)

@@ -39,7 +39,8 @@ class OutOfMemoryError(Error, MemoryError):
     """Memory that a device has not got."""
 
 
-def rename(error: Error, name: str) -> None:
+def rename(error: Error | TypeError, name: str) -> None:
     """Makes error name the operation that the user called, in place of one that it is composed of."""
     inner, colon, rest = str(error).partition(": ")
-    error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)
+    if not inner.startswith(f"{name}() "):  # Python's own, of missing arguments
+        error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)

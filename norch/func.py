@@ -295,6 +295,8 @@ def functional_call(
     >>> norch.func.functional_call(layer, {"weight": norch.tensor([[1.0, 2.0]])}, norch.tensor([3.0, 4.0]))
     tensor([11.])
     """
+    if not hasattr(module, "named_parameters"):
+        raise TypeError(f"functional_call: expected a module, not {type(module).__name__}")
     dicts = [parameter_and_buffer_dicts] if isinstance(parameter_and_buffer_dicts, dict) else parameter_and_buffer_dicts
     given = {name: value for one in dicts for name, value in one.items()}
     held = {

@@ -213,6 +213,8 @@ def randint(
 ) -> Tensor:
     """Integers from [low, high), all as likely: randint(low, high, size) or randint(high, size). int64 unless given."""
     if size is None:
+        if isinstance(high, int):
+            raise TypeError(f"randint: the size is a sequence, as in randint(0, 10, (3,)), not {high}")
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low

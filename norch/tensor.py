@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, TypeVar
 
 from . import _handle, _left_out, _repr
@@ -593,6 +594,10 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(tensor_of(input, "is_nonzero"))
 
 
+for _base in Tensor.__mro__[1:-1]:  # Python's own errors name methods by the class that users know
+    for _method in vars(_base).values():
+        if isinstance(_method, FunctionType) and _method.__qualname__.startswith(f"{_base.__name__}."):
+            _method.__qualname__ = f"Tensor.{_method.__name__}"
 _left_out.mark(Tensor)
 _handle.result_class = Tensor
 lib.norch_set_class(id(Tensor))

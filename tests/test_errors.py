@@ -201,9 +201,19 @@ def test_integer_division_by_zero():
         for call in (lambda: x // zero, lambda: x % zero, lambda: x // 0, lambda: 1 // zero, lambda: x % 0):  # noqa: B023
             with pytest.raises(ZeroDivisionError):
                 call()
+        nothing = norch.zeros(0, 3, dtype=dtype)
+        for call in (lambda: nothing // zero[:1], lambda: nothing % 0, lambda: nothing.floor_divide_(zero)):  # noqa: B023
+            assert call().shape == (0, 3)
     assert norch.tensor([-(2**31)], dtype=norch.int32).floor_divide(-1).dtype is norch.int32
     assert (norch.tensor([-(2**63)]) // -1).numel() == 1 and (norch.tensor([-(2**63)]) % -1).item() == 0
     assert math.isinf((norch.tensor([1.0]) / 0).item()) and math.isnan((norch.tensor([0.0]) // 0).item())
+
+
+def test_powers_of_bools():
+    x = norch.tensor([False, True])
+    assert (x**True).tolist() == [False, True] and (x**False).tolist() == [True, True] == x.pow_(False).tolist()
+    with pytest.raises(norch.DTypeError, match="pow: not defined for dtype bool"):
+        x**x
 
 
 def test_reductions_of_nothing():

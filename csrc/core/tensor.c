@@ -39,7 +39,7 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
     int64_t count;
     if (!nr_count(ndim, shape, &count)) {
         char text[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "a tensor of shape %s has more elements than 63 bits count",
+        nr_fail(NORCH_ERROR_SHAPE, "a tensor of shape %s takes more bytes than 63 bits count",
                 nr_shape_text(text, ndim, shape));
         return NULL;
     }
@@ -255,8 +255,8 @@ int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs) {
 int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result) {
     if (nr_axis(axis, ndim, result)) return NORCH_OK;
     int32_t span = ndim ? ndim : 1;
-    return nr_fail(NORCH_ERROR_INDEX, "%s: dimension %lld is out of range [%d, %d] for a tensor of %d dimensions", op,
-                   (long long)axis, -span, span - 1, ndim);
+    return nr_fail(NORCH_ERROR_INDEX, "%s: dimension %lld is out of range [%d, %d]", op, (long long)axis, -span,
+                   span - 1);
 }
 
 int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
@@ -270,7 +270,7 @@ int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
                            nr_shape_text(text, (int32_t)ndim, shape));
     int64_t count;
     if (!nr_count((int32_t)ndim, shape, &count))
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: the sizes of shape %s multiply to more than 63 bits hold", op,
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s takes more bytes than 63 bits count", op,
                        nr_shape_text(text, (int32_t)ndim, shape));
     return NORCH_OK;
 }

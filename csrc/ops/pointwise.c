@@ -87,6 +87,8 @@ static int32_t check_divisor(const job *j) {
     bool divides =
         j->op == NR_OP_floor_divide || j->op == NR_OP_remainder || j->op == NR_OP_trunc_divide || j->op == NR_OP_fmod;
     if (!divides || nr_is_float(j->compute)) return NORCH_OK;
+    for (int32_t i = 0; i < j->ndim; i++)
+        if (j->shape[i] == 0) return NORCH_OK; /* nothing is divided */
     bool good = false;
     NR_TRY(nr_all_nonzero(j->input[1], &good));
     return good ? NORCH_OK

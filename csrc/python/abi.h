@@ -77,6 +77,7 @@ PYTHON(void *, PyType_FromSpec, nr_spec *spec);
 PYTHON(void *, PyType_GenericAlloc, void *type, int64_t items);
 PYTHON(int, PyType_IsSubtype, void *type, void *base);
 PYTHON(void *, PyCFunction_NewEx, nr_method *method, void *self, void *module);
+PYTHON(void *, PyObject_GetAttrString, void *object, const char *name);
 PYTHON(void *, PyObject_GenericGetDict, void *object, void *context);
 PYTHON(int, PyObject_GenericSetDict, void *object, void *value, void *context);
 PYTHON(void, PyObject_GC_UnTrack, void *object);

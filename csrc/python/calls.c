@@ -1,5 +1,6 @@
 /* calls: the border as builtin functions of Python. A builtin gets its arguments as an array of objects; here each
- * becomes what norch.h asks for, or an exception that names the call and the argument. calls.def lists them. */
+ * becomes what norch.h asks for, or an exception that names the call, what it expected and what it got. calls.def
+ * lists them. */
 #include <string.h>
 
 #include "../core/python.h"
@@ -32,84 +33,85 @@ typedef struct columns {
     void *own[OWN];
 } columns, tensors, columns3, columns4;
 
-static bool refuse(const char *name, int i, const char *wanted, const void *object) {
-    PyErr_Format(PyExc_TypeError, "%s: argument %d must be %s, not %R", name, i + 1, wanted,
-                 ((const nr_object *)object)->type);
+/* Which argument it was is left out: callers of the Python function count others than this builtin has. */
+static bool refuse(const char *name, const char *wanted, const void *object) {
+    void *kind = PyObject_GetAttrString(((const nr_object *)object)->type, "__name__");
+    if (!kind) return false;
+    PyErr_Format(PyExc_TypeError, "%s: expected %s, not %S", name, wanted, kind);
+    Py_DecRef(kind);
     return false;
 }
 
-static inline bool take_tensor(const char *name, int i, void *from, tensor *to) {
+static inline bool take_tensor(const char *name, void *from, tensor *to) {
     *to = from;
-    return nr_python_is_tensor(from) || refuse(name, i, "a tensor", from);
+    return nr_python_is_tensor(from) || refuse(name, "a tensor", from);
 }
 
-static bool take_optional(const char *name, int i, void *from, optional *to) {
-    if (from != NR_NONE) return take_tensor(name, i, from, to);
+static bool take_optional(const char *name, void *from, optional *to) {
+    if (from != NR_NONE) return take_tensor(name, from, to);
     *to = NULL;
     return true;
 }
 
-static inline bool take_integer(const char *name, int i, void *from, integer *to) {
+static inline bool take_integer(const char *name, void *from, integer *to) {
     *to = PyLong_AsLongLong(from);
     if (*to != -1 || !PyErr_Occurred()) return true;
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
-        PyErr_Format(PyExc_OverflowError, "%s: argument %d, %R, does not fit 64 bits", name, i + 1, from);
+        PyErr_Format(PyExc_OverflowError, "%s: %R does not fit 64 bits", name, from);
     } else if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-        refuse(name, i, "an integer", from);
+        refuse(name, "an integer", from);
     }
     return false;
 }
 
-static inline bool take_opcode(const char *name, int i, void *from, opcode *to) {
-    return take_integer(name, i, from, to);
-}
+static inline bool take_opcode(const char *name, void *from, opcode *to) { return take_integer(name, from, to); }
 
-static bool take_number(const char *name, int i, void *from, number *to) {
+static bool take_number(const char *name, void *from, number *to) {
     *to = PyFloat_AsDouble(from);
     if (*to != -1 || !PyErr_Occurred()) return true;
-    return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, i, "a number", from);
+    return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, "a number", from);
 }
 
-static bool take_address(const char *name, int i, void *from, address *to) {
+static bool take_address(const char *name, void *from, address *to) {
     int64_t value = 0;
-    if (!take_integer(name, i, from, &value)) return false;
+    if (!take_integer(name, from, &value)) return false;
     *to = (void *)(intptr_t)value;
     return true;
 }
 
-static bool take_sizes(const char *name, int i, void *from, sizes *to) {
+static bool take_sizes(const char *name, void *from, sizes *to) {
     void *tuple = PySequence_Tuple(from);
-    if (!tuple) return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, i, "a sequence of integers", from);
+    if (!tuple) return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, "a sequence of integers", from);
     to->count = PyTuple_Size(tuple);
     bool good = to->count <= NORCH_MAX_DIMS;
     if (!good)
         nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", name, (long long)to->count,
                 NORCH_MAX_DIMS);
     for (int64_t k = 0; good && k < to->count; k++)
-        good = take_integer(name, i, PyTuple_GetItem(tuple, k), &to->values[k]);
+        good = take_integer(name, PyTuple_GetItem(tuple, k), &to->values[k]);
     Py_DecRef(tuple);
     return good;
 }
 
-static bool take_axes(const char *name, int i, void *from, axes *to) {
-    if (from != NR_NONE) return take_sizes(name, i, from, to);
+static bool take_axes(const char *name, void *from, axes *to) {
+    if (from != NR_NONE) return take_sizes(name, from, to);
     to->count = -1;
     return true;
 }
 
-static bool take_place(const char *name, int i, void *from, place *to) {
+static bool take_place(const char *name, void *from, place *to) {
     sizes both = {.count = 0};
-    if (!take_sizes(name, i, from, &both)) return false;
-    if (both.count != 2) return refuse(name, i, "a device", from);
+    if (!take_sizes(name, from, &both)) return false;
+    if (both.count != 2) return refuse(name, "a device", from);
     *to = (place){both.values[0], both.values[1]};
     return true;
 }
 
-static bool take_columns(const char *name, int i, void *from, int width, columns *to) {
+static bool take_columns(const char *name, void *from, int width, columns *to) {
     void *rows = width > 1 ? PySequence_Tuple(from) : NULL;
     if (width > 1 && (!rows || PyTuple_Size(rows) != width)) {
         if (rows) Py_DecRef(rows);
-        return refuse(name, i, "a tuple of sequences of tensors", from);
+        return refuse(name, "a tuple of sequences of tensors", from);
     }
     bool good = true;
     to->count = -1;
@@ -118,7 +120,7 @@ static bool take_columns(const char *name, int i, void *from, int width, columns
         if (row == NR_NONE && c > 0) continue;
         to->tuples[c] = PySequence_Tuple(row);
         if (!to->tuples[c]) {
-            good = PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, i, "a sequence of tensors", row);
+            good = PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, "a sequence of tensors", row);
             break;
         }
         int64_t count = PyTuple_Size(to->tuples[c]);
@@ -134,7 +136,7 @@ static bool take_columns(const char *name, int i, void *from, int width, columns
         to->column[c] = (to->memory ? to->memory : to->own) + c * count;
         for (int64_t k = 0; good && k < count; k++) {
             tensor one = NULL;
-            good = take_tensor(name, i, PyTuple_GetItem(to->tuples[c], k), &one);
+            good = take_tensor(name, PyTuple_GetItem(to->tuples[c], k), &one);
             to->column[c][k] = one;
         }
     }
@@ -142,15 +144,9 @@ static bool take_columns(const char *name, int i, void *from, int width, columns
     return good;
 }
 
-static bool take_tensors(const char *name, int i, void *from, tensors *to) {
-    return take_columns(name, i, from, 1, to);
-}
-static bool take_columns3(const char *name, int i, void *from, columns3 *to) {
-    return take_columns(name, i, from, 3, to);
-}
-static bool take_columns4(const char *name, int i, void *from, columns4 *to) {
-    return take_columns(name, i, from, 4, to);
-}
+static bool take_tensors(const char *name, void *from, tensors *to) { return take_columns(name, from, 1, to); }
+static bool take_columns3(const char *name, void *from, columns3 *to) { return take_columns(name, from, 3, to); }
+static bool take_columns4(const char *name, void *from, columns4 *to) { return take_columns(name, from, 4, to); }
 
 /* What a kind leaves behind when the call is over. */
 static inline void drop_columns(columns *taken) {
@@ -241,9 +237,9 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
         (void)self;                                                     \
         const char *called = #name;                                     \
         if (!counted(called, count, n)) return NULL;
-#define TAKE(name, i, kind)                                    \
-    DROP_##kind kind a##i = START_##kind;                      \
-    if (!take_##kind(called, i, given[i], &a##i)) return NULL; \
+#define TAKE(name, i, kind)                                 \
+    DROP_##kind kind a##i = START_##kind;                   \
+    if (!take_##kind(called, given[i], &a##i)) return NULL; \
     NAME_##kind(a##i)
 #define END(result, name, ...)                       \
     return give_##result(norch_##name(__VA_ARGS__)); \
@@ -294,7 +290,7 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
 static void *py_item(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;
-    if (!counted("item", 1, n) || !take_tensor("item", 0, given[0], &x)) return NULL;
+    if (!counted("item", 1, n) || !take_tensor("item", given[0], &x)) return NULL;
     double value = 0;
     int64_t whole = 0;
     if (norch_item(x, &value, &whole) != NORCH_OK) return NULL;
@@ -317,22 +313,22 @@ static void *tuple_of(int64_t count, const int64_t *values) {
 static void *py_shape(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;
-    return counted("shape", 1, n) && take_tensor("shape", 0, given[0], &x) ? tuple_of(x->ndim, x->shape) : NULL;
+    return counted("shape", 1, n) && take_tensor("shape", given[0], &x) ? tuple_of(x->ndim, x->shape) : NULL;
 }
 
 static void *py_strides(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;
-    return counted("strides", 1, n) && take_tensor("strides", 0, given[0], &x) ? tuple_of(x->ndim, x->strides) : NULL;
+    return counted("strides", 1, n) && take_tensor("strides", given[0], &x) ? tuple_of(x->ndim, x->strides) : NULL;
 }
 
 /* An instance of a subclass of Tensor over the elements of x. */
 static void *py_adopt(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;
-    if (!counted("adopt", 2, n) || !take_tensor("adopt", 1, given[1], &x)) return NULL;
+    if (!counted("adopt", 2, n) || !take_tensor("adopt", given[1], &x)) return NULL;
     if (!PyType_IsSubtype(given[0], nr_python_class)) {
-        PyErr_Format(PyExc_TypeError, "adopt: argument 1 must be a class of tensors, not %R", given[0]);
+        PyErr_Format(PyExc_TypeError, "adopt: expected a class of tensors, not %R", given[0]);
         return NULL;
     }
     norch_tensor *adopted = nr_python_new(given[0]);

@@ -41,9 +41,12 @@ static int32_t keep(region *r, int32_t count) {
 
 static int32_t take_one(region *r, void *part) {
     int64_t size = r->x->shape[r->axis], index = PyLong_AsLongLong(part);
-    if (index == -1 && PyErr_Occurred()) index = INT64_MAX; /* beyond 64 bits, and so beyond any size */
-    if (index < -size || index >= size) {
+    if (index == -1 && PyErr_Occurred()) {
         PyErr_Clear();
+        return nr_fail(NORCH_ERROR_INDEX, "an index beyond 64 bits is out of range for dimension %d of size %lld",
+                       r->axis, (long long)size);
+    }
+    if (index < -size || index >= size) {
         return nr_fail(NORCH_ERROR_INDEX, "index %lld is out of range for dimension %d of size %lld", (long long)index,
                        r->axis, (long long)size);
     }

@@ -95,9 +95,13 @@ def same_history(a: Any, b: Any) -> bool:
 
 def check_writable(x: Any, name: str) -> None:
     """Raises when autograd forbids writing into x: gradients of leaves must belong to the values they were given."""
+    try:
+        node = x._node
+    except AttributeError:
+        raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}") from None
     if not mode.enabled:
         return
-    if type(x._node) is Leaf:
+    if type(node) is Leaf:
         raise Error(f"{name}: a leaf that requires grad cannot be written to; do it under no_grad(), or to a clone()")
     if x._view is SEVERED:
         raise Error(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..create import empty
 from ..dtype import dtype as DType
 from ..ops import conv as F  # noqa: N812
 from ..ops.composed.pad import pad
@@ -13,7 +12,7 @@ from ..ops.conv import Sizes, per_axis
 from ..tensor import Tensor
 from . import init
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, blank
 
 
 class _Conv(Module):
@@ -58,8 +57,8 @@ class _Conv(Module):
         if padding == "same" and any(step != 1 for step in self.stride):
             raise ValueError(f"{name}: padding='same' needs a stride of 1, not {self.stride}")
         outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        self.weight = Parameter(empty(outer, inner // groups, *self.kernel_size, device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None)
+        self.weight = blank(self, outer, inner // groups, *self.kernel_size, device=device, dtype=dtype)
+        self.register_parameter("bias", blank(self, out_channels, device=device, dtype=dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..create import empty
 from ..dtype import dtype as DType
 from ..tensor import Tensor
 from . import functional as F
 from . import init
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, blank
 
 
 class PairwiseDistance(Module):
@@ -66,8 +65,8 @@ class Bilinear(Module):
             raise ValueError(f"Bilinear: in1_features must be > 0, got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         sizes = (out_features, in1_features, in2_features)
-        self.weight = Parameter(empty(*sizes, device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.weight = blank(self, *sizes, device=device, dtype=dtype)
+        self.register_parameter("bias", blank(self, out_features, device=device, dtype=dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
-from ..create import empty
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.index import embedding_rows
 from ..tensor import Tensor
 from . import init
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, blank
 
 
 def embedding(
@@ -95,8 +94,8 @@ class Embedding(Module):
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is None:
-            _weight = empty(num_embeddings, embedding_dim, dtype=dtype, device=device)
-            self.weight = Parameter(_weight, requires_grad=not _freeze)
+            self.weight = blank(self, num_embeddings, embedding_dim, dtype=dtype, device=device)
+            self.weight.requires_grad_(not _freeze)
             self.reset_parameters()
         else:
             self.weight = Parameter(_weight, requires_grad=not _freeze)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .._lib import int64 as int_
 from ..create import arange
 from ..dtype import bool_, int64
 from ..errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError, rename
@@ -136,6 +137,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     return input.unflatten(1, (groups, -1)).transpose(1, 2).reshape(shape)
 
 
+@own_errors
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers (...) to int64 (..., num_classes): 1 at the class, 0 elsewhere; -1 counts the classes.
 
@@ -143,6 +145,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    num_classes = int_(num_classes, "one_hot: num_classes")
     if tensor_of(tensor, "one_hot").dtype.kind not in "iu":
         raise DTypeError(f"one_hot: expected integer classes, got {tensor.dtype.name}")
     if num_classes == -1:
@@ -158,7 +161,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     try:
         difference = sub(input, target)
-    except Error as error:
+    except (Error, TypeError) as error:
         rename(error, name)
         raise
     if difference._mixed and input.shape != target.shape:
@@ -187,6 +190,7 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
     return reduced(_difference("l1_loss", input, target).abs(), reduction)
 
 
+@own_errors
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """The mean of d^2 / (2 beta) where |d| = |input - target| is below beta, and of |d| - beta / 2 elsewhere.
 
@@ -202,6 +206,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     return reduced(far, reduction)
 
 
+@own_errors
 def huber_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -214,6 +219,7 @@ def huber_loss(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@own_errors
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target * (log(target) - input), where input holds log-probabilities; with log_target, target does too.
 

@@ -14,7 +14,7 @@ from ..errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from ..ops import activation as _rows
 from ..ops import softmax as _softmax
 from ..ops._inplace import in_place
-from ..ops._operand import must
+from ..ops._operand import must, own_errors, tensor_of
 from ..ops.composed.pointwise import hardshrink as hardshrink
 from ..ops.composed.pointwise import prelu as prelu
 from ..ops.composed.pointwise import threshold as _threshold
@@ -204,6 +204,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 def _softmax_dim(name: str, input: Tensor, dim: int | None) -> int:
     if dim is not None:
         return dim
+    tensor_of(input, name)
     warnings.warn(f"{name}: implicit dimension choice is deprecated, pass dim=X", stacklevel=3)
     return 0 if input.ndim in (0, 1, 3) else 1
 
@@ -218,6 +219,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
     return _softmax.softmax(input, dim, dtype)
 
 
+@own_errors
 def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along dim."""
     return _softmax.softmax(-input, _softmax_dim("softmin", input, dim), dtype)

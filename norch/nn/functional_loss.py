@@ -11,7 +11,7 @@ from typing import Any
 
 from ..autograd import Function, no_grad
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..ops._operand import own_errors
+from ..ops._operand import must, own_errors, tensor_of
 from ..ops.composed.distance import pairwise_distance
 from ..ops.pointwise import exp, log, log1p, minimum, sub, where
 from ..ops.view import tied
@@ -91,7 +91,7 @@ def gaussian_nll_loss(
     var: a number, or of the shape of input, or with one axis of size 1 in place of its own, or no last one.
     """
     if not isinstance(var, Tensor):
-        var = input.new_full((), float(var)).expand(input.shape)
+        var = input.new_full((), must(var, "gaussian_nll_loss").item()).expand(input.shape)
     shape = tuple(input.shape)
     if tuple(var.shape) != shape:
         if tuple(var.shape) == shape[:-1]:
@@ -113,7 +113,7 @@ def gaussian_nll_loss(
 @own_errors
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """input where target is 1, max(0, margin - input) where it is -1."""
-    apart = _zero_if(target == 1, (margin - input).clamp(min=0))
+    apart = _zero_if(tensor_of(target, "hinge_embedding_loss") == 1, (margin - input).clamp(min=0))
     return reduced(apart + _zero_if(target == -1, input), reduction)
 
 

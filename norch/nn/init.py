@@ -11,9 +11,11 @@ import warnings
 from ..autograd import no_grad
 from ..create import eye
 from ..errors import ShapeError
+from ..ops._operand import own_errors
 from ..tensor import Tensor
 
 
+@own_errors
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Uniform in [a, b).
 
@@ -24,12 +26,14 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
         return tensor.uniform_(a, b)
 
 
+@own_errors
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Normal with the given mean and standard deviation."""
     with no_grad():
         return tensor.normal_(mean, std)
 
 
+@own_errors
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
     """Normal with the given mean and standard deviation, drawn again until it lies in [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -39,6 +43,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
         return tensor.uniform_(low, high).erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
 
 
+@own_errors
 def eye_(tensor: Tensor) -> Tensor:
     """The identity, for a matrix."""
     if tensor.ndim != 2:
@@ -47,17 +52,20 @@ def eye_(tensor: Tensor) -> Tensor:
         return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
+@own_errors
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Every element `val`."""
     with no_grad():
         return tensor.fill_(val)
 
 
+@own_errors
 def zeros_(tensor: Tensor) -> Tensor:
     """Every element 0."""
     return constant_(tensor, 0.0)
 
 
+@own_errors
 def ones_(tensor: Tensor) -> Tensor:
     """Every element 1."""
     return constant_(tensor, 1.0)
@@ -99,17 +107,20 @@ def _fan(tensor: Tensor, mode: str) -> int:
     return fan_in if mode == "fan_in" else fan_out
 
 
+@own_errors
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Uniform in +-gain * sqrt(6 / (fan_in + fan_out)); the tensor needs at least 2 dimensions."""
     bound = gain * math.sqrt(6.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor))))
     return uniform_(tensor, -bound, bound)
 
 
+@own_errors
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Normal with standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor)))))
 
 
+@own_errors
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Uniform in +-gain * sqrt(3 / fan), where `a` is the slope for leaky_relu's gain."""
     if tensor.numel() == 0:
@@ -119,6 +130,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
     return uniform_(tensor, -bound, bound)
 
 
+@own_errors
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Normal with standard deviation gain / sqrt(fan)."""
     if tensor.numel() == 0:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..create import empty
 from ..dtype import dtype as DType
 from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, blank
 
 
 class Linear(Module):
@@ -38,8 +37,8 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(empty(out_features, in_features, device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.weight = blank(self, out_features, in_features, device=device, dtype=dtype)
+        self.register_parameter("bias", blank(self, out_features, device=device, dtype=dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

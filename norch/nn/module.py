@@ -356,6 +356,8 @@ class Module(State):
 
     def apply(self: M, fn: Callable[[Module], Any]) -> M:
         """Calls `fn(module)` on every submodule, children first, and last on the module itself."""
+        if not callable(fn):
+            raise TypeError(f"apply: expected a function of a module, not {type(fn).__name__}")
         for child in self.children():
             child.apply(fn)
         fn(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..create import empty, ones, tensor, zeros
+from ..create import ones, tensor, zeros
 from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ShapeError
@@ -13,7 +13,7 @@ from ..ops import normalize as F  # noqa: N812
 from ..tensor import Tensor
 from . import init
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, blank
 
 
 class _Affine(Module):
@@ -24,7 +24,7 @@ class _Affine(Module):
 
     def _make(self, shape: Sequence[int], weight: bool, bias: bool, device: Any, dtype: DType | None) -> None:
         for name, wanted in (("weight", weight), ("bias", bias)):
-            made = Parameter(empty(*shape, device=device, dtype=dtype)) if wanted else None
+            made = blank(self, *shape, device=device, dtype=dtype) if wanted else None
             self.register_parameter(name, made)
 
     def reset_parameters(self) -> None:
@@ -84,7 +84,7 @@ class RMSNorm(_Affine):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        made = Parameter(empty(*self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        made = blank(self, *self.normalized_shape, device=device, dtype=dtype) if elementwise_affine else None
         self.register_parameter("weight", made)
         self.reset_parameters()
 

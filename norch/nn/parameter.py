@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..create import empty
+from ..errors import Error, rename
 from ..tensor import Tensor, adopt
 
 
@@ -29,3 +32,12 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+
+def blank(layer: Any, *shape: Any, dtype: Any, device: Any) -> Parameter:
+    """A parameter whose elements are yet to be drawn; what is wrong with its sizes is said of the layer."""
+    try:
+        return Parameter(empty(*shape, dtype=dtype, device=device))
+    except (Error, TypeError) as error:
+        rename(error, type(layer).__name__)
+        raise

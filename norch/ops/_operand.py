@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from .._handle import Handle
@@ -86,6 +86,18 @@ def tensors_of(values: Any, name: str) -> list[Any]:
     return [tensor_of(x, name) for x in values]
 
 
+def own(error: Exception, name: str, given: Iterable[Any]) -> Exception:
+    """error, raised by what name is composed of, as one that names it: of what no tensor has been given, TypeError."""
+    if not isinstance(error, AttributeError):
+        rename(error, name)  # type: ignore[arg-type]
+    elif error.name and not isinstance(error.obj, Handle) and any(x is error.obj for x in given):
+        return TypeError(f"{name}: expected a tensor, not {type(error.obj).__name__}")
+    return error
+
+
+OWN = (Error, TypeError, AttributeError)  # what own() takes
+
+
 def own_errors(function: F) -> F:
     """Makes the errors of a composed function name it."""
 
@@ -93,9 +105,8 @@ def own_errors(function: F) -> F:
     def composed(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
-        except Error as error:
-            rename(error, function.__name__)
-            raise
+        except OWN as error:
+            raise own(error, function.__name__, (*arguments, *named.values())) from error.__cause__
 
     return cast(F, composed)
 
@@ -114,9 +125,8 @@ def rounded_once(function: F, mixed: bool = False) -> F:
             if not mixed and any(x.dtype is not kind for x in floats):
                 return function(*arguments, **named)  # which says what is wrong, or promotes
             out = function(*map(_wide, arguments), **{name: _wide(x) for name, x in named.items()})
-        except Error as error:
-            rename(error, function.__name__)
-            raise
+        except OWN as error:
+            raise own(error, function.__name__, (*arguments, *named.values())) from error.__cause__
         return (out[0].to(kind), *out[1:]) if isinstance(out, tuple) else out.to(kind)
 
     return cast(F, once)
@@ -146,8 +156,7 @@ def numpy_names(function: F) -> F:
                     named[ours] = named.pop(theirs)
         try:
             return function(*arguments, **named)
-        except Error as error:
-            rename(error, function.__name__)
-            raise
+        except OWN as error:
+            raise own(error, function.__name__, (*arguments, *named.values())) from error.__cause__
 
     return cast(F, renamed)

@@ -14,7 +14,7 @@ from ..device import place
 from ..dtype import DTYPES, check_fits, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError
-from ._operand import must, tensors_of
+from ._operand import must, tensor_of, tensors_of
 
 
 def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
@@ -186,7 +186,7 @@ class CopyMethods(Handle):
 
     def type_as(self, other: Any) -> Any:
         """In the dtype of other."""
-        return cast(self, other.dtype)
+        return cast(self, tensor_of(other, "type_as").dtype)
 
     def _named(name: str) -> Any:  # type: ignore[misc]  # noqa: N805  (runs while the class is made)
         def method(self: Any, memory_format: Any = None) -> Any:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from .._handle import Handle
-from .._lib import lib
+from .._lib import int64, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.inplace import edge
@@ -101,7 +101,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     tensor([[-1.,  1., -1.,  1.]])
     """
     shape = _channels("group_norm", input, 2, weight=weight, bias=bias)
-    if num_groups < 1 or shape[1] % num_groups:
+    if int64(num_groups, "group_norm: num_groups") < 1 or shape[1] % num_groups:
         raise ArgumentError(f"group_norm: {shape[1]} channels do not fall into {num_groups} groups")
     if input.numel() == 0:
         return _affine(input * 1.0, weight, bias)

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._handle import Handle
 from ..autograd import derivatives as d
-from ..errors import ArgumentError, DTypeError
+from ..errors import ArgumentError, DTypeError, Error, rename
 from ._forms import binary, operator, reflected, ternary, unary
 from ._inplace import in_place
 from ._operand import must, operand, own_errors
@@ -136,11 +136,13 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # 
 
 
 def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
-    """input ** exponent. Integers to a negative power raise ValueError."""
+    """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
     if (type(exponent) is int or type(exponent) is float) and exponent in _POWERS:
         input = must(input, "pow")  # noqa: A001
         if input.dtype.is_floating_point:
             return _POWERS[exponent](input)
+    if type(exponent) is bool and must(input, "pow").dtype.kind == "b":
+        return logical_or(input, not exponent)
     return _pow(input, _legal_power(input, exponent))
 
 
@@ -157,9 +159,13 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
     if min is None and max is None:
         raise ArgumentError("clamp: give min, max or both")
-    if max is None:
-        return _clamp_min(input, min)
-    return _clamp_max(input, max) if min is None else _clamp(input, min, max)
+    try:
+        if max is None:
+            return _clamp_min(input, min)
+        return _clamp_max(input, max) if min is None else _clamp(input, min, max)
+    except (Error, TypeError) as error:
+        rename(error, "clamp")
+        raise
 
 
 def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
@@ -313,6 +319,8 @@ class PointwiseMethods(Handle):
 
     def pow_(self, exponent: Any) -> Any:
         """pow() in place."""
+        if type(exponent) is bool and self.dtype.kind == "b":  # type: ignore[attr-defined]
+            return self.logical_or_(not exponent)
         return self._pow_(_legal_power(self, exponent))
 
     __ipow__ = pow_

@@ -10,6 +10,7 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
 from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype_named
 from ._operand import must, numpy_names
 
 
@@ -35,7 +36,7 @@ def log_softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:  # noq
 def _softmax(x: Any, dim: Any, dtype: Any, log: bool) -> Any:
     x = must(x, "log_softmax" if log else "softmax")
     if dtype is not None:
-        x = x.to(dtype)
+        x = x.to(dtype_named(dtype))
     out = lib.norch_softmax(x, dim, log)
     if mode.enabled and (to_x := edge(x)) is not None:
         node = (d.LogSoftmax if log else d.Softmax)(to_x)

@@ -122,6 +122,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     return _made(lib.norch_transpose(input, dim0, dim1), input, d.Transpose, transpose, (dim0, dim1))
 
 
+@own_errors
 def t(input: Any) -> Any:
     """A matrix transposed; vectors and numbers as they are."""
     if input.ndim > 2:

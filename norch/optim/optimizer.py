@@ -34,7 +34,7 @@ class Optimizer:
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
-        if isinstance(params, (Tensor, dict)):
+        if isinstance(params, (Tensor, dict)) or not hasattr(params, "__iter__"):
             raise TypeError(f"params should be an iterable of tensors or dicts, got {type(params).__name__}")
         self.defaults = defaults
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)

@@ -49,7 +49,10 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
 @own_errors
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last axis."""
-    return _norm(as_float(x1, "pairwise_distance") - as_float(x2, "pairwise_distance") + eps, p, keepdim)
+    difference = as_float(x1, "pairwise_distance") - as_float(x2, "pairwise_distance") + eps
+    if difference.ndim == 0:
+        raise ShapeError("pairwise_distance: expected vectors, got two numbers")
+    return _norm(difference, p, keepdim)
 
 
 @own_errors

@@ -7,11 +7,12 @@ from typing import Any
 
 from ..._lib import int64, lib
 from ...errors import ArgumentError, ShapeError
-from .._operand import tensor_of
+from .._operand import own_errors, tensor_of
 from ..copy import cat, clone
 from ..view import expand, select, slice_, tied, unsqueeze
 
 
+@own_errors
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
     """A copy with more elements at the ends of its last axes: pad holds (before, after) of the last axis, then of the
     one before it, and so on; negative numbers cut off.
@@ -22,6 +23,8 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
     >>> norch.nn.functional.pad(norch.tensor([[1, 2, 3]]), (1, 2), mode="reflect")
     tensor([[2, 1, 2, 3, 2, 1]])
     """
+    if not hasattr(pad, "__iter__"):
+        raise TypeError(f"pad: expected a sequence of sizes, not {type(pad).__name__}")
     ndim, given = tensor_of(input, "pad").ndim, [int64(n, "pad: size") for n in pad]
     count = len(given) // 2
     if len(given) % 2 or count > ndim:

@@ -59,13 +59,14 @@ def positive(input: Any) -> Any:
     return input
 
 
+@own_errors
 def round(input: Any, *, decimals: int = 0) -> Any:
     """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one.
 
     >>> norch.round(norch.tensor([0.5, 1.5, 2.375])), norch.round(norch.tensor([2.375]), decimals=1)
     (tensor([0., 2., 2.]), tensor([2.4000]))
     """
-    if decimals == 0:
+    if int64(decimals, "round: decimals") == 0:
         return _round(input)
     input = _floating(input, "round")
     ten = 10.0 ** abs(decimals)

@@ -347,8 +347,11 @@ def flipud(input: Any) -> Any:
     return flip(input, 0)
 
 
+@own_errors
 def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
     """A copy turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    if not hasattr(dims, "__len__"):
+        raise TypeError(f"rot90: expected two axes, not {type(dims).__name__}")
     if len(dims) != 2 or tensor_of(input, "rot90").ndim < 2:
         raise ShapeError(f"rot90: takes two axes of at least 2 dimensions, not {tuple(dims)} of {input.ndim}")
     a, b = axes(dims, input.ndim, "rot90")

@@ -109,6 +109,8 @@ def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> Any:
     if x is None:
         return pairs * ((1 if dx is None else dx) / 2)
     x = must(x, name)
+    if x.ndim == 0:
+        raise ShapeError(f"{name}: the places of the samples have 1 dimension or more, not 0")
     if x.ndim == 1:
         if x.shape[0] != n:
             raise ShapeError(f"{name}: {x.shape[0]} places for {n} samples")
