@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ._lib import int64 as integer
+
 THRESHOLD: float = 1000  # more elements than this are summarised
 EDGE = 3  # to so many at each end of an axis
 WIDTH = 80
@@ -29,6 +31,7 @@ def set_printoptions(
 ) -> None:
     """How tensors print from now on: digits after the point, the number of elements above which the middle is left out,
     how many then stay at each end, the length of lines. profile is "default", "short" or "full", and comes first.
+    Options of another type raise a TypeError, negative ones and unknown profiles a ValueError; nothing changes then.
 
     >>> norch.set_printoptions(precision=2)
     >>> norch.tensor([0.123456])
@@ -36,6 +39,15 @@ def set_printoptions(
     >>> norch.set_printoptions(profile="default")
     """
     global THRESHOLD, EDGE, WIDTH, DIGITS, SCIENTIFIC
+    for name, value in (("precision", precision), ("edgeitems", edgeitems), ("linewidth", linewidth)):
+        if value is not None and integer(value, f"set_printoptions: {name}") < 0:
+            raise ValueError(f"set_printoptions: negative {name} {value}")
+    if threshold is not None and not hasattr(threshold, "__float__"):
+        raise TypeError(f"set_printoptions: threshold must be a number, not {type(threshold).__name__}")
+    if threshold is not None and not threshold >= 0:
+        raise ValueError(f"set_printoptions: threshold starts at 0, got {threshold}")
+    if sci_mode is not None and not isinstance(sci_mode, bool):
+        raise TypeError(f"set_printoptions: sci_mode must be a bool or None, not {type(sci_mode).__name__}")
     if profile is not None:
         if profile not in _PROFILES:
             raise ValueError(f"set_printoptions: profile is one of {', '.join(_PROFILES)}, not {profile!r}")

@@ -578,3 +578,16 @@ def test_a_walk_ends_where_it_was_sent() -> None:
     (z * y).sum().backward(inputs=[y])
     y.sum().backward()
     assert_close(x.grad, y)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("bad", ["no", 1, None])
+def test_switches_take_bools(bad):
+    x, before = norch.ones(2), norch.is_grad_enabled()
+    with pytest.raises(TypeError, match=f"requires_grad_: .* bool, not {type(bad).__name__}"):
+        x.requires_grad_(bad)
+    with pytest.raises(TypeError, match="requires_grad_: .* bool"):
+        x.requires_grad = bad
+    with pytest.raises(TypeError, match=f"set_grad_enabled: .* bool, not {type(bad).__name__}"):
+        norch.set_grad_enabled(bad)
+    assert not x.requires_grad and norch.is_grad_enabled() is before

@@ -182,6 +182,12 @@ def test_default_collate():
     assert default_collate([[1, 2], [3, 4]])[1].tolist() == [2, 4]
     with pytest.raises(RuntimeError, match="equal size"):
         default_collate([[1], [1, 2]])
+    with pytest.raises(RuntimeError, match=r"sample 0 has \['a'\], sample 1 \['b'\]"):
+        default_collate([{"a": 1}, {"b": 2}])
+    with pytest.raises(RuntimeError, match=r"sample 0 has \['a'\], sample 2 \['a', 'b'\]"):
+        default_collate([{"a": 1}, {"a": 2}, {"a": 3, "b": 2}])
+    with pytest.raises(RuntimeError, match="sample 1 int"):
+        default_collate([{"a": 1}, 2])
     with pytest.raises(TypeError, match="object"):
         default_collate([object()])
     with pytest.raises(TypeError, match="numbers"):
@@ -240,6 +246,37 @@ def test_loader_options():
         DataLoader(data, batch_size=0)
     with pytest.raises(ValueError, match="drop_last"):
         DataLoader(data, batch_size=None, drop_last=True)
+
+
+def test_loader_seed():
+    def orders(**options):
+        loader = DataLoader(pairs(20), batch_size=5, shuffle=True, **options)
+        return [[y.tolist() for _, y in loader] for _ in range(2)]
+
+    assert orders(seed=1) == orders(seed=1) == orders(generator=1) != orders(seed=2)
+    with pytest.raises(norch.ArgumentError, match="DataLoader: seed and generator exclude each other"):
+        DataLoader(pairs(2), shuffle=True, seed=1, generator=norch.Generator())
+    for bad in ("1", True, 1.5):
+        with pytest.raises(TypeError, match=f"DataLoader: seed must be an int or None, not {type(bad).__name__}"):
+            DataLoader(pairs(2), seed=bad)
+
+
+@pytest.mark.parametrize("bad", [None, 3, iter([1])])
+def test_loader_of_what_is_no_dataset(bad):
+    with pytest.raises(TypeError, match=f"DataLoader: a dataset has .* got an object of type {type(bad).__name__}"):
+        DataLoader(bad)
+
+
+@pytest.mark.parametrize("bad", ["yes", 1, norch.ones(1)])
+def test_loader_shuffle_is_a_bool(bad):
+    with pytest.raises(TypeError, match=f"DataLoader: shuffle must be a bool or None, not {type(bad).__name__}"):
+        DataLoader(pairs(2), shuffle=bad)
+
+
+def test_tensor_dataset_names_what_is_no_tensor():
+    for others in ((0,), (norch.ones(3), 0)):
+        with pytest.raises(TypeError, match=f"TensorDataset takes tensors; argument {len(others)} is of type int"):
+            TensorDataset(norch.ones(2), *others)
 
 
 def test_loader_of_single_samples_and_of_iterables():

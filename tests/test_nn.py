@@ -322,6 +322,10 @@ def test_sequential():
         net[2]
     with pytest.raises(TypeError):
         nn.Sequential(nn.ReLU(), 3)
+    with pytest.raises(TypeError, match="Sequential: module 1 is of type NoneType"):
+        nn.Sequential(nn.ReLU(), None)
+    with pytest.raises(TypeError, match="Sequential: module act is of type NoneType"):
+        nn.Sequential(OrderedDict(act=None))
     assert nn.Sequential()(7) == 7
 
 

@@ -153,6 +153,16 @@ def test_printoptions() -> None:
         assert "..." not in repr(x) and max(map(len, repr(x).splitlines())) <= 40
         with pytest.raises(ValueError, match="profile is one of default, short, full, not 'odd'"):
             norch.set_printoptions(profile="odd")
+        before = repr(x)
+        for name in ("precision", "threshold", "edgeitems", "linewidth", "sci_mode"):
+            with pytest.raises(TypeError, match=f"set_printoptions: {name} must be"):
+                norch.set_printoptions(profile="short", **{name: "a"})
+            if name != "sci_mode":
+                with pytest.raises(ValueError, match=f"set_printoptions: .*{name}.* -1"):
+                    norch.set_printoptions(profile="short", **{name: -1})
+        with pytest.raises(ValueError, match="threshold starts at 0, got nan"):
+            norch.set_printoptions(threshold=float("nan"))
+        assert repr(x) == before
     finally:
         norch.set_printoptions(profile="default")
     assert repr(norch.tensor([0.5])) == "tensor([0.5000])"

@@ -32,7 +32,9 @@ class set_grad_enabled:  # noqa: N801  (PyTorch's name)
     """
 
     def __init__(self, mode_: bool):
-        self.enabled = bool(mode_)
+        if not isinstance(mode_, bool):
+            raise TypeError(f"set_grad_enabled: mode must be a bool, not {type(mode_).__name__}")
+        self.enabled = mode_
         self.before = mode.enabled
         mode.enabled = self.enabled
 

@@ -91,6 +91,12 @@ class Sequential(_Numbered):
             for position, module in enumerate(args):
                 self.register_module(str(position), module)  # type: ignore[arg-type]
 
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Adds a module under `name`; None, which cannot be called, raises a TypeError."""
+        if not isinstance(module, Module):
+            raise TypeError(f"Sequential: module {name} is of type {type(module).__name__}, which is no Module")
+        super().register_module(name, module)
+
     @overload
     def __getitem__(self, index: int) -> Any: ...
     @overload

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...create import as_tensor, from_numpy, tensor
 from ...dtype import float64
+from ...errors import ArgumentError
 from ...ops.copy import stack
 from ...tensor import Tensor
 
@@ -15,7 +16,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """Tensors and NumPy arrays (...) are stacked to (len(batch), ...); numbers become a 1-d tensor (floats
     float64, integers int64, bools bool); strings and bytes stay a list; mappings, tuples and sequences are
     collated entry by entry, a tuple to a list, a named tuple to its type. Anything else raises a TypeError,
-    sequences of unequal lengths a RuntimeError.
+    sequences of unequal lengths a RuntimeError, mappings with different keys an ArgumentError.
 
     >>> norch.utils.data.default_collate([(norch.zeros(2), 1), (norch.ones(2), 2)])
     [tensor([[0., 0.],
@@ -34,6 +35,13 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if type(first).__module__ == "numpy":
         return _numpy(batch)
     if isinstance(first, Mapping):
+        for i, sample in enumerate(batch):
+            if not isinstance(sample, Mapping) or sample.keys() != first.keys():
+                found = list(sample) if isinstance(sample, Mapping) else type(sample).__name__
+                raise ArgumentError(
+                    f"default_collate: the dicts of a batch must have the same keys; sample 0 has {list(first)}, "
+                    f"sample {i} {found}"
+                )
         return {key: default_collate([sample[key] for sample in batch]) for key in first}
     if isinstance(first, Sequence):
         if any(len(sample) != len(first) for sample in batch):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import ArgumentError
 from .collate import default_collate, default_convert, pinned
-from .dataset import IterableDataset, taker
+from .dataset import Dataset, IterableDataset, taker
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, Source
 
 
@@ -17,16 +17,16 @@ class DataLoader:
 
     dataset: anything with `len` and indices 0 ... len - 1, or an IterableDataset. batch_size samples make a batch; the
     last batch is shorter, or dropped with drop_last; None gives samples, not batches. shuffle draws a new order each
-    epoch; generator, a seed or a Generator, makes these orders the same in every run. sampler gives the indices itself,
-    batch_sampler lists of them. pin_memory: in memory that a CUDA device reads at once. Data are loaded in this
-    process: num_workers gives a warning, and what tells PyTorch's workers how to work is not looked at. Options that
-    exclude each other raise an ArgumentError.
+    epoch; seed, or generator (a Generator or a seed), makes these orders the same in every run. sampler gives the
+    indices itself, batch_sampler lists of them. pin_memory: in memory that a CUDA device reads at once. Data are loaded
+    in this process: num_workers gives a warning, and what tells PyTorch's workers how to work is not looked at. Options
+    that exclude each other raise an ArgumentError, a dataset that is none and a shuffle that is no bool a TypeError.
 
     A TensorDataset, and a Subset of one, gives its batches in one call, unless there is a collate_fn; a set with
     `__getitems__(indices)` gives the list of their samples by it.
 
     >>> data = norch.utils.data.TensorDataset(norch.arange(10).reshape(5, 2), norch.arange(5))
-    >>> loader = norch.utils.data.DataLoader(data, batch_size=2, shuffle=True, generator=0)
+    >>> loader = norch.utils.data.DataLoader(data, batch_size=2, shuffle=True, seed=0)
     >>> [tuple(x.shape) for x, y in loader]
     [(2, 2), (2, 2), (1, 2)]
     """
@@ -49,7 +49,21 @@ class DataLoader:
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
+        seed: int | None = None,
     ) -> None:
+        if not (isinstance(dataset, Dataset) or hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
+            raise TypeError(
+                "DataLoader: a dataset has len() and indices, or is an IterableDataset; "
+                f"got an object of type {type(dataset).__name__}"
+            )
+        if shuffle is not None and not isinstance(shuffle, bool):
+            raise TypeError(f"DataLoader: shuffle must be a bool or None, not {type(shuffle).__name__}")
+        if seed is not None:
+            if generator is not None:
+                raise ArgumentError("DataLoader: seed and generator exclude each other")
+            if isinstance(seed, bool) or not isinstance(seed, int):
+                raise TypeError(f"DataLoader: seed must be an int or None, not {type(seed).__name__}")
+            generator = seed
         if num_workers != 0:
             warnings.warn(f"num_workers={num_workers}: norch loads data in this process", stacklevel=2)
         in_order = isinstance(dataset, IterableDataset)

@@ -62,9 +62,10 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __init__(self, *tensors: Tensor) -> None:
         if not tensors:
             raise ValueError("TensorDataset needs at least one tensor")
-        for each in tensors:
+        for i, each in enumerate(tensors):
             if not isinstance(each, Tensor):
-                raise TypeError(f"TensorDataset takes tensors, got {type(each).__name__}")
+                raise TypeError(f"TensorDataset takes tensors; argument {i} is of type {type(each).__name__}")
+        for each in tensors:
             if each.ndim == 0 or each.shape[0] != tensors[0].shape[0]:
                 sizes = [tuple(each.shape) for each in tensors]
                 raise ValueError(f"size mismatch between tensors: the first sizes of {sizes} must be equal")
