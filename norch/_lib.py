@@ -183,7 +183,7 @@ def int64(value: Any, what: str = "number") -> int:
     """value as an int that fits 64 bits; TypeError or OverflowError otherwise."""
     try:
         value = value.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):
         raise TypeError(f"{what} must be an integer, not {type(value).__name__}") from None
     if not -(1 << 63) <= value < 1 << 63:
         raise OverflowError(f"{what} {value} does not fit 64 bits")

@@ -259,6 +259,7 @@ def empty(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, 
     return out.requires_grad_() if requires_grad else out
 
 
+@own_errors
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:

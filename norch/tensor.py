@@ -415,7 +415,7 @@ class Tensor(
 
     def map_(self: T, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T:
         """Replaces each element by callable(element, element of tensor, broadcast): slow, and outside any graph."""
-        if self.requires_grad or tensor.requires_grad:
+        if self.requires_grad or tensor_of(tensor, "map_").requires_grad:
             raise Error("map_: Python functions have no derivatives; detach() the tensors first")
         from . import create
 

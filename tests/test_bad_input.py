@@ -1,6 +1,8 @@
 """Arguments of a wrong type or value: a Python exception of a sensible kind, whose message says what is wrong."""
 
+import inspect
 import re
+import warnings
 
 import pytest
 from conftest import DEVICE
@@ -122,3 +124,27 @@ def test_what_is_wrong_is_said(number):
     with pytest.raises(error, match=re.escape(message)):
         call()
     assert (z.tolist(), p.tolist()) == before and p.grad is None
+
+
+OTHERS = ("manual_seed", "seed", "save", "load", "fork_rng")  # and set_...: what they change outlives the test
+
+
+@pytest.mark.parametrize("place", [norch, F, norch.Tensor, nn.init, norch.linalg], ids=lambda place: place.__name__)
+def test_what_takes_tensors_says_what_it_does_not_take(place):
+    for name in getattr(place, "__all__", dir(place)):
+        function = getattr(place, name, None)
+        if not inspect.isfunction(function) or name.startswith(("_", "set_", *OTHERS)):
+            continue
+        required = [p for p in inspect.signature(function).parameters.values() if p.kind < 2 and p.default is p.empty]
+        for position in range(place is norch.Tensor, len(required)):
+            for stranger in (3, None, "a", (2, 3)):
+                given = [x.clone() for _ in required]
+                given[position] = stranger
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        function(*given)
+                except (norch.Error, TypeError, ValueError, NotImplementedError, OverflowError):
+                    pass
+                except Exception as error:
+                    pytest.fail(f"{name} with {stranger!r} at {position}: {error!r}")

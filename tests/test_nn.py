@@ -430,8 +430,10 @@ def test_functional_forms():
     assert F.linear(x, norch.ones(2, 3), norch.ones(2)).tolist() == [2.0, 2.0]
     assert F.softmax(x, 0, dtype=norch.float64).dtype == norch.float64
     assert F.log_softmax(x, 0, dtype=norch.float64).dtype == norch.float64
-    with pytest.warns(UserWarning, match="implicit dimension"):
-        F.softmax(x)
+    for call in (F.softmax, F.softmin, F.log_softmax):
+        with pytest.warns(UserWarning, match="implicit dimension") as warned:
+            call(x)
+        assert warned[0].filename == __file__
     assert nn.ReLU(inplace=True)(x) is x
     assert x.tolist() == [0.0, 0.0, 2.0]
     assert F.one_hot(norch.tensor([[0], [2]])).tolist() == [[[1, 0, 0]], [[0, 0, 1]]]
@@ -523,8 +525,9 @@ def test_init_gains_fans_and_errors(torch):
         nn.init.xavier_uniform_(norch.empty(3))
     with pytest.raises(ValueError, match="mode"):
         nn.init.kaiming_uniform_(norch.empty(3, 3), mode="sideways")
-    with pytest.warns(UserWarning, match="zero-element"):
+    with pytest.warns(UserWarning, match="zero-element") as warned:
         nn.init.kaiming_uniform_(norch.empty(0, 3))
+    assert warned[0].filename == __file__
 
 
 @pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.0, math.inf])

@@ -190,7 +190,6 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
     return reduced(_difference("l1_loss", input, target).abs(), reduction)
 
 
-@own_errors
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """The mean of d^2 / (2 beta) where |d| = |input - target| is below beta, and of |d| - beta / 2 elsewhere.
 
@@ -206,7 +205,6 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     return reduced(far, reduction)
 
 
-@own_errors
 def huber_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:

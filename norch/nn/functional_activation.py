@@ -201,11 +201,11 @@ def tanhshrink(input: Tensor) -> Tensor:
     return sub(input, tanh(input))
 
 
-def _softmax_dim(name: str, input: Tensor, dim: int | None) -> int:
+def _softmax_dim(name: str, input: Tensor, dim: int | None, level: int = 3) -> int:
     if dim is not None:
         return dim
     tensor_of(input, name)
-    warnings.warn(f"{name}: implicit dimension choice is deprecated, pass dim=X", stacklevel=3)
+    warnings.warn(f"{name}: implicit dimension choice is deprecated, pass dim=X", stacklevel=level)
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
@@ -222,7 +222,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
 @own_errors
 def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along dim."""
-    return _softmax.softmax(-input, _softmax_dim("softmin", input, dim), dtype)
+    return _softmax.softmax(-input, _softmax_dim("softmin", input, dim, 4), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:

@@ -37,7 +37,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
     """Normal with the given mean and standard deviation, drawn again until it lies in [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]", stacklevel=2)
+        warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]", stacklevel=3)
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))
     with no_grad():  # the inverse of the distribution, of uniform numbers
         return tensor.uniform_(low, high).erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
@@ -124,7 +124,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Uniform in +-gain * sqrt(3 / fan), where `a` is the slope for leaky_relu's gain."""
     if tensor.numel() == 0:
-        warnings.warn("initializing zero-element tensors is a no-op", stacklevel=2)
+        warnings.warn("initializing zero-element tensors is a no-op", stacklevel=3)
         return tensor
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _fan(tensor, mode))
     return uniform_(tensor, -bound, bound)
@@ -134,6 +134,6 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Normal with standard deviation gain / sqrt(fan)."""
     if tensor.numel() == 0:
-        warnings.warn("initializing zero-element tensors is a no-op", stacklevel=2)
+        warnings.warn("initializing zero-element tensors is a no-op", stacklevel=3)
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)))

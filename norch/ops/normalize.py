@@ -15,7 +15,7 @@ from ..autograd.grad_mode import mode, no_grad
 from ..autograd.inplace import edge
 from ..dtype import finfo
 from ..errors import ArgumentError, ShapeError
-from ._operand import rounded_once
+from ._operand import own_errors, rounded_once
 
 
 def _norm(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
@@ -114,6 +114,7 @@ def _update(running: Any, value: Any, momentum: float) -> None:
         running.mul_(1 - momentum).add_(value.to(running.dtype) * momentum)
 
 
+@own_errors
 def batch_norm(
     input: Any,
     running_mean: Any,

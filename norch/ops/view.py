@@ -213,6 +213,7 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     return _made(lib.norch_unfold(x, dimension, size, step), x, d.Unfold, unfold, (dimension, size, step))
 
 
+@own_errors
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..._lib import int64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import must, on_one_device, tensor_of, tensors_of
+from .._operand import must, on_one_device, own_errors, tensor_of, tensors_of
 from ..copy import cast, stack
 from ..index import index_select
 from ..view import expand, reshape, transpose
@@ -98,6 +98,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     return stack(columns if increasing else columns[::-1], 1) if count else wide.new_empty(len(x), 0)
 
 
+@own_errors
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """Positions in the flattened shape as one tensor of indices an axis.
 

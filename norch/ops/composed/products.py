@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._handle import Handle
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
-from .._operand import must, on_one_device, rounded_once
+from .._operand import must, on_one_device, own_errors, rounded_once
 from ..copy import copy_
 from ..index import index_select
 from ..matmul import bmm, linear, matmul, mm, mv
@@ -279,6 +279,7 @@ def chain_matmul(*matrices: Any) -> Any:
     return _chain(listed, "chain_matmul")
 
 
+@own_errors
 def multi_dot(tensors: Sequence[Any]) -> Any:
     """The product of matrices in the order that costs least; the first and the last may be vectors.
 

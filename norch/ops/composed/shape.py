@@ -188,6 +188,7 @@ def _along(x: Any, dim: int, name: str) -> tuple[int, int]:
     return at, x.shape[at]
 
 
+@own_errors
 def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Views of parts of the given sizes along dim; the sizes must add up to its own."""
     at, size = _along(input, dim, "split_with_sizes")
