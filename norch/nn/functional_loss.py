@@ -113,9 +113,8 @@ def gaussian_nll_loss(
 @own_errors
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """input where target is 1, max(0, margin - input) where it is -1."""
-    apart = _zero_if(
-        tensor_of(target, "hinge_embedding_loss") == 1, (margin - must(input, "hinge_embedding_loss")).clamp(min=0)
-    )
+    input, target = (tensor_of(x, "hinge_embedding_loss") for x in (input, target))
+    apart = _zero_if(target == 1, (margin - input).clamp(min=0))
     return reduced(apart + _zero_if(target == -1, input), reduction)
 
 
