@@ -76,7 +76,10 @@ def _read_struct(text: str, constants: dict[str, int]) -> type[ctypes.Structure]
 
 
 def _read_header(library: ctypes.PyDLL) -> tuple[dict[str, int], type[ctypes.Structure], dict[str, Any]]:
-    library.norch_header.restype = ctypes.c_char_p
+    try:
+        library.norch_header.restype = ctypes.c_char_p
+    except AttributeError:
+        raise ImportError(f"norch: {_PATH} is a library, but not norch's: it lacks norch_header") from None
     text = re.sub(r"/\*.*?\*/", "", library.norch_header().decode(), flags=re.S)
     constants = {name: int(value) for name, value in re.findall(r"#define NORCH_(\w+) (\d+)", text)}
     tensor_struct = _read_struct(text, {"NORCH_" + name: value for name, value in constants.items()})
@@ -158,7 +161,14 @@ def _check_isa() -> None:
         )
 
 
+def _check_threads() -> None:
+    wanted = os.environ.get("NORCH_NUM_THREADS", "").strip()
+    if wanted and not (wanted.isascii() and wanted.isdecimal() and wanted.strip("0")):
+        raise ImportError(f"norch: NORCH_NUM_THREADS={wanted} is no number of threads; it is an integer of 1 or more")
+
+
 _check_isa()
+_check_threads()
 
 
 # ---- numbers on their way to C -----------------------------------------------------------------------------------

@@ -194,6 +194,8 @@ def test_a_missing_or_broken_library(tmp_path):
     broken.write_text("no library")
     done = python("import norch", NORCH_LIBRARY=str(broken))
     assert "ImportError" in done.stderr and "cannot be loaded" in done.stderr
+    done = python("import norch", NORCH_LIBRARY="libm.so.6")
+    assert "ImportError: norch: libm.so.6 is a library, but not norch's" in done.stderr.splitlines()[-1]
 
 
 def test_import_needs_no_numpy_and_prints_nothing():

@@ -84,6 +84,7 @@ __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+/* norch/_lib.py refuses what is no number. */
 static int32_t default_threads(void) {
     const char *text = getenv("NORCH_NUM_THREADS");
     long count = text ? strtol(text, NULL, 10) : 0;
