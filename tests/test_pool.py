@@ -135,6 +135,34 @@ def test_adaptive_windows_against_torch(torch: Any, name: str, wanted: Any) -> N
         np.testing.assert_array_equal(F.adaptive_max_pool2d(ours, wanted, True)[1].numpy(), indices)
 
 
+@pytest.mark.parametrize("name", ["adaptive_avg_pool2d", "adaptive_max_pool2d"])
+def test_adaptive_windows_of_more_parts_than_elements(name: str) -> None:
+    """Each window on its own, of all sizes."""
+    reduce = np.mean if "avg" in name else np.max
+    for size in range(1, 6):
+        for count in range(1, 24):
+            x = drawn(size, 2, size, 3, dtype="float64")
+            cuts = [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+            rows = np.stack([reduce(x[:, begin:end], axis=1) for begin, end in cuts], axis=1)
+            out = getattr(F, name)(norch.tensor(x), (count, 3))
+            np.testing.assert_allclose(out.numpy(), rows, rtol=1e-12)
+            turned = getattr(F, name)(norch.tensor(x).transpose(1, 2), (3, count))
+            np.testing.assert_allclose(turned.numpy(), rows.transpose(0, 2, 1), rtol=1e-12)
+    x = norch.tensor([[1.0, 3.0, 2.0], [5.0, 4.0, 6.0]], dtype=norch.float64, requires_grad=True)
+    assert gradcheck(lambda x: getattr(F, name.replace("2d", "1d"))(x, 11), x)
+
+
+@pytest.mark.parametrize("name", ["adaptive_avg_pool1d", "adaptive_max_pool1d"])
+def test_adaptive_windows_without_end(name: str) -> None:
+    pool = getattr(F, name)
+    assert pool(norch.ones(1, 3), 2**20).sum() == 2**20
+    for size in (1, 3):
+        with pytest.raises(norch.OutOfMemoryError, match=rf"{name}: out of memory for {3 * 2**46 * 4} bytes"):
+            pool(norch.zeros(3, size), 2**46)
+        with pytest.raises(norch.ShapeError, match=f"{name}: shape .* takes more bytes than 63 bits count"):
+            pool(norch.zeros(3, size), 2**62)
+
+
 def test_adaptive_windows_along_one_axis() -> None:
     x = norch.tensor([[1.0, 2.0, 4.0, 3.0, 0.0]])
     assert F.adaptive_avg_pool1d(x, 2).tolist() == [[pytest.approx(7 / 3), pytest.approx(7 / 3)]]

@@ -212,9 +212,27 @@ def _adaptive(name: str, axes: int, x: Any, output_size: Any) -> tuple[tuple[int
     return shape[-axes:], per_axis(wanted, axes, name, "output_size")
 
 
-def _parts(size: int, count: int) -> list[tuple[int, int]]:
-    """Begin and length of each window: they cover the axis and may overlap."""
-    return [(i * size // count, -(-(i + 1) * size // count) - i * size // count) for i in range(count)]
+def _parts(size: int, count: int) -> list[tuple[int, int, int]]:
+    """Begin and length of each window, and how many in a row are the same: they cover the axis and may overlap.
+
+    However large count is, these are at most two for each element.
+    """
+    parts, i = [], 0
+    while i < count:
+        begin, end = i * size // count, -(-(i + 1) * size // count)
+        beyond = min(-(-(begin + 1) * count // size), end * count // size)  # the first window with another begin or end
+        parts.append((begin, end - begin, beyond - i))
+        i = beyond
+    return parts
+
+
+def _repeated(x: Any, axis: int, times: int) -> Any:
+    """x, of size 1 along axis, seen so many times."""
+    if times == 1:
+        return x
+    sizes = list(x.shape)
+    sizes[axis] = times
+    return x.expand(sizes)
 
 
 def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
@@ -226,7 +244,10 @@ def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
         return _avg_pool(name, axes, x, kernel, kernel, 0, False, True, None)
     x = tied(x)
     for axis, size, count in zip(range(-axes, 0), sizes, wanted, strict=True):
-        means = [x.narrow(axis, begin, length).mean(axis, True) for begin, length in _parts(size, count)]
+        means = [
+            _repeated(x.narrow(axis, begin, length).mean(axis, True), axis, times)
+            for begin, length, times in _parts(size, count)
+        ]
         x = cat(means, axis) if means else x.narrow(axis, 0, 0)
     return x
 
@@ -259,18 +280,23 @@ def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, return_indices
     planes = x.unsqueeze(-2) if axes == 1 else x
     (height, width), (rows, columns) = ((1, *sizes), (1, *wanted)) if axes == 1 else (sizes, wanted)
     outs, places = [], []
-    for top, high in _parts(height, rows):
+    across = _parts(width, columns)
+    for top, high, down in _parts(height, rows):
         found = []
-        for left, wide in _parts(width, columns):
+        for left, wide, times in across:
             part = planes.narrow(-2, top, high).narrow(-1, left, wide)
             best, index = _pool_max(part, (high, wide, high, wide, 0, 0, 1, 1, 1, 1), (1, 1))
-            found.append((best, (index // wide + top) * width + index % wide + left))
-        outs.append(cat([best for best, _ in found], -1))
-        places.append(cat([place for _, place in found], -1))
-    out, index = cat(outs, -2), cat(places, -2)
-    if axes == 1:
-        out, index = out.squeeze(-2), index.squeeze(-2)
-    return (out, index) if return_indices else out
+            place = (index // wide + top) * width + index % wide + left
+            found.append((_repeated(best, -1, times), _repeated(place, -1, times)))
+        outs.append(_repeated(cat([best for best, _ in found], -1), -2, down))
+        if return_indices:
+            places.append(_repeated(cat([place for _, place in found], -1), -2, down))
+    out = cat(outs, -2)
+    out = out.squeeze(-2) if axes == 1 else out
+    if not return_indices:
+        return out
+    index = cat(places, -2)
+    return out, index.squeeze(-2) if axes == 1 else index
 
 
 @rounded_once
