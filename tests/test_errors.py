@@ -236,6 +236,30 @@ def test_the_kinds_of_errors():
     assert issubclass(norch.ArgumentError, norch.Error) and issubclass(norch.ArgumentError, ValueError)
 
 
+def test_errors_of_python_itself():
+    """Those that the README leaves out of norch.Error; and bools, of which two are not subtracted."""
+    p = norch.ones(1, requires_grad=True)
+    for kind, call in (
+        (TypeError, lambda: norch.add("a", p)),
+        (OverflowError, lambda: norch.zeros(2**64)),
+        (ValueError, lambda: norch.optim.SGD([p], lr=-1)),
+        (ValueError, lambda: norch.nn.Dropout(2)),
+        (ValueError, lambda: norch.utils.data.TensorDataset()),
+        (KeyError, lambda: norch.nn.ModuleDict()["a"]),
+        (IndexError, lambda: norch.nn.ModuleList()[0]),
+        (NotImplementedError, lambda: norch.nn.Module()(1)),
+        (AttributeError, lambda: norch.view_as_real),
+        (RuntimeError, lambda: norch.utils.data.default_collate([[1], [1, 2]])),
+    ):
+        with pytest.raises(kind) as raised:
+            call()
+        assert not isinstance(raised.value, norch.Error), kind
+    b = norch.tensor([True])
+    assert (b - 1).tolist() == [0] and (b - norch.ones(1)).tolist() == [0.0]
+    with pytest.raises(norch.DTypeError, match="sub: not defined for dtype bool"):
+        b - b
+
+
 # ---- numbers that are too large ---------------------------------------------------------------
 
 HUGE = [2**64 + 3, 2**63, -(2**63) - 1, 2**200]
