@@ -42,5 +42,7 @@ class OutOfMemoryError(Error, MemoryError):
 def rename(error: Error | TypeError, name: str) -> None:
     """Makes error name the operation that the user called, in place of one that it is composed of."""
     inner, colon, rest = str(error).partition(": ")
-    if not inner.startswith(f"{name}() "):  # Python's own, of missing arguments
+    if inner != "cuda" and not inner.startswith(
+        f"{name}() "
+    ):  # of the device itself; Python's own, of missing arguments
         error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)

@@ -104,6 +104,8 @@ def result_of(name: str, left: tuple[str, str], right: tuple[str, str]) -> str |
     dtype = expected(left, right)
     if name in ("lt", "eq"):
         return "bool"
+    if name == "pow" and right == ("bool", "scalar"):
+        return dtype
     if name == "div":
         return dtype if dtype in FLOAT_NAMES else "float32"
     refused = {
