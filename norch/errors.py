@@ -42,7 +42,6 @@ class OutOfMemoryError(Error, MemoryError):
 def rename(error: Error | TypeError, name: str) -> None:
     """Makes error name the operation that the user called, in place of one that it is composed of."""
     inner, colon, rest = str(error).partition(": ")
-    if inner != "cuda" and not inner.startswith(
-        f"{name}() "
-    ):  # of the device itself; Python's own, of missing arguments
+    # those of the device itself stay, and Python's own, of missing arguments
+    if inner != "cuda" and not inner.startswith(f"{name}() "):
         error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)
