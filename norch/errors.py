@@ -43,5 +43,5 @@ def rename(error: Error | TypeError, name: str) -> None:
     """Makes error name the operation that the user called, in place of one that it is composed of."""
     inner, colon, rest = str(error).partition(": ")
     # those of the device itself stay, and Python's own, of missing arguments
-    if inner != "cuda" and not inner.startswith(f"{name}() "):
+    if not inner.startswith(("cuda", f"{name}() ")):
         error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)
