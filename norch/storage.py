@@ -79,3 +79,19 @@ def storage_of(x: Tensor) -> Storage:
         found = _known[whole._data] = Storage(whole)
     whole._cell = cell_of(x)
     return found
+
+
+class Memory:
+    """A tensor's memory under NumPy's array interface; the array keeps this, and this the tensor."""
+
+    def __init__(self, x: Tensor):
+        self.tensor = x = x.detach()  # an alias: x.data = ..., in another thread, say, changes x alone
+        letter = {"b": "b", "u": "u", "i": "i", "f": "f"}[x.dtype.kind]
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(x.shape),
+            "strides": tuple(step * x.element_size() for step in x.stride()),
+            "typestr": ("|" if x.element_size() == 1 else "<") + letter + str(x.element_size()),
+            # what sees one element many times is for reading only
+            "data": (x.data_ptr(), bool(lib.norch_overlaps_itself(x))),
+        }

@@ -38,7 +38,7 @@ from .ops.softmax import SoftmaxMethods
 from .ops.sort import SortMethods
 from .ops.view import ViewMethods, axis
 from .random import RandomMethods
-from .storage import Storage, storage_of
+from .storage import Memory, Storage, storage_of
 
 
 class Size(tuple[int, ...]):
@@ -376,7 +376,7 @@ class Tensor(
             raise DTypeError(f"numpy: NumPy has no {x.dtype.name}; cast first, as with .float()")
         import numpy
 
-        return numpy.asarray(_Memory(x))
+        return numpy.asarray(Memory(x))
 
     def pin_memory(self, device: Any = None) -> Tensor:
         """A copy in page-locked memory of the host, which a CUDA device reads by itself: to(device, non_blocking=True)
@@ -539,22 +539,6 @@ class Tensor(
 
 
 T = TypeVar("T", bound=Tensor)
-
-
-class _Memory:
-    """A tensor's memory under NumPy's array interface; the array keeps this, and this the tensor."""
-
-    def __init__(self, x: Tensor):
-        self.tensor = x = x.detach()  # an alias: x.data = ..., in another thread, say, changes x alone
-        letter = {"b": "b", "u": "u", "i": "i", "f": "f"}[x.dtype.kind]
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": tuple(x.shape),
-            "strides": tuple(step * x.element_size() for step in x.stride()),
-            "typestr": ("|" if x.element_size() == 1 else "<") + letter + str(x.element_size()),
-            # what sees one element many times is for reading only
-            "data": (x.data_ptr(), bool(lib.norch_overlaps_itself(x))),
-        }
 
 
 def adopt(cls: type[T], tensor: Tensor) -> T:
