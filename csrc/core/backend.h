@@ -195,7 +195,17 @@ typedef struct nr_normalize_plan {
 /* out = softmax(q k^T scale) v for each step of the batch nest: q (queries, width), k (keys, width), v (keys, value_width). row:
  * elements from row to row of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous; batch strides in the
  * same order. causal: query i sees the keys up to i. BACK: the gradients of q, k and v from that of out, g. */
-#define NR_ATTENTION_OPERANDS 8
+typedef enum nr_attention_operand {
+    NR_ATTENTION_Q,
+    NR_ATTENTION_K,
+    NR_ATTENTION_V,
+    NR_ATTENTION_G,
+    NR_ATTENTION_OUT,
+    NR_ATTENTION_GRAD_Q,
+    NR_ATTENTION_GRAD_K,
+    NR_ATTENTION_GRAD_V,
+    NR_ATTENTION_OPERANDS
+} nr_attention_operand;
 typedef enum nr_attention_kind { NR_ATTENTION_FORWARD, NR_ATTENTION_BACK } nr_attention_kind;
 typedef struct nr_attention_plan {
     int64_t queries, keys, width, value_width;

@@ -242,6 +242,17 @@ int32_t nr_check_place(const char *op, const norch_tensor *x, const norch_tensor
                    nr_device_name(other));
 }
 
+int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
+                         int32_t ndim, const int64_t *shape) {
+    char wanted[NR_SHAPE_TEXT], text[NR_SHAPE_TEXT];
+    NR_TRY(nr_check_tensor(op, written));
+    if (written->dtype == x->dtype && nr_same_shape(written->ndim, written->shape, ndim, shape))
+        return nr_check_place(op, x, written);
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit into shape %s; dtypes %s and %s", op, what,
+                   nr_shape_text(wanted, ndim, shape), nr_shape_of(text, written), nr_dtypes[x->dtype].name,
+                   nr_dtypes[written->dtype].name);
+}
+
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs) {
     const norch_tensor *first = NULL;
     for (int i = 0; i < n; i++) {

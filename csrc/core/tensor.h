@@ -28,6 +28,9 @@ static inline const char *nr_device_name(const norch_tensor *x) { return x->stor
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);
 /* Stricter: even what is 0-d must lie where it is read. */
 int32_t nr_check_place(const char *op, const norch_tensor *x, const norch_tensor *other);
+/* That what is written to has this shape, and the dtype and device of x. */
+int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
+                         int32_t ndim, const int64_t *shape);
 int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result);
 /* Sizes given by a caller: not negative, at most NORCH_MAX_DIMS of them, product within 63 bits. */
 int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape);

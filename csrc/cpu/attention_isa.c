@@ -33,8 +33,8 @@ static int64_t item_count(const nr_attention_plan *p) {
     return items;
 }
 
-/* Elements from the first of operand x (q, k, v, g, out, grad_q, grad_k, grad_v) to its part in an item of the batch. */
-static int64_t item_offset(const nr_attention_plan *p, int x, int64_t item) {
+/* Elements from the first of operand x to its part in an item of the batch. */
+static int64_t item_offset(const nr_attention_plan *p, nr_attention_operand x, int64_t item) {
     int64_t offset = 0;
     for (int32_t d = 0; d < p->batch_ndim; item /= p->batch[d++]) offset += item % p->batch[d] * p->batch_stride[x][d];
     return offset;

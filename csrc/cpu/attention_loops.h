@@ -124,8 +124,8 @@ static void NAME(probabilities)(const NAME(head) * h, int64_t first, int64_t row
         int64_t count = rows / tiles + (t < rows % tiles), seen = NAME(seen_by)(p, first + row + count);
         int64_t width = ceil_div(seen, PANEL_COLS) * PANEL_COLS, zeros = least(h->pitch, width + REACH) - width;
         T *scores = h->scores + row * h->pitch;
-        NAME(times)(scores, h->pitch, false, count, width, p->width, h->q + (first + row) * p->row[0], p->row[0], 1,
-                    h->keys, p->width, 0);
+        NAME(times)(scores, h->pitch, false, count, width, p->width, h->q + (first + row) * p->row[NR_ATTENTION_Q],
+                    p->row[NR_ATTENTION_Q], 1, h->keys, p->width, 0);
         for (int64_t i = 0; i < count; i++, row++, scores += h->pitch) {
             NAME(softmax_row)(scores, NAME(seen_by)(p, first + row + 1), width, (T)p->scale);
             NAME(clear)(scores + width, zeros);
@@ -138,8 +138,8 @@ static void NAME(forward)(const NAME(head) * h, int64_t first, int64_t rows) {
     NAME(probabilities)(h, first, rows);
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), seen = NAME(seen_by)(p, first + i + count);
-        NAME(times)(h->out + (first + i) * p->row[4], p->row[4], false, count, p->value_width, seen,
-                    h->scores + i * h->pitch, h->pitch, 1, h->values, p->keys, 0);
+        NAME(times)(h->out + (first + i) * p->row[NR_ATTENTION_OUT], p->row[NR_ATTENTION_OUT], false, count,
+                    p->value_width, seen, h->scores + i * h->pitch, h->pitch, 1, h->values, p->keys, 0);
     }
 }
 
@@ -147,30 +147,31 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
     const nr_attention_plan *p = h->p;
     int64_t seen = NAME(seen_by)(p, first + rows);
     NAME(probabilities)(h, first, rows);
-    NAME(pack_panels)(h->some_q, rows, p->width, h->q + first * p->row[0], p->row[0], 1);
-    NAME(pack_panels)(h->some_g, rows, p->value_width, h->g + first * p->row[3], p->row[3], 1);
+    NAME(pack_panels)(h->some_q, rows, p->width, h->q + first * p->row[NR_ATTENTION_Q], p->row[NR_ATTENTION_Q], 1);
+    NAME(pack_panels)(h->some_g, rows, p->value_width, h->g + first * p->row[NR_ATTENTION_G], p->row[NR_ATTENTION_G],
+                      1);
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), end = NAME(seen_by)(p, first + i + count);
         int64_t width = ceil_div(end, PANEL_COLS) * PANEL_COLS, zeros = least(h->pitch, width + REACH) - width;
         T *slopes = h->slopes + i * h->pitch;
         const T *scores = h->scores + i * h->pitch;
-        NAME(times)(slopes, h->pitch, false, count, width, p->value_width, h->g + (first + i) * p->row[3], p->row[3], 1,
-                    h->values_across, p->value_width, 0);
+        NAME(times)(slopes, h->pitch, false, count, width, p->value_width, h->g + (first + i) * p->row[NR_ATTENTION_G],
+                    p->row[NR_ATTENTION_G], 1, h->values_across, p->value_width, 0);
         for (int64_t r = 0; r < count; r++) {
             NAME(softmax_row_back)(slopes + r * h->pitch, scores + r * h->pitch, width, (T)p->scale);
             NAME(clear)(slopes + r * h->pitch + width, zeros);
         }
-        NAME(times)(h->grad_q + (first + i) * p->row[5], p->row[5], false, count, p->width, end, slopes, h->pitch, 1,
-                    h->keys_along, p->keys, 0);
+        NAME(times)(h->grad_q + (first + i) * p->row[NR_ATTENTION_GRAD_Q], p->row[NR_ATTENTION_GRAD_Q], false, count,
+                    p->width, end, slopes, h->pitch, 1, h->keys_along, p->keys, 0);
     }
     for (int64_t j = 0; j < seen; j += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, seen - j),
                 blind = p->causal && j > first ? j - first : 0; /* see nothing of it */
         const T *slopes = h->slopes + blind * h->pitch + j, *scores = h->scores + blind * h->pitch + j;
-        NAME(times)(h->grad_k + j * p->row[6], p->row[6], true, count, p->width, rows - blind, slopes, 1, h->pitch,
-                    h->some_q, rows, blind);
-        NAME(times)(h->grad_v + j * p->row[7], p->row[7], true, count, p->value_width, rows - blind, scores, 1,
-                    h->pitch, h->some_g, rows, blind);
+        NAME(times)(h->grad_k + j * p->row[NR_ATTENTION_GRAD_K], p->row[NR_ATTENTION_GRAD_K], true, count, p->width,
+                    rows - blind, slopes, 1, h->pitch, h->some_q, rows, blind);
+        NAME(times)(h->grad_v + j * p->row[NR_ATTENTION_GRAD_V], p->row[NR_ATTENTION_GRAD_V], true, count,
+                    p->value_width, rows - blind, scores, 1, h->pitch, h->some_g, rows, blind);
     }
 }
 
@@ -205,22 +206,22 @@ static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool back
     const nr_attention_plan *p = s->plan;
     int64_t item = task / s->parts, blocks = ceil_div(p->queries, s->queries), part = task % s->parts;
     int64_t begin = part * blocks / s->parts * s->queries, end = (part + 1) * blocks / s->parts * s->queries;
-    h->q = (const T *)p->q + item_offset(p, 0, item);
-    h->k = (const T *)p->k + item_offset(p, 1, item);
-    h->v = (const T *)p->v + item_offset(p, 2, item);
-    NAME(pack_panels)(h->keys, p->width, p->keys, h->k, 1, p->row[1]);
+    h->q = (const T *)p->q + item_offset(p, NR_ATTENTION_Q, item);
+    h->k = (const T *)p->k + item_offset(p, NR_ATTENTION_K, item);
+    h->v = (const T *)p->v + item_offset(p, NR_ATTENTION_V, item);
+    NAME(pack_panels)(h->keys, p->width, p->keys, h->k, 1, p->row[NR_ATTENTION_K]);
     if (back) {
-        h->g = (const T *)p->g + item_offset(p, 3, item);
-        h->grad_q = (T *)p->grad_q + item_offset(p, 5, item);
-        h->grad_k = (T *)p->grad_k + item_offset(p, 6, item);
-        h->grad_v = (T *)p->grad_v + item_offset(p, 7, item);
-        NAME(clear_rows)(h->grad_k, p->row[6], p->keys, p->width);
-        NAME(clear_rows)(h->grad_v, p->row[7], p->keys, p->value_width);
-        NAME(pack_panels)(h->values_across, p->value_width, p->keys, h->v, 1, p->row[2]);
-        NAME(pack_panels)(h->keys_along, p->keys, p->width, h->k, p->row[1], 1);
+        h->g = (const T *)p->g + item_offset(p, NR_ATTENTION_G, item);
+        h->grad_q = (T *)p->grad_q + item_offset(p, NR_ATTENTION_GRAD_Q, item);
+        h->grad_k = (T *)p->grad_k + item_offset(p, NR_ATTENTION_GRAD_K, item);
+        h->grad_v = (T *)p->grad_v + item_offset(p, NR_ATTENTION_GRAD_V, item);
+        NAME(clear_rows)(h->grad_k, p->row[NR_ATTENTION_GRAD_K], p->keys, p->width);
+        NAME(clear_rows)(h->grad_v, p->row[NR_ATTENTION_GRAD_V], p->keys, p->value_width);
+        NAME(pack_panels)(h->values_across, p->value_width, p->keys, h->v, 1, p->row[NR_ATTENTION_V]);
+        NAME(pack_panels)(h->keys_along, p->keys, p->width, h->k, p->row[NR_ATTENTION_K], 1);
     } else {
-        h->out = (T *)p->out + item_offset(p, 4, item);
-        NAME(pack_panels)(h->values, p->keys, p->value_width, h->v, p->row[2], 1);
+        h->out = (T *)p->out + item_offset(p, NR_ATTENTION_OUT, item);
+        NAME(pack_panels)(h->values, p->keys, p->value_width, h->v, p->row[NR_ATTENTION_V], 1);
     }
     for (int64_t first = begin; first < least(end, p->queries); first += s->queries)
         (back ? NAME(backward) : NAME(forward))(h, first, least(s->queries, p->queries - first));

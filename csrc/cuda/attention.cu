@@ -162,9 +162,11 @@ static int32_t product(const nr_call *call, const nr_attention_plan &p, const it
 
 template <class T> static int32_t forward(const nr_call *call, const attention_part &part, T *scores) {
     const nr_attention_plan &p = part.p;
-    const items_of q = {p.q, p.row[0], 1, p.batch_stride[0]}, v = {p.v, p.row[2], 1, p.batch_stride[2]};
-    const items_of keys_across = {p.k, 1, p.row[1], p.batch_stride[1]}, P = {scores, p.keys, 1, nullptr};
-    const items_of out = {p.out, p.row[4], 1, p.batch_stride[4]};
+    const items_of q = {p.q, p.row[NR_ATTENTION_Q], 1, p.batch_stride[NR_ATTENTION_Q]},
+                   v = {p.v, p.row[NR_ATTENTION_V], 1, p.batch_stride[NR_ATTENTION_V]};
+    const items_of keys_across = {p.k, 1, p.row[NR_ATTENTION_K], p.batch_stride[NR_ATTENTION_K]},
+                   P = {scores, p.keys, 1, nullptr};
+    const items_of out = {p.out, p.row[NR_ATTENTION_OUT], 1, p.batch_stride[NR_ATTENTION_OUT]};
     NR_TRY(product(call, p, P, p.queries, p.keys, p.width, q, keys_across));
     NR_TRY(run_rows<T>(call, part, false, scores, nullptr));
     return call->op == NR_ATTENTION_BACK ? NORCH_OK : product(call, p, out, p.queries, p.value_width, p.keys, P, v);
@@ -189,14 +191,16 @@ static int32_t over_queries(const nr_call *call, const nr_attention_plan &p, con
 template <class T>
 static int32_t backward(const nr_call *call, const attention_part &part, T *scores, T *slopes, T *more) {
     const nr_attention_plan &p = part.p;
-    const items_of q = {p.q, p.row[0], 1, p.batch_stride[0]}, k = {p.k, p.row[1], 1, p.batch_stride[1]};
-    const items_of values_across = {p.v, 1, p.row[2], p.batch_stride[2]}, g = {p.g, p.row[3], 1, p.batch_stride[3]};
+    const items_of q = {p.q, p.row[NR_ATTENTION_Q], 1, p.batch_stride[NR_ATTENTION_Q]},
+                   k = {p.k, p.row[NR_ATTENTION_K], 1, p.batch_stride[NR_ATTENTION_K]};
+    const items_of values_across = {p.v, 1, p.row[NR_ATTENTION_V], p.batch_stride[NR_ATTENTION_V]},
+                   g = {p.g, p.row[NR_ATTENTION_G], 1, p.batch_stride[NR_ATTENTION_G]};
     const items_of dS = {slopes, p.keys, 1, nullptr}, dS_across = {slopes, 1, p.keys, nullptr};
     const items_of P_across = {scores, 1, p.keys, nullptr};
     NR_TRY(forward<T>(call, part, scores));
-    const items_of grad_q = {p.grad_q, p.row[5], 1, p.batch_stride[5]};
-    const items_of grad_k = {p.grad_k, p.row[6], 1, p.batch_stride[6]};
-    const items_of grad_v = {p.grad_v, p.row[7], 1, p.batch_stride[7]};
+    const items_of grad_q = {p.grad_q, p.row[NR_ATTENTION_GRAD_Q], 1, p.batch_stride[NR_ATTENTION_GRAD_Q]};
+    const items_of grad_k = {p.grad_k, p.row[NR_ATTENTION_GRAD_K], 1, p.batch_stride[NR_ATTENTION_GRAD_K]};
+    const items_of grad_v = {p.grad_v, p.row[NR_ATTENTION_GRAD_V], 1, p.batch_stride[NR_ATTENTION_GRAD_V]};
     NR_TRY(product(call, p, dS, p.queries, p.keys, p.value_width, g, values_across));
     NR_TRY(run_rows<T>(call, part, true, slopes, scores));
     NR_TRY(product(call, p, grad_q, p.queries, p.width, p.keys, dS, k));
@@ -227,10 +231,10 @@ static int32_t run_part(const nr_call *call, const nr_attention_plan &p, int64_t
         attention_part part = {p, items, first};
         const int64_t from = first * (int64_t)sizeof(T);
         part.p.queries = p.queries - first < at_once ? p.queries - first : at_once;
-        part.p.q = moved(p.q, from * p.row[0]);
-        part.p.g = moved(p.g, from * p.row[3]);
-        part.p.out = moved(p.out, from * p.row[4]);
-        part.p.grad_q = moved(p.grad_q, from * p.row[5]);
+        part.p.q = moved(p.q, from * p.row[NR_ATTENTION_Q]);
+        part.p.g = moved(p.g, from * p.row[NR_ATTENTION_G]);
+        part.p.out = moved(p.out, from * p.row[NR_ATTENTION_OUT]);
+        part.p.grad_q = moved(p.grad_q, from * p.row[NR_ATTENTION_GRAD_Q]);
         status = back ? backward<T>(call, part, scores, slopes, first ? slopes + room / sizeof(T) : nullptr)
                       : forward<T>(call, part, scores);
     } while (status == NORCH_OK && (first += at_once) < p.queries);
@@ -258,7 +262,7 @@ template <class T> static int32_t run(const nr_call *call, nr_attention_plan p) 
     void **to[] = {&half.out, &half.grad_q, &half.grad_k, &half.grad_v};
     for (int i = 0; i < 4; i++) {
         *from[i] = moved(*from[i], first * p.batch_stride[i][last] * (int64_t)sizeof(T));
-        *to[i] = moved(*to[i], first * p.batch_stride[4 + i][last] * (int64_t)sizeof(T));
+        *to[i] = moved(*to[i], first * p.batch_stride[NR_ATTENTION_OUT + i][last] * (int64_t)sizeof(T));
     }
     return run<T>(call, half);
 }

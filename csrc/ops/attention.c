@@ -98,12 +98,9 @@ int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, c
     NR_TRY(check(op, 4, x));
     if (n != 3) return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 3", op, (long long)n);
     for (int i = 0; i < 3; i++) {
-        char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
-        NR_TRY(nr_check_tensor(op, out[i]));
-        if (!rows_are_contiguous(out[i]) || out[i]->dtype != x[i]->dtype || !nr_same_device(out[i], x[i]) ||
-            !nr_same_shape(out[i]->ndim, out[i]->shape, x[i]->ndim, x[i]->shape))
-            return nr_fail(NORCH_ERROR_SHAPE, "%s: the gradient of a %s of shape %s does not fit into shape %s", op,
-                           roles[i], nr_shape_of(wanted, x[i]), nr_shape_of(text, out[i]));
+        NR_TRY(nr_check_written(op, "a gradient", out[i], x[i], x[i]->ndim, x[i]->shape));
+        if (!rows_are_contiguous(out[i]))
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: the rows of the gradient of a %s lie apart", op, roles[i]);
     }
     if (q->numel == 0 && k->numel == 0 && v->numel == 0) return NORCH_OK;
     nr_attention_plan plan = {.scale = scale, .causal = causal != 0};

@@ -146,17 +146,6 @@ norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight
     return run(&plan, NR_CONV_INPUT, y, weight, optional_bias, shape);
 }
 
-/* sums: (O), dense, beside y. */
-static int32_t check_sums(const char *op, const norch_tensor *sums, const norch_tensor *y) {
-    NR_TRY(nr_check_tensor(op, sums));
-    if (sums->ndim == 1 && sums->shape[0] == y->shape[1] && sums->dtype == y->dtype && sums->contiguous)
-        return nr_check_place(op, y, sums);
-    char text[NR_SHAPE_TEXT];
-    return nr_fail(NORCH_ERROR_SHAPE, "%s: sums of shape %s and dtype %s for %lld channels of %s", op,
-                   nr_shape_of(text, sums), nr_dtypes[sums->dtype].name, (long long)y->shape[1],
-                   nr_dtypes[y->dtype].name);
-}
-
 /* The sums of y by channel as a reduction, for a backend that does not add them up on its way. */
 static int32_t sum_channels(const norch_tensor *y, norch_tensor *sums) {
     const int64_t dims[] = {0, 2, 3};
@@ -183,7 +172,11 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
     const int64_t shape[] = {y->shape[1], plan.in, kernel[0], kernel[1]};
     if (nr_check_shape(op, 4, shape)) return NULL;
     if (optional_sums) {
-        if (check_sums(op, optional_sums, y)) return NULL;
+        if (nr_check_written(op, "sums", optional_sums, y, 1, &y->shape[1])) return NULL;
+        if (!optional_sums->contiguous) {
+            nr_fail(NORCH_ERROR_SHAPE, "%s: sums are not contiguous", op);
+            return NULL;
+        }
         if (y->device_type == NORCH_CPU)
             plan.sums = optional_sums->data;
         else if (sum_channels(y, optional_sums))

@@ -71,16 +71,10 @@ norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optiona
     return NULL;
 }
 
-/* A gradient is written where it is contiguous, of x's dtype, on its device and of this shape. */
 static int32_t check_grad(const char *op, const norch_tensor *x, const norch_tensor *grad, int32_t ndim,
                           const int64_t *shape) {
-    char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
-    NR_TRY(nr_check_tensor(op, grad));
-    if (grad->contiguous && grad->dtype == x->dtype && nr_same_device(grad, x) &&
-        nr_same_shape(grad->ndim, grad->shape, ndim, shape))
-        return NORCH_OK;
-    return nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s does not fit into shape %s", op,
-                   nr_shape_text(wanted, ndim, shape), nr_shape_of(text, grad));
+    NR_TRY(nr_check_written(op, "a gradient", grad, x, ndim, shape));
+    return grad->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient is not contiguous", op);
 }
 
 int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
