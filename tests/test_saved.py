@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import pytest
+from case import Case, draw, source
+from cases import CASES
 from conftest import DEVICE
+from test_derivatives import variables
 
 import norch
 from norch._lib import lib
@@ -62,6 +67,18 @@ CHAINS: dict[str, tuple[Callable[..., Any], float, str]] = {
     "index_select": (lambda x, y: (x + 1).index_select(0, norch.arange(64)), 1 / 64, "the index"),
     "gather": (lambda x, y: (x + 1).gather(0, FIRST), 0, "the index, which lives anyway"),
     "in place": (lambda x, y: x.clone().mul_(2).add_(y).exp_(), 0, "the result"),
+    "scatter": (lambda x, y: (x + 1).scatter(0, FIRST, y + 1).scatter_add(1, FIRST, y * 2), 0, "nothing new"),
+    "index_put": (lambda x, y: (x + 1).index_put((FIRST[0],), y + 1), 0, "the index, which lives anyway"),
+    "masked_select": (lambda x, y: (x + 1).masked_select(x.detach() > 0), 1 / 8, "the mask"),
+    "masked_scatter": (lambda x, y: (x + 1).masked_scatter(x.detach() > 0, y + 1), 1 / 8, "the mask"),
+    "cross": (lambda x, y: norch.linalg.cross((x + 1)[:, :3], (y + 1)[:, :3]), 2, "both"),
+    "conv2d": (lambda x, y: F.conv2d((x + 1).view(1, 1, 64, 64), y[:3, :3].view(1, 1, 3, 3)), 1, "its input"),
+    "max_pool2d": (lambda x, y: F.max_pool2d((x + 1).view(1, 64, 64), 2), 1 / 4, "the indices, one a window"),
+    "avg_pool2d": (lambda x, y: F.avg_pool2d((x + 1).view(1, 64, 64), 2), 0, "nothing"),
+    "attention": (lambda x, y: F.scaled_dot_product_attention(x + 1, y + 1, x * 2), 3, "its three inputs"),
+    "layer_norm": (lambda x, y: F.layer_norm(x + 1, (64,), y[0], y[1]), 1, "its input"),
+    "batch_norm": (lambda x, y: F.batch_norm(x + 1, None, None, y[0], y[1], True), 1, "its centred input"),
+    "embedding": (lambda x, y: F.embedding(FIRST, x + 1), 0, "the index, which lives anyway"),
     "mse_loss": (lambda x, y: F.mse_loss(x + 1, y + 1), 1, "the difference"),
 }
 
@@ -82,3 +99,65 @@ def test_a_chain_keeps_what_it_needs(name: str) -> None:
     x.grad = y.grad = None
     if "ind" not in what and "mask" not in what:  # those are not freed, but with the graph
         assert lib.norch_live_bytes() - before - out.nbytes <= 1024, "a walk frees what it used"
+
+
+# Cases that keep more than PyTorch: in each, what is composed of operations keeps what those need.
+MORE = {
+    "mvlgamma": "the input of each of its p lgamma; PyTorch computes them again",
+    "frexp": "two powers of two, whose one product could overflow",
+    "ldexp": "its first input for the gradient of the exponent, which PyTorch takes from the result",
+    "bilinear": "the product of two of its three factors; PyTorch computes it again",
+    "cumprod_": "the result before it is written",
+    "renorm": "norms and factors of the rows; PyTorch computes them again",
+}
+
+
+def _bytes(tensors: Iterable[Any]) -> dict[int, int]:
+    """The bytes of each storage, by its address."""
+    storages = [x.untyped_storage() for x in tensors]
+    return {storage.data_ptr(): storage.nbytes() for storage in storages}
+
+
+def _listed(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _kept_by_pytorch(torch: Any, case: Case, arrays: list[Any], chosen: list[int]) -> int:
+    """Bytes that PyTorch's graph of a case keeps beside its leaves and its results."""
+    inputs = [torch.from_numpy(np.array(a)).requires_grad_(i in chosen) for i, a in enumerate(arrays)]
+    kept: list[Any] = []
+    with (
+        warnings.catch_warnings(),
+        torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or x, lambda x: x),
+    ):
+        warnings.simplefilter("ignore")
+        results = _listed(case.torch_call()(torch, *(x.clone() if x.requires_grad else x for x in inputs)))
+    if any(type(x.grad_fn).__name__ == "NotImplemented" for x in results):
+        return 1 << 60  # there it has no derivative
+    found, known = _bytes(kept), {**_bytes(inputs), **_bytes(results)}
+    return sum(count for place, count in found.items() if place not in known)
+
+
+def test_no_case_keeps_more_than_pytorch(torch: Any) -> None:
+    if DEVICE != "cpu":
+        pytest.skip("counts the bytes of the CPU")
+    more = set()
+    for case in CASES:
+        if not case.grad or case.torch is False:
+            continue
+        shapes = next((s for s in case.shapes if all(len(one) and np.prod(one) for one in s)), case.shapes[-1])
+        arrays = draw(case, shapes, "float64", source(case.name))
+        inputs = [norch.tensor(a) for a in arrays]
+        chosen = variables(case, inputs)
+        for i in chosen:
+            inputs[i].requires_grad_()
+        for _ in range(2):  # numbers that are kept for the next time
+            result = None
+            _operand._numbers.clear()
+            before = lib.norch_live_bytes()
+            result = case.call(norch, *(x.clone() if i in chosen else x for i, x in enumerate(inputs)))
+        _operand._numbers.clear()
+        kept = lib.norch_live_bytes() - before - sum(_bytes(_listed(result)).values())
+        if kept > _kept_by_pytorch(torch, case, arrays, chosen) + 64:  # some numbers
+            more.add(case.name)
+    assert more == set(MORE)

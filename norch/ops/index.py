@@ -76,6 +76,28 @@ class Places:
         """The dimensions of what they hold of x."""
         return x.ndim - len(self.indices) + max(index.ndim for index in self.indices)
 
+    def kept(self) -> tuple[Any, ...]:
+        """The tensors that say where the places are."""
+        return self.indices
+
+
+class Masked(Places):
+    """Where a mask holds, for a tensor of its shape: the mask is kept, and read again for each use."""
+
+    __slots__ = ("mask",)
+
+    def __init__(self, mask: Any):
+        self.mask, self.axes, self.lead = mask, tuple(axis * 257 for axis in range(mask.ndim)), 0
+
+    @property
+    def indices(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """An index tensor for each axis."""
+        return nonzero(self.mask, as_tuple=True)
+
+    def kept(self) -> tuple[Any, ...]:
+        """The mask."""
+        return (self.mask,)
+
 
 def _read(x: Any, places: Places, kind: int) -> Any:
     return lib.norch_index_get(x, kind, places.on(x, kind), places.axes, places.lead)
@@ -443,12 +465,12 @@ def masked_select(input: Any, mask: Any) -> Any:
     if x.shape != mask.shape:
         whole = mask.logical_not() | x.new_ones((), dtype=mask.dtype).expand(x.shape)
         x, mask = x.expand(whole.shape), mask.expand(whole.shape)
-    return get_at(x, places_of(mask)) if x.ndim else x.view(1)[mask.view(1)]
+    return get_at(x, Masked(mask)) if x.ndim else x.view(1)[mask.view(1)]
 
 
 def places_of(mask: Any) -> Places:
     """Where a mask holds, for a tensor of its shape."""
-    return Places(nonzero(mask, as_tuple=True), tuple(axis * 257 for axis in range(mask.ndim)), 0)
+    return Places(Masked(mask).indices, tuple(axis * 257 for axis in range(mask.ndim)), 0)
 
 
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
@@ -464,11 +486,10 @@ def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
     if x.ndim == 0:
         masked_scatter_(x.view(1), mask.view(1), source)
         return x
-    places = places_of(mask)
-    count = places.indices[0].numel()
+    count = int(mask.sum().item())
     if source.numel() < count:
         raise ShapeError(f"masked_scatter_: {count} elements are to be set, source has {source.numel()}")
-    return put_at(x, places, source.reshape(-1)[:count])
+    return put_at(x, Masked(mask), source.reshape(-1)[:count])
 
 
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:

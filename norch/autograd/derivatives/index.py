@@ -26,7 +26,7 @@ class _Indexed(Operation):
         """The places, if nobody has changed them."""
         if self.places is None:
             raise freed(self)
-        for index in self.places.indices:
+        for index in self.places.kept():
             if index._cell is not None:
                 saved_intact(self, index)
         return self.places

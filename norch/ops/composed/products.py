@@ -8,13 +8,13 @@ from typing import Any
 from ..._handle import Handle
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .._operand import must, on_one_device, own_errors, rounded_once
-from ..copy import copy_
-from ..index import index_select
+from ..copy import copy_, stack
 from ..matmul import bmm, linear, matmul, mm, mv
 from ..pointwise import where
 from ..reduce import sum as sum_
 from ..view import broadcast_to, expand, reshape, t, unsqueeze
 from .einsum import contract
+from .shape import unbind
 
 __all__ = [
     *("addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "chain_matmul", "cross"),
@@ -253,16 +253,8 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
         shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
         raise ShapeError(f"cross: expected size 3 along dimension {dim}, got {shapes}")
 
-    def turned(x: Any, by: int) -> Any:
-        return index_select(x, dim, _cycle(by, x.device))
-
-    return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
-
-
-def _cycle(by: int, device: Any) -> Any:
-    from ...create import tensor  # late, as it stands above
-
-    return tensor([by % 3, (by + 1) % 3, (by + 2) % 3], device=device)
+    (a0, a1, a2), (b0, b1, b2) = (unbind(x, dim) for x in (a, b))
+    return stack((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0), dim - a.ndim)
 
 
 # ---- many factors -----------------------------------------------------------------------------------------------
