@@ -8,10 +8,12 @@
 #include "../core/convert.h"
 #include "../core/dtype.h"
 #include "cpu.h"
+#include "stream.h"
 
 #define BLOCK 16384  /* elements a block of rows has, at most */
 #define SQUARE 64    /* side of a block where the source runs across */
 #define CHUNK 131072 /* elements a thread takes at a time */
+#define ROOM 1024    /* elements of a row that go past the cache together */
 
 /* n1 rows of n0 elements; steps in bytes. */
 typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0,
@@ -116,6 +118,7 @@ static mover move_of(move_kind kind, int64_t size) {
 typedef struct job {
     mover move;  /* NULL: dense rows of `element` bytes an element, */
     bool narrow; /* or a conversion from or to a narrow dtype */
+    bool turned, streams;
     int64_t element;
     int32_t dtype, from_dtype;
     int32_t ndim;
@@ -155,11 +158,32 @@ static void convert_row(const job *j, char *to, const char *from, int64_t n) {
     }
 }
 
+/* Piece by piece into a room, and from there past the cache: of rows, a part of one; of squares, all. */
+static void stream_block(const job *j, int64_t n0, int64_t n1, char *to, const char *from) {
+    char room[SQUARE * SQUARE * sizeof(int64_t)];
+    const int64_t wide = j->turned ? SQUARE : ROOM, high = j->turned ? SQUARE : 1;
+    const int64_t room_step[2] = {j->element, wide * j->element};
+    for (int64_t row = 0; row < n1; row += high)
+        for (int64_t first = 0; first < n0; first += wide) {
+            const int64_t some = n0 - first < wide ? n0 - first : wide, rows = n1 - row < high ? n1 - row : high;
+            const char *x = from + row * j->from_step[1] + first * j->from_step[0];
+            char *y = to + row * j->to_step[1] + first * j->element;
+            if (j->move) j->move(room, room_step, x, j->from_step, some, rows);
+            for (int64_t i = 0; i < rows; i++)
+                nr_stream(y + i * j->to_step[1], j->move ? room + i * room_step[1] : x, (size_t)(some * j->element));
+        }
+    nr_stream_end();
+}
+
 static void run_block(const job *j, const int64_t *at, char *to, const char *from) {
     int64_t n[2];
     for (int d = 0; d < 2; d++) {
         int64_t left = j->size[d] - at[d] * j->block[d];
         n[d] = left < j->block[d] ? left : j->block[d];
+    }
+    if (j->streams) {
+        stream_block(j, n[0], n[1], to, from);
+        return;
     }
     if (j->move) {
         j->move(to, j->to_step, from, j->from_step, n[0], n[1]);
@@ -252,8 +276,9 @@ int32_t nr_run_copy(const nr_call *call) {
         j.from = (const char *)&number;
         j.from_dtype = j.dtype;
     }
-    int32_t turned = across(&j);
+    const int32_t turned = across(&j);
     if (turned > 1) swap_dims(&j, 1, turned);
+    j.turned = turned != 0;
 
     const int64_t element = j.element;
     const bool converts = j.dtype != j.from_dtype;
@@ -268,6 +293,11 @@ int32_t nr_run_copy(const nr_call *call) {
         j.move = move_of(FILL, element);
     else /* a row must be long to be worth memcpy */
         j.move = j.from_step[0] == element && j.size[0] >= 16 ? NULL : move_of(MOVE, element);
+
+    int64_t apart = 0;
+    for (int32_t d = 1; d < j.ndim; d++) apart |= j.to_step[d];
+    j.streams =
+        !j.narrow && j.to_step[0] == element && j.from_step[0] != 0 && nr_streams(j.to, plan->numel * element, apart);
 
     for (int32_t d = 2; d < j.ndim; d++) j.block[d] = 1;
     j.block[0] = turned ? SQUARE : BLOCK;

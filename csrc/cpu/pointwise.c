@@ -4,6 +4,7 @@
  * so that what a chunk holds follows from the shape alone. Operands of narrow dtypes are widened for the kernel, and
  * its results narrowed, piece by piece. */
 #include "pointwise.h"
+#include "stream.h"
 
 #include <string.h>
 
@@ -15,6 +16,7 @@ typedef struct walk {
     const nr_plan *plan;
     nr_pointwise_run kernel;
     int32_t op, dtype;
+    bool streams;          /* the results go past the cache */
     int64_t piece, pieces; /* elements of a piece; pieces of a run */
     int64_t units;         /* pieces in all */
     int64_t units_a_chunk;
@@ -40,7 +42,7 @@ static void run_narrow(const walk *w, int64_t n, char *const *from, const int64_
             if (o > 0) nr_widen[w->dtype]((char *)wide[o], NR_WIDE, data[o], stride[o], step[o] ? some : 1);
             data[o] = (char *)wide[o];
         }
-        w->kernel(some, data, step);
+        w->kernel(some, data, step, false);
         if (narrows) nr_narrow[w->dtype](from[0] + first * stride[0], stride[0], data[0], NR_WIDE, some);
     }
 }
@@ -49,7 +51,8 @@ static void run(const walk *w, int64_t n, char *const *data, const int64_t *stri
     if (nr_is_narrow(w->dtype))
         run_narrow(w, n, data, stride);
     else
-        w->kernel(n, data, stride);
+        w->kernel(n, data, stride, w->streams);
+    if (w->streams) nr_stream_end();
 }
 
 /* Runs of n elements, one after another along the second loop; row goes with them. */
@@ -104,8 +107,22 @@ static void run_chunk(void *context, int64_t chunk) {
     run_units(w, from, from + w->units_a_chunk < w->units ? from + w->units_a_chunk : w->units);
 }
 
+/* Formulas that integers have too are arithmetic that waits for memory; those of floats alone, exp and its like, take
+ * longer than it. Lines that an input brings into the cache anyway need no reading. */
+static bool past_cache(const nr_call *call, const nr_plan *plan) {
+    const nr_op_row *row = &nr_ops[call->op];
+    const int64_t size = row->result == NR_TRUTH ? 1 : nr_size_of(call->dtype);
+    if (row->domain == NR_DOMAIN_F || nr_is_narrow(call->dtype) || plan->stride[0][0] != size) return false;
+    for (int o = 1; o < plan->operands; o++)
+        if (plan->data[o] == plan->data[0]) return false;
+    int64_t apart = 0;
+    for (int32_t d = 1; d < plan->ndim; d++) apart |= plan->stride[0][d];
+    return nr_streams(plan->data[0], plan->numel * size, apart);
+}
+
 static void run_nest(const nr_call *call, const nr_plan *plan) {
     walk w = {.plan = plan, .kernel = (nr_pointwise_run)call->kernel, .op = call->op, .dtype = call->dtype};
+    w.streams = past_cache(call, plan);
     if (plan->ndim == 1 && plan->numel < WORTH_THREADS) {
         int64_t stride[NR_MAX_OPERANDS];
         for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];

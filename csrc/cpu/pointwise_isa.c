@@ -7,9 +7,10 @@
 
 #include "math.h"
 #include "pointwise.h"
+#include "stream.h"
 
 #define C(number) ((T)(number))
-#define PACKED 256 /* elements that are brought into order at once */
+#define PACKED 128 /* elements that are brought into order at once */
 #define EASY(stride) ((stride) == 0 || (stride) == sizeof(S) || (stride) == 2 * sizeof(S)) /* to pack */
 #define INLINED static inline __attribute__((always_inline))
 

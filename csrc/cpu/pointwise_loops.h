@@ -8,6 +8,7 @@
  *   a  0 . . 1 . . 2 . . 3      x  0 1 2 3
  *   b  0 1 2 3                  y  0 1 2 3, where it lies        out[i] = f(x[i], y[i])
  *
+ * Results pass a room likewise, when they have gaps, or are too many for the cache (stream.h).
  * IVDEP promises that an output is an input itself or does not touch it. */
 
 /* n elements of an operand from element `first` on: where they lie, or packed into room; one number fills it once. */
@@ -23,13 +24,18 @@ static inline const S *LOOP_NAME(packed)(S *room, const char *p, int64_t stride,
     return room;
 }
 
-static inline void LOOP_NAME(scatter)(const RS *room, char *p, int64_t stride, int64_t n) {
-    for (int64_t i = 0; i < n; i++) *(RS *)(void *)(p + i * stride) = room[i];
+/* The results in a room to where they belong: past the cache, if they are neighbours. */
+static __attribute__((noinline)) void LOOP_NAME(put)(const RS *room, char *p, int64_t stride, int64_t n) {
+    if (stride == sizeof(RS))
+        nr_stream(p, room, (size_t)n * sizeof(RS));
+    else
+        for (int64_t i = 0; i < n; i++) *(RS *)(void *)(p + i * stride) = room[i];
 }
 
-INLINED void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, R (*f)(T)) {
+INLINED void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
-    if (s[0] == sizeof(RS) && s[1] == sizeof(S)) {
+    const bool dense = s[0] == sizeof(RS) && !streams;
+    if (dense && s[1] == sizeof(S)) {
         const S *x = (const S *)(const void *)p[1];
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)x[i]);
         return;
@@ -38,17 +44,18 @@ INLINED void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, R (*f
     for (int64_t first = 0; first < n; first += PACKED) {
         const int64_t some = n - first < PACKED ? n - first : PACKED;
         const S *x = LOOP_NAME(packed)(room, p[1], s[1], first, some);
-        RS *to = s[0] == sizeof(RS) ? out + first : result;
+        RS *to = dense ? out + first : result;
         IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i]);
-        if (to == result) LOOP_NAME(scatter)(result, p[0] + first * s[0], s[0], some);
+        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
     }
 }
 
 /* spread: a number is packed like what has gaps, as its formula has conditions on it, which would come out scalar. */
-INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, R (*f)(T, T), const bool spread) {
+INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T),
+                               const bool spread) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const S *a = (const S *)(const void *)p[1], *b = (const S *)(const void *)p[2];
-    const bool dense = s[0] == sizeof(RS);
+    const bool dense = s[0] == sizeof(RS) && !streams;
     if (dense && s[1] == sizeof(S) && s[2] == sizeof(S)) {
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], (T)b[i]);
         return;
@@ -63,7 +70,7 @@ INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, R (*
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(one, (T)b[i]);
         return;
     }
-    const bool packs = spread || (EASY(s[1]) && EASY(s[2]));
+    const bool packs = spread || streams || (EASY(s[1]) && EASY(s[2]));
     if (!packs) { /* short formulas gain less by vectors than packing costs */
         char *to = p[0], *x = p[1], *y = p[2];
         for (int64_t i = 0; i < n; i++, to += s[0], x += s[1], y += s[2])
@@ -77,13 +84,13 @@ INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, R (*
         const S *y = LOOP_NAME(packed)(room[1], p[2], s[2], first, some);
         RS *to = dense ? out + first : result;
         IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i]);
-        if (to == result) LOOP_NAME(scatter)(result, p[0] + first * s[0], s[0], some);
+        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
     }
 }
 
-INLINED void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, R (*f)(T, T, T)) {
+INLINED void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
-    const bool dense = s[0] == sizeof(RS);
+    const bool dense = s[0] == sizeof(RS) && !streams;
     if (dense && s[1] == sizeof(S) && s[2] == 0 && s[3] == 0) { /* clamp, elu */
         const S *a = (const S *)(const void *)p[1];
         const T b = (T) * (const S *)(void *)p[2], c = (T) * (const S *)(void *)p[3];
@@ -98,14 +105,14 @@ INLINED void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, R (
         const S *z = LOOP_NAME(packed)(room[2], p[3], s[3], first, some);
         RS *to = dense ? out + first : result;
         IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i], (T)z[i]);
-        if (to == result) LOOP_NAME(scatter)(result, p[0] + first * s[0], s[0], some);
+        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
     }
 }
 
 /* The first operand is a bool in memory of its own size. */
-INLINED void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s, R (*f)(bool, T, T)) {
+INLINED void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(bool, T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
-    const bool dense = s[0] == sizeof(RS);
+    const bool dense = s[0] == sizeof(RS) && !streams;
     S room[2][PACKED];
     uint8_t truths[PACKED];
     for (int64_t first = 0; first < n; first += PACKED) {
@@ -119,6 +126,6 @@ INLINED void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s, R (*
         }
         RS *to = dense ? out + first : result;
         IVDEP for (int64_t i = 0; i < some; i++) to[i] = f(a[i] != 0, (T)x[i], (T)y[i]);
-        if (to == result) LOOP_NAME(scatter)(result, p[0] + first * s[0], s[0], some);
+        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
     }
 }

@@ -35,33 +35,33 @@
 #define RESULT_TRUTH bool
 
 /* One formula and its kernel; or nothing, when the dtype is outside the domain. */
-#define MAKE_UNARY(name, result, formula)                                             \
-    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T x) { \
-        return (RESULT_##result)(formula);                                            \
-    }                                                                                 \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s) {           \
-        LOOP_FOR(unary, result)(n, p, s, FORMULA(name));                              \
+#define MAKE_UNARY(name, result, formula)                                                 \
+    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T x) {     \
+        return (RESULT_##result)(formula);                                                \
+    }                                                                                     \
+    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) { \
+        LOOP_FOR(unary, result)(n, p, s, streams, FORMULA(name));                         \
     }
-#define MAKE_BINARY(name, result, formula)                                                 \
-    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T a, T b) { \
-        return (RESULT_##result)(formula);                                                 \
-    }                                                                                      \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s) {                \
-        LOOP_FOR(binary, result)(n, p, s, FORMULA(name), NR_OP_##name == NR_OP_pow);       \
+#define MAKE_BINARY(name, result, formula)                                                    \
+    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T a, T b) {    \
+        return (RESULT_##result)(formula);                                                    \
+    }                                                                                         \
+    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {     \
+        LOOP_FOR(binary, result)(n, p, s, streams, FORMULA(name), NR_OP_##name == NR_OP_pow); \
     }
 #define MAKE_TERNARY(name, result, formula)                                                     \
     static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T a, T b, T c) { \
         return (RESULT_##result)(formula);                                                      \
     }                                                                                           \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s) {                     \
-        LOOP_FOR(ternary, result)(n, p, s, FORMULA(name));                                      \
+    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {       \
+        LOOP_FOR(ternary, result)(n, p, s, streams, FORMULA(name));                             \
     }
 #define MAKE_CHOICE(name, result, formula)                                                         \
     static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(bool a, T b, T c) { \
         return (RESULT_##result)(formula);                                                         \
     }                                                                                              \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s) {                        \
-        LOOP_FOR(choice, result)(n, p, s, FORMULA(name));                                          \
+    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {          \
+        LOOP_FOR(choice, result)(n, p, s, streams, FORMULA(name));                                 \
     }
 
 #if defined(KIND_F)
