@@ -266,7 +266,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             torch_version types unify_type_list version
         """,
         "Tensor": """
-            const_data_ptr dim_order grad_dtype hash_tensor is_set_to map2_ new output_nr
+            const_data_ptr dim_order grad_dtype hash_tensor is_set_to map2_ output_nr
             reinforce storage storage_type volatile
         """,
         "functional": """

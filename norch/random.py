@@ -45,7 +45,7 @@ class Generator:
     """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.device = Device(device)
+        self.device = Device("cpu" if device is None else device)
         self.__setstate__((int.from_bytes(os.urandom(8), "little"), 0))
 
     def manual_seed(self, seed: int) -> Generator:
@@ -226,9 +226,11 @@ def randint(
     return out.requires_grad_() if requires_grad else out
 
 
-def randint_like(input: Tensor, low: Any, high: Any = None, **more: Any) -> Tensor:
+def randint_like(input: Tensor, low: Any = None, high: Any = None, **more: Any) -> Tensor:
     """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
     shape = tuple(tensor_of(input, "randint_like").shape)
+    if low is None and high is None:
+        raise TypeError("randint_like: give a bound, as in randint_like(input, 10)")
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, shape, **{"device": input.device, **more, "dtype": more.get("dtype") or input.dtype})
 

@@ -475,6 +475,12 @@ class Tensor(
 
     # ---- more of the kind ---------------------------------------------------------------------------------------
 
+    def new(self, *data: Any) -> Tensor:
+        """Tensor(*data), which takes sizes or values, in this dtype and on this device: the older new_tensor()."""
+        from . import create
+
+        return create.legacy_tensor(data, self.dtype).to(self.device)
+
     def new_tensor(self, data: Any, **more: Any) -> Tensor:
         """The values in data, in this dtype and on this device; see norch.tensor."""
         from . import create

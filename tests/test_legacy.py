@@ -61,3 +61,17 @@ def test_axis_stands_for_dim():
 def test_float_of_python_is_float64():
     assert norch.zeros(2, dtype=float).dtype is norch.float64 and norch.ones(1).to(float).dtype is norch.float64
     assert norch.tensor([1.5], dtype=int).dtype is norch.int64 and norch.ones(1).type(bool).dtype is norch.bool
+
+
+def test_new_takes_sizes_or_values():
+    x = norch.ones(2, dtype=norch.int64)
+    assert x.new([3, 4]).tolist() == [3, 4] and x.new(3).shape == (3,) and x.new(2, 3).dtype is norch.int64
+    assert x.new().shape == (0,) and x.new(x.shape).shape == (2,) and x.new(x) is not x
+
+
+def test_the_factor_stands_before_what_it_multiplies():
+    x, y, z = norch.full((2,), 2.0), norch.full((2,), 3.0), norch.full((2,), 4.0)
+    assert x.clone().add_(-0.5, y).tolist() == norch.add(x, -0.5, y).tolist() == x.add(-0.5, y).tolist() == [0.5, 0.5]
+    assert x.clone().sub_(2, y).tolist() == x.sub(2, y).tolist() == [-4, -4]
+    assert x.clone().addcmul_(0.5, y, z).tolist() == norch.addcmul(x, 0.5, y, z).tolist() == [8, 8]
+    assert x.clone().addcdiv_(4, y, z).tolist() == norch.addcdiv(x, 4, y, z).tolist() == [5, 5]

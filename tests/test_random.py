@@ -399,3 +399,15 @@ def test_fills_write_through_views_and_cut_history():
     assert w.grad.tolist() == [0, 2, 2]
     mean = norch.zeros(3, requires_grad=True)
     assert not norch.normal(mean, 1.0).requires_grad and not norch.bernoulli(w).requires_grad
+
+
+def test_bounds_by_keyword():
+    x = norch.zeros(50)
+    assert norch.randint_like(x, high=2).unique().tolist() == [0, 1]
+    assert norch.randint_like(x, low=3, high=4).unique().tolist() == [3]
+    with pytest.raises(TypeError, match="randint_like"):
+        norch.randint_like(x)
+
+
+def test_a_generator_without_a_device():
+    assert norch.Generator(device=None).device == norch.device("cpu")

@@ -100,17 +100,21 @@ _clamp = ternary("clamp", d.Clamp)
 _lerp, _addcmul, _addcdiv = ternary("lerp", d.Lerp), ternary("addcmul", d.Addcmul), ternary("addcdiv", d.Addcdiv)
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
-    """input + alpha * other.
+def add(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:  # noqa: A002
+    """input + alpha * other; add(input, alpha, other) is the older way to say it.
 
     >>> norch.add(norch.ones(2), 1)
     tensor([2., 2.])
     """
+    if second is not None:
+        other, alpha = second, other
     return _add(input, other if alpha == 1 else _times(input, other, alpha, "add"))
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
-    """input - alpha * other."""
+def sub(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:  # noqa: A002
+    """input - alpha * other; sub(input, alpha, other) is the older way to say it."""
+    if second is not None:
+        other, alpha = second, other
     return _sub(input, other if alpha == 1 else _times(input, other, alpha, "sub"))
 
 
@@ -305,12 +309,16 @@ class PointwiseMethods(Handle):
         """self where condition holds, other elsewhere."""
         return _where(condition, self, other)
 
-    def add_(self, other: Any, *, alpha: Any = 1) -> Any:
+    def add_(self, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
         """add() in place."""
+        if second is not None:
+            other, alpha = second, other
         return self.__iadd__(other if alpha == 1 else _times(self, other, alpha, "add_"))
 
-    def sub_(self, other: Any, *, alpha: Any = 1) -> Any:
+    def sub_(self, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
         """sub() in place."""
+        if second is not None:
+            other, alpha = second, other
         return self.__isub__(other if alpha == 1 else _times(self, other, alpha, "sub_"))
 
     def div_(self, other: Any, *, rounding_mode: str | None = None) -> Any:

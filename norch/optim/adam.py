@@ -11,10 +11,10 @@ from ..autograd import no_grad
 from ..create import zeros_like
 from ..ops.pointwise import maximum
 from ..tensor import Tensor
-from .optimizer import Optimizer, Params, at_least_0, with_gradients
+from .optimizer import Elementwise, Params, at_least_0, with_gradients
 
 
-class Adam(Optimizer):
+class Adam(Elementwise):
     """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
     of its square with the factors betas, corrected for their start at zero. weight_decay * p is added to the
     gradient, or with decoupled_weight_decay taken from p as AdamW does. amsgrad divides by the largest square so far

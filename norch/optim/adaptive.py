@@ -8,10 +8,10 @@ from typing import Any
 from ..autograd import no_grad
 from ..create import full_like, zeros_like
 from ..tensor import Tensor
-from .optimizer import Optimizer, Params, at_least_0
+from .optimizer import Elementwise, Params, at_least_0
 
 
-class _OneByOne(Optimizer):
+class _OneByOne(Elementwise):
     """An optimizer whose step is `_update(param, gradient, state, group)`, for each parameter that has a gradient."""
 
     def _check_options(self, group: dict[str, Any]) -> None:

@@ -16,17 +16,25 @@ from .optimizer import Optimizer
 
 
 class LRScheduler:
-    """Base: a subclass gives `factor(epoch, index)`, by which the first rate of group `index` is multiplied,
-    or overrides `rate`. Constructing it sets the rates of epoch 0."""
+    """Base. A subclass gives `factor(epoch, index)`, by which the first rate of group `index` is multiplied, or
+    overrides `rate`, or gives `get_lr()`: the rates of all groups, of `self.last_epoch`, `self.base_lrs` and what the
+    groups of `self.optimizer` hold. Constructing it sets the rates of epoch 0.
+
+    With last_epoch the groups need their 'initial_lr', as a loaded optimizer has it; a KeyError else.
+    """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(self).__name__}: expected an optimizer, not {type(optimizer).__name__}")
         self.optimizer = optimizer
-        for group in optimizer.param_groups:
-            group.setdefault("initial_lr", group["lr"])
+        for index, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{index}] when resuming")
         self.base_lrs = [float(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        self._step_count = 0
         self.step()
 
     def factor(self, epoch: int, index: int) -> float:
@@ -37,24 +45,37 @@ class LRScheduler:
         """The rate of group `index` in this epoch."""
         return self.base_lrs[index] * self.factor(epoch, index)
 
-    def step(self) -> None:
-        """The next epoch begins: writes its rates into the groups."""
-        self.last_epoch += 1
-        for index, group in enumerate(self.optimizer.param_groups[: len(self.base_lrs)]):
-            group["lr"] = self.rate(self.last_epoch, index)
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch, one a group."""
+        return [self.rate(self.last_epoch, index) for index in range(len(self.base_lrs))]
+
+    def step(self, epoch: int | None = None) -> None:
+        """The next epoch begins, or the one given: writes its rates into the groups."""
+        self._step_count += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        for group, rate in zip(self.optimizer.param_groups, self.get_lr()):
+            group["lr"] = rate
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def get_last_lr(self) -> list[float]:
-        """The rates now, one a group."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+        """The rates that the last step wrote, one a group."""
+        return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """What a schedule needs to go on: the epoch and the initial rates."""
-        return {"last_epoch": self.last_epoch, "base_lrs": list(self.base_lrs)}
+        """What a schedule needs to go on: all that it holds but the optimizer.
+
+        >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+        >>> norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5).state_dict()["last_epoch"]
+        0
+        """
+        return {name: value for name, value in vars(self).items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on from a saved epoch; the optimizer's own state holds the rates."""
-        self.last_epoch = state_dict["last_epoch"]
-        self.base_lrs = list(state_dict["base_lrs"])
+        vars(self).update(state_dict)
+
+
+_LRScheduler = LRScheduler  # the name that older subclasses ask for
 
 
 class StepLR(LRScheduler):
@@ -238,8 +259,8 @@ class OneCycleLR(LRScheduler):
         first = self.base_lrs[index]
         return self._between(first, self.max_lrs[index], first / self.final_div_factor, epoch)
 
-    def step(self) -> None:
-        super().step()
+    def step(self, epoch: int | None = None) -> None:
+        super().step(epoch)
         if not self.cycle_momentum:
             return
         low, high = self.momenta
@@ -262,9 +283,18 @@ class SequentialLR(LRScheduler):
         self.schedulers, self.milestones = list(schedulers), list(milestones)
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, epoch: int, index: int) -> float:
-        i = bisect_right(self.milestones, epoch)
-        return self.schedulers[i].rate(epoch - (self.milestones[i - 1] if i else 0), index)
+    def get_lr(self) -> list[float]:
+        i = bisect_right(self.milestones, self.last_epoch)
+        self.schedulers[i].last_epoch = self.last_epoch - (self.milestones[i - 1] if i else 0)
+        return self.schedulers[i].get_lr()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "schedulers": [schedule.state_dict() for schedule in self.schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict({name: value for name, value in state_dict.items() if name != "schedulers"})
+        for schedule, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            schedule.load_state_dict(state)
 
 
 class ReduceLROnPlateau:
@@ -345,3 +375,6 @@ class LambdaLR(LRScheduler):
 
     def factor(self, epoch: int, index: int) -> float:
         return self.lr_lambdas[index](epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in super().state_dict().items() if name != "lr_lambdas"}

@@ -19,6 +19,8 @@ from ..errors import DTypeError, Error, ShapeError
 from ..tensor import Tensor
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+ParamsT = Params  # PyTorch's name of it
+required: Any = object()  # as a default: an option that each group must give
 
 
 class Optimizer:
@@ -83,6 +85,8 @@ class Optimizer:
         if names:
             group["param_names"] = names
         for name, value in {**self.defaults, **param_group}.items():
+            if value is required:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             if name != "params":
                 group[name] = value
         self._check_options(group)
@@ -100,9 +104,6 @@ class Optimizer:
 
     def _check_options(self, group: dict[str, Any]) -> None:
         """Raises a ValueError for options that make no sense; subclasses add theirs."""
-        for name in ("lr", "weight_decay"):
-            if name in group and not at_least_0(group[name]):
-                raise ValueError(f"invalid {name} value: {group[name]!r}")
         if group.get("differentiable"):
             raise NotImplementedError(f"{type(self).__name__}: a step is not recorded; differentiable must be False")
 
@@ -205,8 +206,9 @@ class Optimizer:
         return self._through_hooks("state_dict done", found)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over copies of the state and the options. Groups of other sizes than the optimizer's, or
-        state of another shape than its parameter, raise a ValueError, and nothing has been changed then."""
+        """Takes over copies of the state and the options. Groups of other sizes than the optimizer's, and
+        in norch's own optimizers state of another shape than its parameter, raise a ValueError, and nothing has been
+        changed then."""
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
             raise ValueError("load_state_dict: expected what state_dict() gave, with 'state' and 'param_groups'")
         state_dict = self._through_hooks("load", dict(state_dict))
@@ -225,7 +227,7 @@ class Optimizer:
         for number, entry in state_dict["state"].items():
             if number not in owner:
                 raise ValueError(f"loaded state dict has state of parameter {number}, which is in no group")
-            state[owner[number]] = {name: _adapted(value, name, owner[number]) for name, value in entry.items()}
+            state[owner[number]] = {name: self._adapted(value, name, owner[number]) for name, value in entry.items()}
         fresh = [
             {**self.defaults, **theirs, "params": ours["params"]}
             for theirs, ours in zip(groups, self.param_groups, strict=True)
@@ -240,6 +242,16 @@ class Optimizer:
         for hook in list(self._hooks["load done"].values()):
             hook(self)
 
+    def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
+        """A copy of a piece of state, in the dtype and on the device of its parameter; a 'step' keeps its dtype."""
+        if isinstance(value, dict):
+            return {key: self._adapted(part, key, param) for key, part in value.items()}
+        if isinstance(value, (list, tuple, set)):
+            return type(value)(self._adapted(part, "", param) for part in value)
+        if not isinstance(value, Tensor):
+            return value
+        return (value if name == "step" else value.detach().to(param.device, param.dtype)).clone()
+
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for number, group in enumerate(self.param_groups):
@@ -248,18 +260,25 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+class Elementwise(Optimizer):
+    """The optimizers of this package: no negative rates, and state in the shapes of the parameters."""
+
+    def _check_options(self, group: dict[str, Any]) -> None:
+        super()._check_options(group)
+        for name in ("lr", "weight_decay"):
+            if name in group and not at_least_0(group[name]):
+                raise ValueError(f"invalid {name} value: {group[name]!r}")
+
+    def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
+        if isinstance(value, Tensor) and value.shape != param.shape:
+            shapes = f"{tuple(value.shape)}, its parameter {tuple(param.shape)}"
+            raise ShapeError(f"loaded state {name!r} has shape {shapes}")
+        return super()._adapted(value, name, param)
+
+
 def at_least_0(value: Any) -> bool:
     """Whether an option is a number, perhaps as a tensor, and neither negative nor NaN."""
     return (isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)) and float(value) >= 0
-
-
-def _adapted(value: Any, name: str, param: Tensor) -> Any:
-    """A copy of a piece of state, in the dtype and on the device of its parameter."""
-    if not isinstance(value, Tensor):
-        return value
-    if value.shape != param.shape:
-        raise ShapeError(f"loaded state {name!r} has shape {tuple(value.shape)}, its parameter {tuple(param.shape)}")
-    return value.detach().to(param.device, param.dtype).clone()
 
 
 def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:

@@ -8,10 +8,10 @@ from typing import Any
 from .._lib import address, lib
 from ..create import empty_like
 from ..tensor import Tensor
-from .optimizer import Optimizer, Params, at_least_0, with_gradients
+from .optimizer import Elementwise, Params, at_least_0, with_gradients
 
 
-class SGD(Optimizer):
+class SGD(Elementwise):
     """For each parameter p with gradient g: g += weight_decay * p; with momentum, buf = momentum * buf +
     (1 - dampening) * g (buf = g at first) and g = buf, or with nesterov g += momentum * buf; p -= lr * g.
     `maximize` turns the sign of the gradient.

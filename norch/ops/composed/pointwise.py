@@ -211,14 +211,18 @@ def ldexp(input: Any, other: Any) -> Any:
 
 
 @own_errors
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
-    """input + value * tensor1 * tensor2."""
+def addcmul(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value: Any = 1) -> Any:
+    """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is the older way to say it."""
+    if third is not None:
+        tensor1, tensor2, value = tensor2, third, tensor1
     return _addcmul(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcmul"), tensor2)
 
 
 @own_errors
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
-    """input + value * tensor1 / tensor2. Floats only."""
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value: Any = 1) -> Any:
+    """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is the older way to say it."""
+    if third is not None:
+        tensor1, tensor2, value = tensor2, third, tensor1
     return _addcdiv(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcdiv"), tensor2)
 
 
