@@ -200,6 +200,13 @@ def int64(value: Any, what: str = "number") -> int:
     return value
 
 
+def flag(value: Any, what: str) -> bool:
+    """value, which is True or False; TypeError otherwise, as PyTorch has it."""
+    if value is True or value is False:
+        return value
+    raise TypeError(f"{what} must be True or False, not {type(value).__name__}")
+
+
 # ---- memory shared with others ------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 from math import ceil, isfinite
 from typing import Any
 
-from ._lib import forget, int64, ints, keep_alive, lib
+from ._lib import flag, forget, int64, ints, keep_alive, lib
 from .device import CPU, current, place
 from .dtype import BY_NAME, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
 from .dtype import bool_ as norch_bool
@@ -29,7 +29,7 @@ def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
 def _placed(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
     if device is not None or current.default is not CPU:
         x = x.to(current.default if device is None else device)
-    return x.requires_grad_() if requires_grad else x
+    return x.requires_grad_(requires_grad) if requires_grad else x
 
 
 # ---- from values ------------------------------------------------------------------------------------------------
@@ -215,13 +215,13 @@ def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
     """obj as a tensor: sharing memory where it can, never with copy=True, or else ValueError with copy=False."""
-    if copy:
+    if copy is not None and flag(copy, "asarray: copy"):
         made = tensor(obj, dtype=dtype, device=device)
     else:
         made = as_tensor(obj, dtype, device)
         if copy is False and made is not obj and not _shares(made, obj):
             raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")
-    return made.detach().requires_grad_() if requires_grad else made
+    return made.detach().requires_grad_(requires_grad) if requires_grad else made
 
 
 def _shares(made: Tensor, source: Any) -> bool:
@@ -256,7 +256,7 @@ def empty(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, 
     """A tensor whose elements are whatever the memory held."""
     wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
     out: Tensor = lib.norch_empty(sizes(shape, size), wanted.code, place(device))
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 @own_errors
@@ -269,7 +269,7 @@ def empty_strided(
         raise ArgumentError(f"empty_strided: strides must not be negative, got {tuple(steps)}")
     reach = sum((int64(count, "empty_strided: size") - 1) * step for count, step in zip(size, steps))
     out = empty(0 if 0 in size else reach + 1, dtype=dtype, device=device).as_strided(size, steps)
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -284,7 +284,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     value, integer = _both(fill_value)
     check_fits(fill_value, wanted, "full")
     out: Tensor = lib.norch_full(sizes((size,)), wanted.code, value, integer, place(device))
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -478,7 +478,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     """An (n, m) matrix with ones on its diagonal; m is n unless given."""
     out = zeros(n, n if m is None else m, dtype=dtype, device=device)
     out.diagonal().fill_(1)
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int64, device: Any = None) -> Tensor:
@@ -500,7 +500,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int6
 
 def _rows(row: int, col: int, offset: int, name: str) -> range:
     for number in (row, col, offset):
-        int64(number, name)
+        int64(number, f"{name}: size")
     if row < 0 or col < 0:
         raise ArgumentError(f"{name}: sizes must not be negative, got {row} and {col}")
     return range(row)

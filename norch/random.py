@@ -146,7 +146,7 @@ def _at(generator: Generator | None) -> int:
 def _draw(function: Any, shape: Any, size: Any, generator: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
     out = function(_at(generator), sizes(shape, size), wanted.code, place(device))
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def rand(
@@ -223,7 +223,7 @@ def randint(
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
     low = 0 if low is None else low
     out = lib.norch_randint(_at(generator), sizes((size,)), low, high, wanted.code, place(device))
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def randint_like(input: Tensor, low: Any = None, high: Any = None, **more: Any) -> Tensor:
@@ -246,7 +246,7 @@ def randperm(
     """The integers 0 ... n - 1 in random order; int64 unless given."""
     out: Any = lib.norch_randperm(_at(generator), n, place(device))
     out = out if dtype is None else cast(out, dtype_named(dtype))
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def normal(
@@ -275,7 +275,7 @@ def normal(
     if not bool((std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[attr-defined, operator]
         raise ArgumentError(f"normal: deviations must not be negative, got {std}")
     out = randn(size=size, generator=generator, dtype=dtype, device=device) * std + mean
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:

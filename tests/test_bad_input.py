@@ -24,6 +24,8 @@ def _set(thing, name, value):
 
 norch.set_default_device(DEVICE)  # which the tests are run for, and have while they run
 x, z = norch.rand(2, 3), norch.zeros(3)
+column = norch.zeros(1, 1, device="cpu").expand(2**22, 1)
+wide = column.expand(2**22, 2**22)
 p = nn.Parameter(norch.ones(3))
 norch.set_default_device(None)
 
@@ -82,8 +84,35 @@ CALLS = [
     (TypeError, "clamp: expected a tensor or a number, not str", lambda: norch.clamp(x, "a")),
     (TypeError, "clamp: expected a tensor or a number, not str", lambda: x.clamp(max="a")),
     (norch.DTypeError, "softmin: 3 is no dtype", lambda: F.softmin(x, -1, 3)),
-    (TypeError, "Tensor.add_() takes 2 positional arguments", lambda: x.add_(1, 2)),
+    (TypeError, "takes 2 positional arguments", lambda: x.mul_(1, 2)),
     (MemoryError, "zeros: out of memory", lambda: norch.zeros(2**45, device="cpu")),
+    *(
+        (MemoryError, f"{name}: out of memory for {2**46} bytes on cpu", call)
+        for name, call in (
+            ("matmul", lambda: column @ column.mT),
+            ("add", lambda: wide + wide),
+            ("exp", lambda: wide.exp()),
+            ("clone", lambda: wide.clone()),
+            ("cat", lambda: norch.cat([wide[: 2**21], wide[: 2**21]])),
+            ("full_like", lambda: norch.full_like(wide, 1.0)),
+            ("arange", lambda: norch.arange(2**43, device="cpu")),
+        )
+    ),
+    (TypeError, "permute: expected an integer, not NoneType", lambda: norch.permute(x, None)),
+    (TypeError, "view: expected an integer, not float", lambda: x.view(1.5)),
+    (TypeError, "rand: expected an integer, not NoneType", lambda: norch.rand(None)),
+    (TypeError, "tile: count must be an integer, not float", lambda: x.tile(1.5)),
+    (TypeError, "glu: dimension must be an integer, not str", lambda: F.glu(x, "a")),
+    (TypeError, "hsplit: sections must be an integer, not float", lambda: x.hsplit(1.5)),
+    (TypeError, "unflatten: 'NoneType' object is not iterable", lambda: x.unflatten(0, None)),
+    (TypeError, "huber_loss: '>' not supported", lambda: F.huber_loss(x, x, delta="a")),
+    (
+        TypeError,
+        "cross_entropy: ignore_index must be an integer",
+        lambda: F.cross_entropy(x, x[:, 0].long(), ignore_index="a"),
+    ),
+    (TypeError, "var: expected a number, not str", lambda: x.var(correction="a")),
+    (TypeError, "sum: expected an integer, not str", lambda: x.sum("a")),
     # what is no tensor
     *(
         (TypeError, f"{name}: expected a tensor, not int", lambda name=name: getattr(nn.init, name)(3))
@@ -124,6 +153,48 @@ def test_what_is_wrong_is_said(number):
     with pytest.raises(error, match=re.escape(message)):
         call()
     assert (z.tolist(), p.tolist()) == before and p.grad is None
+
+
+FLAGS = (
+    *("keepdim", "requires_grad", "descending", "stable", "sorted", "largest", "right", "unbiased", "return_inverse"),
+    *("return_counts", "accumulate", "as_tuple", "include_self", "training", "increasing", "with_replacement"),
+)
+
+
+def test_flags_are_true_or_false():
+    square, at = norch.tensor([[1.0, 2.0], [3.0, 4.0]]), norch.tensor([0, 1])
+    first = {"scalar_tensor": (1.0,), "tensor": ([1.0],), "asarray": ([1.0],), "as_tensor": ([1.0],), "full": ((2,), 1)}
+    first |= {
+        "eye": (2,),
+        "linspace": (0, 1, 3),
+        "logspace": (0, 1, 3),
+        "arange": (3.0,),
+        "empty_strided": ((2,), (1,)),
+    }
+    first |= {"vander": (square[0],), "combinations": (square[0],), "topk": (square, 1), "quantile": (square, 0.5)}
+    first |= {"bucketize": (square, square[0]), "searchsorted": (square[0], square), "nanquantile": (square, 0.5)}
+    first |= {"put": (square, at, square[0]), "index_put": (square, (at,), square), "full_like": (square, 1.0)}
+    first |= {"scatter_reduce": (square, 0, at.view(1, 2), square, "sum"), "randint": (3, (2,)), "randperm": (3,)}
+    first |= dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), (2,))
+    first |= {"index_reduce": (square, 0, at, square, "prod"), "normal": (square, square), "randint_like": (square, 3)}
+    first |= dict.fromkeys(("max", "min", "median", "nanmedian", "renorm", "all", "any", "logsumexp"), (square, 0))
+    seen = 0
+    for place in (norch, norch.Tensor, F, norch.linalg):
+        for name in dir(place):
+            function = getattr(place, name, None)
+            if name.startswith("_") or not inspect.isfunction(function):
+                continue
+            for flag in FLAGS:
+                if flag not in inspect.signature(function).parameters or name in (
+                    "batch_norm",
+                    "multilabel_margin_loss",
+                ):
+                    continue
+                for wrong in ("a", 1, norch.tensor(True)):
+                    seen += 1
+                    with pytest.raises(TypeError, match=rf"{name}|{flag}"):
+                        function(*first.get(name, (square,)), **{flag: wrong})
+    assert seen > 200
 
 
 OTHERS = ("manual_seed", "seed", "save", "load", "fork_rng")  # and set_...: what they change outlives the test

@@ -122,8 +122,8 @@ def test_bad_calls_fail_and_do_not_crash():
         lambda: lib.norch_unary(-1, x),
         lambda: lib.norch_binary(2**40, x, x),
         lambda: lib.norch_binary(0, x, y),
-        lambda: lib.norch_reduce(2**40, x, None, 0, -1, 0.0),
-        lambda: lib.norch_reduce(0, x, None, 0, -1, 0.0),  # row 0 is no reduction
+        lambda: lib.norch_reduce(2**40, x, None, False, -1, 0.0),
+        lambda: lib.norch_reduce(0, x, None, False, -1, 0.0),  # row 0 is no reduction
         lambda: lib.norch_view(x, (7,)),
         lambda: lib.norch_permute(x, (0, 0)),
         lambda: lib.norch_permute(x, (0, 1, 2)),

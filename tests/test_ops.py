@@ -357,7 +357,7 @@ def test_kernels_are_those_that_the_table_declares(op: int, name: str, form: str
                 return lib.norch_binary(op, x, x)
             if form in ("choice", "ternary"):
                 return lib.norch_ternary(op, (condition if form == "choice" else x), x, x)
-            return lib.norch_reduce(op, x, None, 0, -1, 0.0)
+            return lib.norch_reduce(op, x, None, False, -1, 0.0)
 
         try:
             ran = run() is not None

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "python.h"
 
@@ -17,6 +18,13 @@ int32_t nr_fail(int32_t kind, const char *format, ...) {
     last_kind = kind;
     nr_python_raise(kind, message);
     return kind;
+}
+
+void nr_name_shortage(const char *name) {
+    char text[sizeof message];
+    if (last_kind != NORCH_ERROR_MEMORY || strncmp(message, "out of memory", 13)) return;
+    memcpy(text, message, sizeof text);
+    nr_fail(NORCH_ERROR_MEMORY, "%s: %s", name, text);
 }
 
 const char *norch_last_error(void) { return message; }

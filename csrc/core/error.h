@@ -7,6 +7,9 @@
 /* Notes the kind and the message of a failure in this thread; gives the kind back. */
 int32_t nr_fail(int32_t kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Where the last failure was of an allocation, which knows its bytes only: puts the name of the call before them. */
+void nr_name_shortage(const char *name);
+
 /* Leaves the function with the status of a call that failed. */
 #define NR_TRY(call)                                 \
     do {                                             \

@@ -11,7 +11,7 @@
 /* ---- from Python: one function a kind of argument ----------------------------------------------------- */
 
 typedef norch_tensor *tensor, *optional;
-typedef int64_t integer, opcode;
+typedef int64_t integer, opcode, flag;
 typedef double number;
 typedef void *address;
 typedef struct numbers {
@@ -65,6 +65,13 @@ static inline bool take_integer(const char *name, void *from, integer *to) {
 }
 
 static inline bool take_opcode(const char *name, void *from, opcode *to) { return take_integer(name, from, to); }
+
+/* As PyTorch has it: no number stands for a truth. */
+static inline bool take_flag(const char *name, void *from, flag *to) {
+    if (((const nr_object *)from)->type != &PyBool_Type) return refuse(name, "True or False", from);
+    *to = PyLong_AsLongLong(from);
+    return true;
+}
 
 static bool take_number(const char *name, void *from, number *to) {
     *to = PyFloat_AsDouble(from);
@@ -158,6 +165,7 @@ static inline void drop_columns(columns *taken) {
 #define DROP_optional
 #define DROP_integer
 #define DROP_opcode
+#define DROP_flag
 #define DROP_number
 #define DROP_address
 #define DROP_sizes
@@ -172,6 +180,7 @@ static inline void drop_columns(columns *taken) {
 #define START_optional NULL
 #define START_integer 0
 #define START_opcode 0
+#define START_flag 0
 #define START_number 0
 #define START_address NULL
 #define START_sizes {.count = 0}
@@ -184,6 +193,7 @@ static inline void drop_columns(columns *taken) {
 #define PASS_optional(a) a
 #define PASS_integer(a) a
 #define PASS_opcode(a) a
+#define PASS_flag(a) a
 #define PASS_number(a) a
 #define PASS_address(a) a
 #define PASS_sizes(a) a.count, a.values
@@ -199,7 +209,7 @@ static inline void drop_columns(columns *taken) {
 #define NAME_tensor(a)
 #define NAME_optional(a)
 #define NAME_integer(a)
-#define NAME_place(a)
+#define NAME_flag(a)
 #define NAME_number(a)
 #define NAME_address(a)
 #define NAME_sizes(a)
@@ -208,21 +218,31 @@ static inline void drop_columns(columns *taken) {
 #define NAME_tensors(a)
 #define NAME_columns3(a)
 #define NAME_columns4(a)
-#define NAME_place(a)
 
 /* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
 
-static inline void *give_tensor(norch_tensor *x) { return x; }
+static void *failed(const char *name) {
+    nr_name_shortage(name);
+    return NULL;
+}
 
-static inline void *give_status(int32_t status) {
-    if (status != NORCH_OK) return NULL;
+static inline void *give_tensor(const char *name, norch_tensor *x) { return x ? x : failed(name); }
+
+static inline void *give_status(const char *name, int32_t status) {
+    if (status != NORCH_OK) return failed(name);
     Py_IncRef(NR_NONE);
     return NR_NONE;
 }
 
-static inline void *give_truth(int32_t truth) { return PyBool_FromLong(truth); }
+static inline void *give_truth(const char *name, int32_t truth) {
+    (void)name;
+    return PyBool_FromLong(truth);
+}
 
-static inline void *give_integer(int64_t value) { return PyLong_FromLongLong(value); }
+static inline void *give_integer(const char *name, int64_t value) {
+    (void)name;
+    return PyLong_FromLongLong(value);
+}
 
 /* ---- the builtins ---------------------------------------------------------------------------------------- */
 
@@ -241,8 +261,8 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
     DROP_##kind kind a##i = START_##kind;                   \
     if (!take_##kind(called, given[i], &a##i)) return NULL; \
     NAME_##kind(a##i)
-#define END(result, name, ...)                       \
-    return give_##result(norch_##name(__VA_ARGS__)); \
+#define END(result, name, ...)                               \
+    return give_##result(called, norch_##name(__VA_ARGS__)); \
     }
 #define CALL1(result, name, k0) BEGIN(name, 1) TAKE(name, 0, k0) END(result, name, PASS_##k0(a0))
 #define CALL2(result, name, k0, k1) \

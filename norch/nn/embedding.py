@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._lib import int64
 from ..autograd import no_grad
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -44,7 +45,7 @@ def embedding(
         raise NotImplementedError("embedding: there are no sparse gradients; leave sparse=False")
     rows = weight.shape[0]
     if padding_idx is not None:
-        if not -rows <= padding_idx < rows:
+        if not -rows <= int64(padding_idx, "embedding: padding_idx") < rows:
             raise ArgumentError(f"embedding: padding_idx {padding_idx} is out of range for {rows} rows")
         padding_idx %= rows
     if max_norm is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .._lib import flag
 from .._lib import int64 as int_
 from ..create import arange
 from ..dtype import bool_, int64
@@ -53,11 +54,16 @@ from .functional_loss import BinaryCrossEntropy, reduced
 # ---- dropout, classes ----------------------------------------------------------------------------------------
 
 
+def _drops(name: str, p: float, training: bool) -> bool:
+    """Whether a dropout does anything."""
+    if not (isinstance(p, (int, float)) and 0 <= p <= 1):
+        raise ArgumentError(f"{name}: dropout probability has to be between 0 and 1, but got {p!r}")
+    return flag(training, f"{name}: training") and p > 0
+
+
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """While training, each element is zeroed with probability p, the rest scaled by 1 / (1 - p)."""
-    if not (isinstance(p, (int, float)) and 0 <= p <= 1):
-        raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p!r}")
-    if not training or p == 0:
+    if not _drops("dropout", p, training):
         return input
     if p == 1:
         result = input * 0.0
@@ -70,9 +76,7 @@ def _dropout_channels(name: str, axes: int) -> Any:
     def function(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         if tensor_of(input, name).ndim < 2:
             raise ShapeError(f"{name}: expected 2 or more dimensions, got shape {tuple(input.shape)}")
-        if not (isinstance(p, (int, float)) and 0 <= p <= 1):
-            raise ArgumentError(f"{name}: the probability has to be between 0 and 1, but got {p!r}")
-        if not training or p == 0:
+        if not _drops(name, p, training):
             return input
         lead = 1 if axes == 1 and input.ndim == 2 else 2  # (C, L), or (N, C, ...)
         kept = rand_like(input[(..., *(slice(0, 1),) * (input.ndim - lead))]) >= p
@@ -89,9 +93,7 @@ dropout1d, dropout2d, dropout3d = (_dropout_channels(f"dropout{axes}d", axes) fo
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """dropout() that keeps mean 0 and variance 1 of what selu() gives (Klambauer et al. 2017)."""
-    if not (isinstance(p, (int, float)) and 0 <= p <= 1):
-        raise ArgumentError(f"alpha_dropout: the probability has to be between 0 and 1, but got {p!r}")
-    if not training or p == 0:
+    if not _drops("alpha_dropout", p, training):
         return input
     least = -1.7580993408473766  # what selu() comes to far to the left
     scale = ((1 - p) * (1 + p * least * least)) ** -0.5 if p < 1 else 0.0
@@ -190,6 +192,7 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
     return reduced(_difference("l1_loss", input, target).abs(), reduction)
 
 
+@own_errors
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """The mean of d^2 / (2 beta) where |d| = |input - target| is below beta, and of |d| - beta / 2 elsewhere.
 
@@ -205,6 +208,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     return reduced(far, reduction)
 
 
+@own_errors
 def huber_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -253,7 +257,7 @@ class _Classes:
         if kind.is_floating_point or kind is bool_:
             raise DTypeError(f"{name}: expected integer class indices as target, got {kind}")
         index = (target if kind is int64 else target.to(int64)).unsqueeze(dim)
-        self.valid = index != ignore_index
+        self.valid = index != int_(ignore_index, f"{name}: ignore_index")
         # Ignored samples look up class 0, whatever ignore_index is.
         self.index = where(self.valid, index, 0)
         self.weight = None
@@ -285,6 +289,7 @@ class _Classes:
         return loss.sum() / where(self.valid, self.weight, 0.0).sum()
 
 
+@own_errors
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -302,6 +307,7 @@ def nll_loss(
     return classes.total(-classes.pick(tied(input)), reduction)
 
 
+@own_errors
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -399,6 +405,7 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@own_errors
 def normalize(input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12) -> Tensor:
     """input divided by its p-norm along dim, or by eps where that is larger.
 

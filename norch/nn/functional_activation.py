@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .._lib import flag
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from ..ops import activation as _rows
@@ -89,7 +90,7 @@ def rrelu(
     if lower > upper:
         raise ArgumentError(f"rrelu: lower {lower} is above upper {upper}")
     input = _floating(input, "rrelu")
-    slope = rand_like(input) * (upper - lower) + lower if training else (lower + upper) / 2
+    slope = rand_like(input) * (upper - lower) + lower if flag(training, "rrelu: training") else (lower + upper) / 2
     return _either(_rows.leaky_relu, inplace, input, slope)
 
 
@@ -178,6 +179,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _either(_rows.hardswish, inplace, input)
 
 
+@own_errors
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """a * sigmoid(b), a and b the halves of the input along dim (Dauphin et al. 2016). Floats only.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._handle import Handle
-from .._lib import lib
+from .._lib import flag, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
@@ -85,6 +85,8 @@ def to(
         dtype, device, non_blocking, copy = goal(
             *arguments, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy
         )
+    flag(non_blocking, "to: non_blocking")
+    flag(copy, "to: copy")
     out = x
     if device is not None:
         out = lib.norch_to_device(x, place(device), non_blocking)

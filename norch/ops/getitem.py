@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from .._handle import Handle
-from .._lib import lib
+from .._lib import flag, lib
 from ..autograd import derivatives as d
 from ..autograd.inplace import same_history
 from ..dtype import bool_
@@ -220,7 +220,7 @@ def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
     view, places = _resolve(x, tuple(_ALL if part is None else part for part in indices))
     if places is None:
         view, places = _resolve(x, (True, *indices))
-    put_at(view, places, must(values, "index_put_"), add=accumulate)  # type: ignore[arg-type]
+    put_at(view, places, must(values, "index_put_"), add=flag(accumulate, "index_put_: accumulate"))  # type: ignore[arg-type]
     return x
 
 

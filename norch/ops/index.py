@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._handle import Handle, alias
-from .._lib import constants, lib
+from .._lib import constants, flag, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
@@ -250,6 +250,7 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
     """A copy of x into whose parts at the given indices (1-d) of an axis those of source are reduced: by "prod",
     "mean", "amax" or "amin", together with what is there, or without it."""
     x, source = must(input, "index_reduce"), must(source, "index_reduce")
+    flag(include_self, "index_reduce: include_self")
     if reduce == "sum":
         raise ArgumentError("index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin'; index_add() sums")
     whole, places = _along(x, dim, index, "index_reduce")
@@ -274,6 +275,7 @@ def take(input: Any, index: Any) -> Any:
 def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """Writes source into x, as if it had one axis, at the given indices; with accumulate it is added there."""
     index, source = _indices(index, "put_"), _source(source, x, "put_")
+    flag(accumulate, "put_: accumulate")
     if index.numel() != source.numel():
         raise ShapeError(f"put_: {index.numel()} indices and {source.numel()} values")
     on_one_device("put_", x, index)
@@ -398,6 +400,7 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
     tensor([5., 0.])
     """
     x, index, src = must(input, "scatter_reduce"), _indices(index, "scatter_reduce"), must(src, "scatter_reduce")
+    flag(include_self, "scatter_reduce: include_self")
     neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.get(reduce)
     if neutral is None:
         raise ArgumentError(f"scatter_reduce: reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not {reduce!r}")
@@ -500,7 +503,7 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
             [1, 0]])
     """
     x = must(input, "nonzero")
-    if not as_tuple:
+    if not flag(as_tuple, "nonzero: as_tuple"):
         return lib.norch_nonzero(x, 0)
     rows = lib.norch_nonzero(x if x.ndim else x.view(1), 1)
     return tuple(lib.norch_select(rows, 0, i) for i in range(max(x.ndim, 1)))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from .._handle import Handle
-from .._lib import int64, lib
+from .._lib import flag, int64, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.inplace import edge
@@ -142,7 +142,7 @@ def batch_norm(
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:  # rounded_once would write to copies of running_*
         wide = input.float()
         return batch_norm(wide, running_mean, running_var, weight, bias, training, momentum, eps).to(input.dtype)
-    if not training:
+    if not flag(training, "batch_norm: training"):
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: running_mean and running_var are needed unless training")
         scale = (running_var + eps).rsqrt()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._handle import Handle, alias
-from .._lib import lib
+from .._lib import flag, lib
 from ..autograd import derivatives as d
 from ..autograd.forms import Reduction
 from ..autograd.grad_mode import mode
@@ -219,7 +219,7 @@ def _extreme(x: Any, dim: Any, keepdim: bool, other: Any, name: str, result: Any
 def taken(x: Any, dim: int, keepdim: bool, indices: Any, result: Any) -> Any:
     """result(values, indices): the elements of x at indices, whose size along dim is 1."""
     values = x.gather(dim, indices)
-    if not keepdim and x.ndim:
+    if not flag(keepdim, "keepdim") and x.ndim:
         values, indices = values.squeeze(dim), indices.squeeze(dim)
     return result(values, indices)
 
@@ -305,10 +305,10 @@ def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: b
     if isinstance(dim, bool):  # var(unbiased)
         dim, unbiased = None, dim
     if correction is None:
-        correction = 1 if unbiased is None or unbiased else 0
+        correction = 1 if unbiased is None or flag(unbiased, f"{name}: unbiased") else 0
     elif unbiased is not None:
         raise ArgumentError(f"{name}: give unbiased or correction, not both")
-    out = _reduction(x, name, node, _axes(dim), keepdim, -1, float(correction))
+    out = _reduction(x, name, node, _axes(dim), keepdim, -1, correction)
     if out._node is not None:
         out._node.param = _elements(x, out) - correction
     return out

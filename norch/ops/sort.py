@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._handle import Handle
-from .._lib import int64, lib
+from .._lib import flag, int64, lib
 from ..autograd import derivatives as d
 from ..device import place
 from ..dtype import float32, float64, int32
@@ -24,7 +24,7 @@ from .view import axis, reshape
 
 def _order(x: Any, dim: int, k: int = -1, descending: bool = False) -> Any:
     """The places of the k first elements (-1: all) in sorted order."""
-    return lib.norch_argsort(x, dim, k, bool(descending))
+    return lib.norch_argsort(x, dim, k, descending)
 
 
 # ---- sorting ------------------------------------------------------------------------------------------------------
@@ -41,13 +41,14 @@ class topk_result(NamedTuple):  # noqa: N801
 
 
 @numpy_names
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:  # noqa: A002
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | None = False) -> Any:  # noqa: A002
     """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest.
 
     >>> norch.sort(norch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
     x = must(input, "sort")
+    flag(stable or False, "sort: stable")
     indices = _order(x, dim, -1, descending)
     return sort_result(x.gather(dim, indices), indices)
 
@@ -55,6 +56,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Fal
 @numpy_names
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:  # noqa: A002
     """The indices of sort()."""
+    flag(stable, "argsort: stable")
     return _order(must(input, "argsort"), dim, -1, descending)
 
 
@@ -73,6 +75,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     x = must(input, "topk")
     if int64(k, "topk: k") < 0:
         raise ArgumentError(f"topk: k is {k}, which is below 0")
+    flag(sorted, "topk: sorted")
     indices = _order(x, dim, k, largest)
     return topk_result(x.gather(dim, indices), indices)
 
@@ -174,6 +177,7 @@ def nanquantile(  # noqa: PLR0913
 
 def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
     x = must(x, name)
+    flag(keepdim, f"{name}: keepdim")
     if x.dtype not in (float32, float64):
         raise DTypeError(f"{name}: expected float32 or float64, got {x.dtype}")
     if not x.numel():
@@ -251,6 +255,7 @@ def unique(
     >>> norch.unique(norch.tensor([2, 1, 2]), return_counts=True)
     (tensor([1, 2]), tensor([1, 2]))
     """
+    flag(sorted, "unique: sorted")
     return _distinct(must(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
@@ -266,6 +271,8 @@ def unique_consecutive(
 
 
 def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
+    flag(return_inverse, "unique: return_inverse")
+    flag(return_counts, "unique: return_counts")
     if dim is None:
         rows = x.reshape(-1, 1)
     else:
@@ -330,6 +337,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 
 def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, side: Any, sorter: Any) -> Any:
+    flag(right, f"{name}: right")
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ArgumentError(f"{name}: side is 'left' or 'right' and agrees with right, not {side!r} with {right}")
     line = must(line, name).detach()
@@ -342,7 +350,7 @@ def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, sid
         if operand(sorter) is NotImplemented or sorter.dtype is not int64_ or sorter.shape != line.shape:
             raise ArgumentError(f"{name}: sorter holds int64 indices, of the shape {tuple(line.shape)} of the sequence")
         line = line.gather(-1, sorter)
-    out = lib.norch_searchsorted(line, values, bool(right or side == "right"))
+    out = lib.norch_searchsorted(line, values, True if side == "right" else right)
     return out.to(int32) if out_int32 else out
 
 

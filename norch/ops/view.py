@@ -58,11 +58,9 @@ def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
         if shape:
             raise TypeError(f"sizes are given once, not as {shape!r} and as {keyword!r}")
         shape = (keyword,)
-    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
-        if not hasattr(shape[0], "__iter__"):
-            raise TypeError(f"sizes are integers, or one sequence of them, not {shape[0]!r}")
+    if len(shape) == 1 and not hasattr(shape[0], "__index__") and hasattr(shape[0], "__iter__"):
         return tuple(shape[0])
-    return shape
+    return shape  # C looks at what they are, and names the call
 
 
 def view(x: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from ..._lib import int64
+from ..._lib import flag, int64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._operand import must, on_one_device, own_errors, tensor_of, tensors_of
@@ -72,7 +72,11 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         raise ArgumentError(f"combinations: of {r} elements")
     if r == 0:
         return input.new_empty(0)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    choose = (
+        itertools.combinations_with_replacement
+        if flag(with_replacement, "combinations: with_replacement")
+        else itertools.combinations
+    )
     chosen = array("q", itertools.chain.from_iterable(choose(range(len(input)), r)))
     return reshape(index_select(input, 0, tensor(chosen, device=input.device)), len(chosen) // r, r)
 
@@ -95,7 +99,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     columns = [ones_like(wide)] if count else []
     while len(columns) < count:
         columns.append(columns[-1] * wide if len(columns) > 1 else wide)
-    return stack(columns if increasing else columns[::-1], 1) if count else wide.new_empty(len(x), 0)
+    columns = columns if flag(increasing, "vander: increasing") else columns[::-1]
+    return stack(columns, 1) if count else wide.new_empty(len(x), 0)
 
 
 @own_errors

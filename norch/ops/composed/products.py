@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._handle import Handle
+from ..._lib import int64
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .._operand import must, on_one_device, own_errors, rounded_once
 from ..copy import copy_, stack
@@ -168,9 +169,7 @@ def _axes(x: Any, axes: Sequence[Any], name: str) -> list[int]:
     """Axes as numbers from 0 on, each but once."""
     found = []
     for axis in axes:
-        if not hasattr(axis, "__index__"):
-            raise TypeError(f"{name}: an axis is an integer, not {axis!r}")
-        if not -x.ndim <= (number := axis.__index__()) < x.ndim:
+        if not -x.ndim <= (number := int64(axis, f"{name}: dimension")) < x.ndim:
             raise BoundsError(f"{name}: dimension {number} is out of range for shape {tuple(x.shape)}")
         found.append(number % x.ndim)
     if len(set(found)) != len(found):
@@ -319,9 +318,7 @@ def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
     x = must(input, "matrix_power")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: expected square matrices, got shape {tuple(x.shape)}")
-    if not hasattr(n, "__index__"):
-        raise TypeError(f"matrix_power: the power must be an integer, not {type(n).__name__}")
-    if (power := n.__index__()) < 0:
+    if (power := int64(n, "matrix_power: n")) < 0:
         raise Error(f"matrix_power: n = {power} needs an inverse, which is left to NumPy: numpy.linalg.inv(x.numpy())")
     if power == 0:
         from ...create import eye  # late, as it stands above

@@ -59,6 +59,7 @@ def ravel(input: Any) -> Any:
     return view(contiguous(tensor_of(input, "ravel")), -1)
 
 
+@own_errors
 def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """One axis as several, of the given sizes, one of which may be -1.
 
@@ -244,7 +245,7 @@ def _split_along(name: str, least: int, about: str) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = about + ", into equal sections or cut before indices."
-    return function
+    return own_errors(function)
 
 
 hsplit = _split_along("hsplit", 1, "Views of parts along the second axis (the first of a vector)")
@@ -405,6 +406,7 @@ def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
     return reshape(clone(spread), [count * size for count, size in zip(counts, shape)])
 
 
+@own_errors
 def tile(input: Any, *counts: Any, dims: Any = None) -> Any:
     """repeat(), where missing numbers in front count as 1.
 
