@@ -216,6 +216,50 @@ def test_what_reads_a_tensor_on_a_device() -> None:
     assert pickle.loads(pickle.dumps(x)).tolist() == x.tolist()
 
 
+# ---- which kernel a shape gets --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64, norch.float16, norch.int64, norch.uint8])
+def test_broadcasting_in_runs_and_one_by_one(dtype: norch.dtype) -> None:
+    """Rows whose length 16 bytes divide are taken in runs, where each operand begins at the right places."""
+    norch.manual_seed(0)
+    for width in (16, 17):
+        x = norch.randint(0, 9, (6, 5, width)).to(dtype)
+        beside = [x[0, 0], x[:1], x[:, :1], x[..., :1], x[0, 0, 0], x.flip(2), x[:, ::2][:, :1]]
+        beside += [norch.cat([x, x], 2)[..., start : start + width] for start in (0, 1, 8)]
+        for y in beside:
+            for call in (lambda x, y: x * y, lambda x, y: y + x, lambda x, y: norch.where(x > 3, y, x), norch.maximum):
+                there = call(x.cuda(), y.cuda())
+                assert there.dtype is call(x, y).dtype and norch.equal(there.cpu(), call(x, y))
+        whole = x.cuda()
+        whole[:, 1:3] *= x[0, 0].cuda()
+        assert norch.equal(whole[:, 1:3].cpu(), x[:, 1:3] * x[0, 0]) and norch.equal(whole[:, 3:].cpu(), x[:, 3:])
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((3, 5000), 1),
+        ((5000, 3), 0),
+        ((5000, 40), 0),
+        ((2, 20000), 1),
+        ((40000,), 0),
+        ((300, 64), 1),
+        ((16400, 128), 1),
+    ],
+)
+def test_reductions_of_any_shape(shape: tuple[int, ...], dim: int) -> None:
+    """Teams of a warp, of a block, across; in one part and in several."""
+    norch.manual_seed(0)
+    x = norch.randint(-50, 50, shape)
+    there = x.cuda()
+    calls = (norch.sum, norch.amax, norch.argmin, norch.any)
+    for call in calls if x.numel() < 1 << 20 else calls[:1]:
+        assert norch.equal(call(there, dim).cpu(), call(x, dim))
+    for call in (norch.sum, norch.var, norch.logsumexp) if x.numel() < 1 << 20 else ():
+        norch.testing.assert_close(call(there.float(), dim).cpu(), call(x.float(), dim), rtol=1e-5, atol=1e-4)
+
+
 # ---- mixing devices -------------------------------------------------------------------------------------------------
 
 # Those whose result lies where the first tensor does, whatever the others do, as in PyTorch.

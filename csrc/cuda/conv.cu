@@ -352,6 +352,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out, const T *parts, in
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= n) return;
     T sum = parts[i];
+#pragma unroll 8
     for (int part = 1; part < count; part++) sum += parts[part * stride + i];
     out[i] = sum;
 }

@@ -78,6 +78,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const
     g.batch.find(blockIdx.y, at);
     const A *parts = static_cast<const A *>(partials) + (int64_t)blockIdx.y * area + i;
     A sum = g.bias ? (A) static_cast<const T *>(g.bias)[col] : A(0);
+#pragma unroll 8
     for (int part = 0; part < g.parts; part++) sum += parts[part * g.part_stride];
     (static_cast<T *>(g.c) + at[0])[row * g.c_row + col] = (T)sum;
 }

@@ -173,7 +173,7 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out,
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= n) return;
     T sum = parts[i];
-#pragma unroll 4
+#pragma unroll 8
     for (int part = 1; part < count; part++) sum += parts[part * n + i];
     out[i] = sum;
 }

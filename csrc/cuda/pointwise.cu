@@ -32,14 +32,37 @@ static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
     return NORCH_OK;
 }
 
+/* Whether the innermost rows are whole runs of neighbours that one access may take, of every operand that has not one
+ * number a row: sums with a row or a column, for example. */
+static bool has_runs(const nr_call *call, const pointwise_kernel *kernel, const nr_plan &plan) {
+    if (plan.ndim == 0 || plan.size[0] % kernel->width != 0 || plan.stride[0][0] == 0) return false;
+    for (int o = 0; o < plan.operands; o++) {
+        if (is_immediate(plan, o) || plan.stride[o][0] == 0) continue;
+        const int64_t size = size_of(call, kernel, o);
+        bool whole = plan.stride[o][0] == size && is_aligned(plan.data[o], size * kernel->width);
+        for (int32_t d = 1; d < plan.ndim; d++) whole = whole && plan.stride[o][d] % (size * kernel->width) == 0;
+        if (!whole) return false;
+    }
+    return true;
+}
+
 static int32_t run_strided(const nr_call *call, const pointwise_kernel *kernel, const nr_plan &plan) {
     strided_args a = {};
     a.out = plan.data[0];
-    a.n = (uint32_t)plan.numel;
     a.number = call->dtype;
-    a.where = nest_of<NR_INPUTS + 1>(plan.ndim, plan.size, plan.stride);
+    a.runs = has_runs(call, kernel, plan);
+    nr_plan walked = plan;
+    if (a.runs) {
+        walked.size[0] /= kernel->width;
+        for (int o = 0; o < plan.operands; o++) walked.stride[o][0] *= kernel->width;
+    }
+    a.n = (uint32_t)(a.runs ? plan.numel / kernel->width : plan.numel);
+    a.where = nest_of<NR_INPUTS + 1>(walked.ndim, walked.size, walked.stride);
     for (int o = 0; o < NR_INPUTS + 1; o++) {
-        if (o >= 1 && o < plan.operands) a.in[o - 1] = input_of(call, kernel, plan, o);
+        if (o >= 1 && o < plan.operands) {
+            a.in[o - 1] = input_of(call, kernel, plan, o);
+            a.in[o - 1].step = plan.stride[o][0] != 0;
+        }
         for (int32_t d = 0; o >= plan.operands && d < plan.ndim; d++) a.where.stride[o][d] = 0;
     }
     LAUNCH(kernel->strided, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);

@@ -16,18 +16,20 @@ struct dense_args {
     bool aligned;   /* every address is one that wide accesses may take */
 };
 
+/* Elements anywhere, or runs of `width` neighbours, which inputs may meet with one number. */
 struct strided_args {
     char *out;
     operand in[NR_INPUTS];
-    uint32_t n;
+    uint32_t n; /* elements, or runs */
     int32_t number;
+    bool runs;
     nest<NR_INPUTS + 1> where;
 };
 
 struct pointwise_kernel {
     void (*dense)(dense_args);
     void (*strided)(strided_args);
-    int32_t width;      /* elements a thread of the dense one takes */
+    int32_t width;      /* elements that a thread of the dense one takes, or in a run */
     bool choice, truth; /* the first input is a bool, the result is one */
 };
 

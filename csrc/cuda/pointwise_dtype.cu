@@ -46,19 +46,25 @@ template <template <class> class Row, class D, bool choice> struct kernels_of {
     static DEVICE typename Out::T compute(typename First::T x, T y, T z) { return Row<T>::f(x, y, z); }
 };
 
+/* K::width neighbours from place i of n; `wide`: there are so many, at addresses that one access may take. */
+template <class K, int inputs>
+DEVICE void compute_run(void *to, int32_t number, const operand (&in)[NR_INPUTS], int64_t i, int64_t count, bool wide) {
+    constexpr int n = K::width;
+    typename K::First::T x[n];
+    typename K::T y[n] = {}, z[n] = {};
+    typename K::Out::T out[n];
+    load<typename K::First, n>(x, number, in[0], i, count, wide);
+    if (inputs > 1) load<typename K::In, n>(y, number, in[1], i, count, wide);
+    if (inputs > 2) load<typename K::In, n>(z, number, in[2], i, count, wide);
+    for (int k = 0; k < n; k++) out[k] = K::compute(x[k], y[k], z[k]);
+    store<typename K::Out, n>(to, number, out, i, count, wide);
+}
+
 template <class K, int inputs> __global__ void __launch_bounds__(NR_BLOCK) dense(const dense_args a) {
     constexpr int n = K::width;
     int64_t i = ((int64_t)blockIdx.x * NR_BLOCK + threadIdx.x) * n;
     if (i >= a.n) return;
-    bool wide = a.aligned && i + n <= a.n;
-    typename K::First::T x[n];
-    typename K::T y[n] = {}, z[n] = {};
-    typename K::Out::T out[n];
-    load<typename K::First, n>(x, a.number, a.in[0], i, a.n, wide);
-    if (inputs > 1) load<typename K::In, n>(y, a.number, a.in[1], i, a.n, wide);
-    if (inputs > 2) load<typename K::In, n>(z, a.number, a.in[2], i, a.n, wide);
-    for (int k = 0; k < n; k++) out[k] = K::compute(x[k], y[k], z[k]);
-    store<typename K::Out, n>(a.out, a.number, out, i, a.n, wide);
+    compute_run<K, inputs>(a.out, a.number, a.in, i, a.n, a.aligned && i + n <= a.n);
 }
 
 template <class D> DEVICE typename D::T element(int32_t number, const operand &x, int64_t at) {
@@ -70,6 +76,14 @@ template <class K, int inputs> __global__ void __launch_bounds__(NR_BLOCK) strid
     if (i >= a.n) return;
     int64_t at[NR_INPUTS + 1];
     a.where.find(i, at);
+    if (a.runs) {
+        operand in[NR_INPUTS] = {};
+        for (int o = 0; o < inputs; o++) {
+            in[o] = a.in[o];
+            if (in[o].data) in[o].data += at[o + 1];
+        }
+        return compute_run<K, inputs>(a.out + at[0], a.number, in, 0, K::width, true);
+    }
     typename K::First::T x = element<typename K::First>(a.number, a.in[0], at[1]);
     typename K::T y = {}, z = {};
     if (inputs > 1) y = element<typename K::In>(a.number, a.in[1], at[2]);

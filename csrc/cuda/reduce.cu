@@ -24,11 +24,13 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
     int64_t along = plan.stride[0] < 0 ? -plan.stride[0] : plan.stride[0];
     a.across = kept.size[0] > 1 && inner != 0 && (inner < along || along == 0);
 
-    int most = a.across ? 32 : NR_BLOCK; /* 32 and less leaves 8 neighbours or more to be read together */
+    /* Across, what is left are 32 or at least 8 neighbours that are read together. */
+    const int most = !a.across ? NR_BLOCK : a.outputs >= 32 ? NR_BLOCK / 32 : NR_BLOCK / 8;
     a.team = 1;
     while (a.team < most && a.team * 4 <= a.count) a.team *= 2;
-    if (a.across) /* with outputs enough, a thread each */
-        while (a.team > 1 && a.outputs * a.team / NR_BLOCK > BUSY) a.team /= 2;
+    /* With outputs enough, a thread each; of a row 8, who read neighbouring elements, and more where it is long. */
+    while (a.team > (a.across ? 1 : 8) && a.outputs * a.team / NR_BLOCK > BUSY && (a.across || a.team * 32 > a.count))
+        a.team /= 2;
     a.dense = a.row && !a.across && plan.stride[0] == nr_library->dtypes[call->dtype].size;
     int64_t blocks = (a.outputs * a.team + NR_BLOCK - 1) / NR_BLOCK;
     a.parts = 1;
@@ -45,12 +47,17 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
         a.partials = static_cast<char *>(nr_cuda_scratch(gpu, bytes));
         if (!a.partials) return NORCH_ERROR_MEMORY;
     }
-    size_t shared = a.team > 1 ? (size_t)(NR_BLOCK * kernel->state_size) : 0;
+    /* States that meet in shared memory: those of all threads, or one of each warp. */
+    const size_t states = (size_t)(NR_BLOCK * kernel->state_size);
+    const size_t shared = a.team == 1 ? 0 : a.across ? states : states / 32;
     LAUNCH(kernel->reduce, dim3((unsigned)blocks, (unsigned)a.parts), NR_BLOCK, shared, gpu->stream, a);
     cudaError_t error = cudaGetLastError();
     if (a.parts > 1) {
         if (error == cudaSuccess) {
-            LAUNCH(kernel->merge, blocks_for(a.outputs, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
+            a.team = 1;
+            while (a.team < NR_BLOCK && a.team * 2 <= a.parts && a.outputs * a.team < BUSY * NR_BLOCK) a.team *= 2;
+            LAUNCH(kernel->merge, blocks_for(a.outputs * a.team, NR_BLOCK), NR_BLOCK, a.team == 1 ? 0 : states,
+                   gpu->stream, a);
             error = cudaGetLastError();
         }
         nr_cuda_scratch_free(gpu, a.partials, bytes);

@@ -88,14 +88,17 @@ template <class D> constexpr int width_of = sizeof(typename D::S) >= 8 ? 2 : siz
 template <class Row, class D>
 DEVICE void take(typename Row::State &s, const reduce_args &a, const char *in, int64_t first, int64_t last,
                  int64_t team) {
+    constexpr int n = sizeof(typename D::S) == 8 ? 4 : 8; /* loads under way at once */
     int64_t i = first;
     if (a.row) {
         const int64_t stride = a.reduced.stride[0][0], jump = stride * team;
         const char *x = in + first * stride;
-        for (; i + 3 * team < last; i += 4 * team, x += 4 * jump) { /* four loads under way at once */
-            typename D::T e[4];
-            for (int k = 0; k < 4; k++) e[k] = load_one<D>(a.number, x + k * jump);
-            for (int k = 0; k < 4; k++) Row::step(s, e[k], i + k * team);
+        for (; i + (n - 1) * team < last; i += n * team, x += n * jump) {
+            typename D::T e[n];
+#pragma unroll
+            for (int k = 0; k < n; k++) e[k] = load_one<D>(a.number, x + k * jump);
+#pragma unroll
+            for (int k = 0; k < n; k++) Row::step(s, e[k], i + k * team);
         }
         for (; i < last; i += team, x += jump) Row::step(s, load_one<D>(a.number, x), i);
         return;
@@ -131,6 +134,40 @@ DEVICE void take_wide(typename Row::State &s, const reduce_args &a, const char *
     for (; i < last; i++) Row::step(s, load_one<D>(a.number, in + i * a.reduced.stride[0][0]), i);
 }
 
+/* The state of the lane that is `by` further on in the warp. */
+template <class State> DEVICE State state_of_lane(const State &s, int by) {
+    uint32_t words[(sizeof(State) + 3) / 4] = {};
+    memcpy(words, &s, sizeof s);
+    for (uint32_t &word : words) word = __shfl_down_sync(0xffffffffu, word, by);
+    State other;
+    memcpy(&other, words, sizeof other);
+    return other;
+}
+
+/* What a team of neighbouring threads has, merged in an order that their number alone tells; its first thread gets it. */
+template <class Row> DEVICE void merge_neighbours(typename Row::State &s, typename Row::State *of_warps, int team) {
+    for (int half = (team < 32 ? team : 32) / 2; half > 0; half /= 2) Row::merge(s, state_of_lane(s, half));
+    if (team <= 32) return;
+    const int warp = (int)threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0) of_warps[warp] = s;
+    __syncthreads();
+    if ((int)threadIdx.x % team == 0)
+        for (int w = 1; w < team / 32; w++) Row::merge(s, of_warps[warp + w]);
+}
+
+/* The same of `team` threads that stand `distance` apart. */
+template <class Row>
+DEVICE void merge_apart(typename Row::State &s, typename Row::State *states, int team, int distance) {
+    typename Row::State *mine = states + threadIdx.x;
+    const int member = (int)threadIdx.x / distance;
+    for (int half = team / 2; half > 0; half /= 2) {
+        *mine = s;
+        __syncthreads();
+        if (member < half) Row::merge(s, mine[half * distance]);
+        __syncthreads();
+    }
+}
+
 /* Blocks that a multiprocessor should hold; what the exponentials of doubles need does not fit the registers of four. */
 template <class State, class D>
 constexpr int blocks_of = is_same<State, state_SCALED<D>> && is_same<typename D::T, double> ? 3 : 4;
@@ -155,15 +192,10 @@ __global__ void __launch_bounds__(NR_BLOCK, (blocks_of<typename RowOf<D>::State,
         else
             take<Row, D>(s, a, in, first + member, last, team);
     }
-    if (team > 1) { /* pairs at the same distances whatever the data: the order is fixed */
-        State *mine = states + own * team + member;
-        for (int half = team / 2; half > 0; half /= 2) {
-            *mine = s;
-            __syncthreads();
-            if (member < half) Row::merge(s, mine[half]);
-            __syncthreads();
-        }
-    }
+    if (a.across)
+        merge_apart<Row>(s, states, team, outputs);
+    else
+        merge_neighbours<Row>(s, states, team);
     if (member != 0 || output >= a.outputs) return;
     if (a.partials)
         reinterpret_cast<State *>(a.partials)[(int64_t)blockIdx.y * a.outputs + output] = s;
@@ -171,16 +203,21 @@ __global__ void __launch_bounds__(NR_BLOCK, (blocks_of<typename RowOf<D>::State,
         store_one<typename Row::Out>(a.out_number, a.out + at[0], Row::value(s, a.count, a.param));
 }
 
-/* The parts of each output, in order. */
+/* The parts of each output; a team takes them in turns. */
 template <template <class> class RowOf, class D>
-__global__ void __launch_bounds__(NR_BLOCK) merge(const reduce_args a) {
+__global__ void __launch_bounds__(NR_BLOCK, 2) merge(const reduce_args a) {
     using Row = RowOf<D>;
     using State = typename Row::State;
-    int64_t output = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
-    if (output >= a.outputs) return;
+    DYNAMIC_SHARED(State, states);
+    const int outputs = NR_BLOCK / a.team, member = (int)threadIdx.x / outputs;
+    const int64_t output = (int64_t)blockIdx.x * outputs + (int)threadIdx.x % outputs;
     const State *all = reinterpret_cast<const State *>(a.partials) + output;
-    State s = all[0];
-    for (int part = 1; part < a.parts; part++) Row::merge(s, all[(int64_t)part * a.outputs]);
+    State s = Row::begin();
+    if (output < a.outputs)
+#pragma unroll 4
+        for (int part = member; part < a.parts; part += a.team) Row::merge(s, all[(int64_t)part * a.outputs]);
+    merge_apart<Row>(s, states, a.team, outputs);
+    if (member != 0 || output >= a.outputs) return;
     int64_t at[2];
     a.kept.find((uint32_t)output, at);
     store_one<typename Row::Out>(a.out_number, a.out + at[0], Row::value(s, a.count, a.param));
