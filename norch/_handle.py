@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._lib import TensorBase, lib
@@ -41,6 +42,19 @@ class Handle(TensorBase):
 
 # Counts nodes and in-place writes on one scale: "written after this node was made" is then a comparison.
 tick = itertools.count(1).__next__
+
+
+
+def bump_all(tensors: Iterable[Any]) -> None:
+    """Notes that a C call wrote to all of these at once."""
+    time = tick()
+    for x in tensors:
+        cell = x._cell
+        if cell is None:
+            x._cell = [time]
+        else:
+            cell[0] = time
+
 
 # The class of results; tensor.py puts Tensor here and tells the library.
 result_class: Any = Handle

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from .._handle import bump_all
 from .._lib import address, lib
 from ..autograd import no_grad
 from ..create import zeros_like
@@ -71,7 +72,7 @@ class Adam(Elementwise):
             hyper[4] = group["weight_decay"]
             hyper[5] = group["decoupled_weight_decay"]
             hyper[6] = group["maximize"]
-            entries = [self._entry(param) for param in params]
+            entries = [self.state.get(param) or self._entry(param) for param in params]
             if group["amsgrad"]:
                 for row in zip(params, grads, entries, strict=True):
                     _amsgrad(*row, group)
@@ -82,11 +83,9 @@ class Adam(Elementwise):
         return loss
 
     def _entry(self, param: Tensor) -> dict[str, Any]:
-        entry = self.state.get(param)
-        if entry is None:
-            like = param.detach()
-            entry = {"step": 0, "exp_avg": zeros_like(like), "exp_avg_sq": zeros_like(like)}
-            self.state[param] = entry
+        like = param.detach()
+        entry = {"step": 0, "exp_avg": zeros_like(like), "exp_avg_sq": zeros_like(like)}
+        self.state[param] = entry
         return entry
 
 
@@ -145,8 +144,7 @@ def _by_step(
     params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]
 ) -> list[tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]]:
     """One bucket, as a rule; parameters that once had no gradient lag behind, and get a call of their own."""
-    first = entries[0]["step"]
-    if all(entry["step"] == first for entry in entries):
+    if len({entry["step"] for entry in entries}) == 1:
         return [(params, grads, entries)]
     buckets: dict[int, tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]] = {}
     for param, grad, entry in zip(params, grads, entries, strict=True):
@@ -161,6 +159,6 @@ def _step(params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any
     means = [entry["exp_avg"] for entry in entries]
     squares = [entry["exp_avg_sq"] for entry in entries]
     lib.norch_adam_step((params, grads, means, squares), address(hyper))
-    for param, entry in zip(params, entries, strict=True):
+    bump_all(params)
+    for entry in entries:
         entry["step"] += 1
-        param._bump()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._handle import bump_all
 from .._lib import address, lib
 from ..create import empty_like
 from ..tensor import Tensor
@@ -105,5 +106,4 @@ class SGD(Elementwise):
 
 def _step(params: list[Tensor], grads: list[Tensor], momenta: list[Tensor] | None, hyper: Any, first: int) -> None:
     lib.norch_sgd_step((params, grads, momenta), address(hyper), first)
-    for param in params:
-        param._bump()
+    bump_all(params)
