@@ -184,13 +184,19 @@ static void NAME(run_dot)(const product *p) {
     }
 }
 
+/* Whether B's rows are read where they lie. Some tiles of A hide that they are apart, but not that vectors cross lines. */
+static int NAME(in_place)(const product *p) {
+    int aligned = ((uintptr_t)p->b | (uintptr_t)p->b_row * sizeof(T)) % VECTOR == 0;
+    return p->b_col == 1 && p->m <= (aligned ? 5 : 2) * TILE_ROWS;
+}
+
 /* Some panels of B at a time, read in place when few rows of A want them, else packed on the stack. */
 static void NAME(run_panel)(const product *p) {
     T packed[BLOCK_K * PANEL_COLS] __attribute__((aligned(64)));
     int64_t k_blocks = ceil_div(p->k, p->k_block), k_size = ceil_div(p->k, k_blocks);
     int64_t tiles = ceil_div(p->m, TILE_ROWS), rows = p->m / tiles, longer = p->m % tiles;
     int64_t group = BLOCK_K / p->k_block * PANEL_COLS;
-    int in_place = p->b_col == 1 && p->m <= 2 * TILE_ROWS && group == PANEL_COLS;
+    int in_place = NAME(in_place)(p) && group == PANEL_COLS;
     for (int64_t first = 0; first < p->n; first += group) {
         int64_t cols = least(group, p->n - first);
         for (int64_t pc = 0; pc < p->k; pc += k_size) {
