@@ -44,7 +44,6 @@ class Handle(TensorBase):
 tick = itertools.count(1).__next__
 
 
-
 def bump_all(tensors: Iterable[Any]) -> None:
     """Notes that a C call wrote to all of these at once."""
     time = tick()
