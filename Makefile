@@ -35,7 +35,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev \
-    cuda cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report docs
+    cuda cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -207,8 +207,9 @@ $2/%_dtype.$d.o: csrc/cuda/%_dtype.cu $2/flags
 endef
 $(eval $(call cuda_rules,$$(NVCC_FOUND) $$(CUDA_FLAGS),$(BUILD)/cuda,NVCC))
 
-SIM_BUILD := $(BUILD)/cudasim
+SIM_BUILD ?= $(BUILD)/cudasim
 SIM_LIB := $(SIM_BUILD)/libnorch_cudasim.so
+SIM_HOOKS ?=
 SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERROR) -Wno-unknown-pragmas \
     -Wno-bool-compare -fPIC -fvisibility=hidden -fwrapv -pthread -Itests/cudasim
 SIM_PARTS := $(patsubst tests/cudasim/%.cpp,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cpp))
@@ -233,7 +234,7 @@ $(SIM_BUILD)/sim_%.o: tests/cudasim/%.cu $(SIM_BUILD)/flags
 $(SIM_BUILD)/sim_%.o: tests/cudasim/%.cpp $(SIM_BUILD)/flags
 	$(if $(V),,@echo "  CXX   $<")
 	$(Q)$(CXX) $(SIM_FLAGS) $(if $(SANITIZE),,-O2) -MMD -MP -c -o $@ $<
-$(eval $(call cuda_rules,$$(CXX) $$(SIM_FLAGS) -x c++,$(SIM_BUILD),CXX ))
+$(eval $(call cuda_rules,$$(CXX) $$(SIM_FLAGS) $$(SIM_HOOKS) -x c++,$(SIM_BUILD),CXX ))
 
 $(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: EXTRA = -DNORCH_ABI=$(ABI)
 $(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: $(ABI_FILES)
@@ -334,6 +335,12 @@ bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where i
 
 cuda-report: $(VENV)/bin/python  ## registers, spills and wide accesses of the CUDA kernels, as nvcc compiles them
 	$(Q)$(RUN) benchmarks/cuda_resources.py $(ARGS)
+
+# The compiler tells counting.cpp of each access of memory that a kernel makes.
+COUNTED := build/cudacounts/libnorch_cudasim.so
+cuda-counts: $(VENV)/ready-test  ## bytes, launches and operations of the CUDA kernels, counted in the simulation
+	@$(MAKE) --no-print-directory SIM_BUILD=$(patsubst %/,%,$(dir $(COUNTED))) SIM_HOOKS="-fsanitize=thread --param tsan-instrument-func-entry-exit=0" $(COUNTED)
+	$(Q)NORCH_CUDA_LIBRARY="$(CURDIR)/$(COUNTED)" $(RUN) -m benchmarks.cuda_counts $(ARGS)
 
 docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
 	$(Q)$(RUN) docs/operations.py

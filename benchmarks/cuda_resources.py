@@ -1,10 +1,12 @@
-"""What the compiler makes of the CUDA kernels: registers, spills and shared memory of each, and how wide the hot ones
-reach into memory. It needs nvcc, no GPU:
+"""What the compiler makes of the CUDA kernels: registers, spills and shared memory of each, the share of its threads
+that a multiprocessor can hold with them, how wide the hot ones reach into memory, and how much of the loops of products
+is multiply-adds. It needs nvcc, no GPU:
 
     make cuda-report ARGS="--arch 90 --only multiply"
 
-It fails where a kernel spills registers, or a hot one lacks an access that it should have. The machine code is read
-with cuobjdump and nvdisasm where they are (pip: nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm), else the compiler's PTX.
+It fails where a kernel spills registers, or a hot one lacks an access or multiply-adds that it should have. The machine
+code is read with cuobjdump and nvdisasm where they are (pip: nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm), else the
+compiler's PTX, which has no loops to look at.
 """
 
 from __future__ import annotations
@@ -46,6 +48,25 @@ HOT = {
     r"draw32<\d>": {"store G"},
 }
 
+# The least share of multiply-adds in the loop that has most of them.
+BUSY = {
+    r"multiply<tile_shape<float, float, 128, .*>, [12], [12]>": 0.87,
+    r"multiply<tile_shape<float, float, 64, .*>, [12], [12]>": 0.77,
+}
+
+# Threads and bytes of shared memory that a multiprocessor holds, and a block of this many threads; every one has 65,536
+# registers, which a warp takes by 256 (CUDA C++ Programming Guide, compute capabilities).
+HOLDS = {
+    "75": (1024, 64),
+    "80": (2048, 164),
+    "86": (1536, 100),
+    "87": (1536, 164),
+    "89": (1536, 100),
+    "90": (2048, 228),
+}
+HOLDS |= {"100": (2048, 228), "103": (2048, 228), "110": (1536, 228), "120": (1536, 100), "121": (1536, 100)}
+BLOCK = 256
+
 SASS = {
     r"LDG\.E[.\w]*\.128": "load G",
     r"STG\.E[.\w]*\.128": "store G",
@@ -66,7 +87,31 @@ class Kernel:
     registers: int = 0
     spilled: int = 0
     shared: int = 0
+    multiplies: float = 0.0
     accesses: Counter[str] = field(default_factory=Counter)
+
+    def held(self, arch: str) -> float:
+        """The share of a multiprocessor's threads that find room, in blocks of BLOCK; without dynamic shared memory."""
+        threads, kilobytes = HOLDS.get(arch, (2048, 100))
+        warps = BLOCK // 32
+        of_registers = 65536 // (-(-max(self.registers, 1) * 32 // 256) * 256) // warps
+        of_shared = kilobytes * 1024 // (self.shared + 1024) if self.shared else threads
+        return min(threads // BLOCK, of_registers, of_shared) * BLOCK / threads
+
+
+def multiplies_of(code: str) -> float:
+    """The share of multiply-adds in the loop of this machine code that has most of them."""
+    found = re.findall(r"/\*([0-9a-f]{4,5})\*/\s+(?:@!?U?P\w+ )?([A-Z0-9_.]+)([^;]*);", code)
+    instructions = [(int(at, 16), name, rest) for at, name, rest in found]
+    best, most = 0.0, 0
+    for at, name, rest in instructions:
+        to = re.search(r"0x([0-9a-f]+)$", rest.strip()) if name.startswith("BRA") else None
+        if to and int(to[1], 16) < at:
+            body = [what for place, what, _ in instructions if int(to[1], 16) <= place <= at]
+            count = sum(what.startswith(("FFMA", "DFMA")) for what in body)
+            if count > most:
+                best, most = count / len(body), count
+    return best
 
 
 def tool(name: str) -> str | None:
@@ -120,6 +165,8 @@ def compile_unit(nvcc: str, arch: str, source: Path, dtype: str | None, folder: 
         for pattern, access in patterns.items():
             if kernel:
                 kernel.accesses[access] += len(re.findall(pattern, part))
+        if kernel and patterns is SASS and "multiply" in kernel.name + part[:200]:
+            kernel.multiplies = multiplies_of(part)
     for mangled, name in plain(set(found)).items():
         found[mangled].name = name
     return list(found.values()), patterns is SASS
@@ -145,7 +192,8 @@ def main() -> int:
         f"{len(kernels)} kernels for sm_{asked.arch}; accesses of 16 bytes from the "
         f"{'machine code' if all(exact for _, exact in done) else 'PTX'}"
     )
-    print("registers  spilled   shared   load G  store G   load S  store S  kernel")
+    exact = all(exact for _, exact in done)
+    print("registers  spilled   shared   load G  store G   load S  store S  threads  multiply-adds  kernel")
     for kernel in kernels:
         if not re.search(asked.only, kernel.name):
             continue
@@ -159,7 +207,8 @@ def main() -> int:
             a["load S"],
             a["store S"],
         )
-        print("".join(f"{number:9d}" for number in numbers), "", kernel.name)
+        busy = f"{kernel.multiplies:14.0%}" if kernel.multiplies else f"{'':14}"
+        print("".join(f"{number:9d}" for number in numbers), f"{kernel.held(asked.arch):8.0%}{busy} ", kernel.name)
     wrong = [f"{kernel.name}: spills {kernel.spilled} bytes" for kernel in kernels if kernel.spilled]
     for pattern, wanted in HOT.items():
         matching = [kernel for kernel in kernels if re.match(pattern, kernel.name)]
@@ -169,6 +218,10 @@ def main() -> int:
             missing = sorted(access for access in wanted if not kernel.accesses[access])
             if missing:
                 wrong.append(f"{kernel.name}: no 16 bytes in one {', '.join(missing)}")
+    for pattern, least in BUSY.items():
+        for kernel in kernels:
+            if exact and re.match(pattern, kernel.name) and kernel.multiplies < least:
+                wrong.append(f"{kernel.name}: {kernel.multiplies:.0%} of its loop are multiply-adds, not {least:.0%}")
     most = max(kernels, key=lambda kernel: kernel.registers)
     print(f"most registers: {most.registers}, {most.name}; kernels that spill: {sum(k.spilled > 0 for k in kernels)}")
     for one in wrong:

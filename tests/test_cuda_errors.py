@@ -328,3 +328,47 @@ def test_timings_want_a_gpu(simulated: dict[str, str], tmp_path: Path) -> None:
     ).splitlines()
     assert "simulated on the CPU" in first and second == "simulated: no timings"
     assert len(rows) > 15 and all(row.endswith("ran") for row in rows)
+
+
+def test_counts_want_kernels_that_are_compiled_for_it(simulated: dict[str, str]) -> None:
+    ask = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from benchmarks.cuda_counts import main; sys.exit(main())"
+    for environment, words in (({}, "this needs the simulation"), (simulated, "are not compiled for it")):
+        done = python(ask, **environment)
+        assert done.returncode == 1 and words in done.stderr and "make cuda-counts" in done.stderr
+
+
+def test_the_table_of_a_gpu(simulated: dict[str, str]) -> None:
+    """All of it, on a simulation that claims to be a GPU and with norch in PyTorch's place: no figure means a thing."""
+    program = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import norch, norch.cuda
+from benchmarks import gpu
+from benchmarks.library import Library
+simulated = norch.cuda.get_device_properties
+norch.cuda.get_device_properties = lambda: type("", (), {{**vars(simulated()), "simulated": False}})()
+class Torch:
+    cuda = norch.cuda
+sys.modules["torch"] = Torch
+plain = Library.__init__
+def beside(self, name):
+    plain(self, "norch")
+    self.module.backends = type("", (), dict.fromkeys(("cuda", "cudnn"), type("", (), dict(matmul=type("", (), {{}})))))
+Library.__init__ = beside
+for sys.argv[1:] in (["--small", "--seconds=0.001"], ["--small", "--only=launch", "--seconds=0.001"]):
+    print(gpu.main())
+gpu.LIMIT = 0
+print(gpu.main())
+gpu.LIMIT, gpu.agree = 450, lambda a, b: False
+print(gpu.main())
+"""
+    lines = said(program, **simulated).splitlines()
+    assert "; PyTorch " in lines[0] and "PyTorch / norch; promised" in lines[1]
+    assert lines[2].startswith("copy ") and " of copy " in lines[2]
+    ends = [i for i, line in enumerate(lines) if line in ("0", "1")]
+    assert [lines[i] for i in ends] == ["0", "0", "0", "1"]
+    rows = lines[2 : ends[0]]
+    assert len(rows) > 15 and all(" us " in row for row in rows) and sum("TFLOP/s" in row for row in rows) == 2
+    assert [line.split()[0] for line in lines[ends[0] + 3 : ends[1]]] == ["copy", "launch"]
+    assert lines[ends[2] - 1] == "stopped after 0 s, before copy"
+    assert all("DIFFERENT RESULTS" in line for line in lines[ends[2] + 3 : ends[3]])

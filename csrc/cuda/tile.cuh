@@ -26,7 +26,8 @@ template <class Element, class Sum, int BM_, int BN_, int BK_, int TM_, int TN_>
     static constexpr int down = BM / TM / 4, across = BN / TN / 8; /* warps */
     static constexpr int a_count = BM * BK / NR_BLOCK, b_count = BN * BK / NR_BLOCK;
     static_assert(down * across * 32 == NR_BLOCK && a_count > 0 && b_count > 0, "the tiles do not fit the threads");
-    static constexpr int blocks = TM * TN > 32 && sizeof(Sum) == 4 ? 2 : 1; /* that a multiprocessor should hold */
+    /* That a multiprocessor should hold. */
+    static constexpr int blocks = sizeof(Sum) == 8 ? 1 : TM * TN > 32 ? 2 : TM * TN > 4 ? 3 : 1;
 
     /* Where row i and column j of this thread lie in the tile. */
     static DEVICE int row(int i) {

@@ -289,6 +289,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
                 : kind == cudaMemcpyDeviceToHost ? !in_arena(to) && in_arena(from)
                                                  : in_arena(to) && in_arena(from);
     if (!good) return note(cudaErrorInvalidValue);
+    count_copy(bytes);
     if (kind == cudaMemcpyHostToDevice && !is_pinned(from)) {
         std::vector<unsigned char> staged((const unsigned char *)from, (const unsigned char *)from + bytes);
         streams[stream].push_back([=, staged = std::move(staged)] { memcpy(to, staged.data(), bytes); });

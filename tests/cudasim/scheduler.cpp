@@ -24,6 +24,7 @@ namespace cudasim {
 
 place here;
 unsigned char *dynamic_shared;
+size_t dynamic_size;
 
 namespace {
 
@@ -260,9 +261,11 @@ void run_kernel(dim3 grid, dim3 block, size_t shared, const std::function<void()
     static std::vector<unsigned char> shared_memory;
     shared_memory.assign(shared + 16, 0xFF);
     dynamic_shared = (unsigned char *)(((uintptr_t)shared_memory.data() + 15) & ~(uintptr_t)15);
+    dynamic_size = shared;
     body = &kernel;
     thread_count = (int)(block.x * block.y * block.z);
     int64_t blocks = (int64_t)grid.x * grid.y * grid.z;
+    count_kernel(blocks * thread_count);
     int64_t first = blocks ? random_number() % blocks : 0;
     here.grid_size = grid;
     here.block_size = block;
@@ -271,9 +274,11 @@ void run_kernel(dim3 grid, dim3 block, size_t shared, const std::function<void()
         here.block = {(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
         run_block();
     }
+    count_kernel(0);
 }
 
 void barrier(const char *file, int line) {
+    count_barrier();
     thread &own = threads[running];
     own.now = AT_BARRIER;
     own.file = file;

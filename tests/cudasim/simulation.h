@@ -1,5 +1,5 @@
 /* simulation: what the parts of the simulation know of each other: memory.cpp, the device's memory; scheduler.cpp, the
- * threads of a block; cudasim.cpp, streams and the functions of the runtime. */
+ * threads of a block; counting.cpp, what they move; cudasim.cpp, streams and the functions of the runtime. */
 #ifndef CUDASIM_SIMULATION_H
 #define CUDASIM_SIMULATION_H
 
@@ -39,9 +39,15 @@ struct opened { /* all of it, or a part */
 extern std::map<const unsigned char *, size_t> pinned;
 bool is_pinned(const void *p);
 
+/* For counting.cpp: a kernel begins with so many threads, or (0) ends. */
+void count_kernel(int64_t threads);
+void count_barrier();
+void count_copy(size_t bytes);
+
 /* Runs a kernel now; what it does wrong ends the device. */
 void run_kernel(dim3 grid, dim3 block, size_t shared, const std::function<void()> &kernel);
 constexpr int MOST_THREADS = 1024; /* of a block */
+extern size_t dynamic_size;        /* bytes at dynamic_shared */
 
 } // namespace cudasim
 
