@@ -1,16 +1,15 @@
 """What PyTorch has and norch leaves out, and why: the one list of it.
 
 AttributeErrors give the reason from here, docs/operations.md prints it, and tests/test_names.py holds it against
-PyTorch: every public name of torch, torch.Tensor, torch.nn.functional, torch.nn and torch.optim is either here or in
-norch.
+PyTorch: every public name of torch, torch.Tensor, torch.nn.functional and the modules below is either here or in norch.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# reason: {where: names}, with where = "torch", "Tensor" (its attributes), "functional" (torch.nn.functional), "nn" or
-# "optim".
+# reason: {where: names}, with where = "torch", "Tensor" (its attributes), "functional" (torch.nn.functional), or a
+# module of torch.
 LEFT_OUT: dict[str, dict[str, str]] = {
     "complex numbers": {
         "torch": """
@@ -91,6 +90,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "nn": """
             DataParallel SyncBatchNorm
         """,
+        "utils.data": """
+            DistributedSampler
+        """,
     },
     "named tensors": {
         "Tensor": """
@@ -129,6 +131,14 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "a map over a batch axis: operations take batches, or write the loop": {
         "torch": """
             vmap
+        """,
+        "func": """
+            stack_module_state vmap
+        """,
+    },
+    "hooks on what nodes save: a built-in node keeps it in its slots; utils.checkpoint computes it again instead": {
+        "autograd.graph": """
+            allow_mutation_on_saved_tensors disable_saved_tensors_hooks save_on_cpu saved_tensors_hooks
         """,
     },
     "signal processing": {
@@ -176,6 +186,14 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             MaxUnpool2d MaxUnpool3d MultiLabelMarginLoss MultiheadAttention RNN RNNBase RNNCell RNNCellBase
             Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
             Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d
+        """,
+        "nn.utils": """
+            fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights remove_spectral_norm
+            remove_weight_norm skip_init spectral_norm weight_norm
+        """,
+        "nn.utils.rnn": """
+            PackedSequence invert_permutation pack_padded_sequence pack_sequence pad_packed_sequence
+            unpack_sequence
         """,
     },
     "layers whose sizes wait for the first input: give the sizes": {
@@ -276,6 +294,27 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         """,
         "nn": """
             Buffer Container NLLLoss2d factory_kwargs
+        """,
+        "nn.utils": """
+            clip_grad_norm convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format
+        """,
+        "nn.init": """
+            constant dirac kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal
+            xavier_uniform
+        """,
+        "autograd": """
+            NestedIOFunction enforce_grad_layout_policy set_multithreading_enabled variable
+        """,
+        "autograd.graph": """
+            GradientEdge get_gradient_edge region_activation_memory_budget register_multi_grad_hook
+            set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch
+        """,
+        "utils.data": """
+            DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe
+            guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled
+        """,
+        "func": """
+            debug_unwrap functionalize linearize rearrange replace_all_batch_norm_modules_
         """,
     },
 }

@@ -10,6 +10,7 @@ from checks import wait
 import norch
 from norch.utils.data import (
     BatchSampler,
+    ChainDataset,
     ConcatDataset,
     DataLoader,
     Dataset,
@@ -17,11 +18,13 @@ from norch.utils.data import (
     RandomSampler,
     Sampler,
     SequentialSampler,
+    StackDataset,
     Subset,
     SubsetRandomSampler,
     TensorDataset,
     WeightedRandomSampler,
     default_collate,
+    get_worker_info,
     random_split,
 )
 from norch.utils.data.dataset import taker
@@ -98,6 +101,32 @@ def test_subset_and_concat():
         both[5]
     with pytest.raises(ValueError):
         ConcatDataset([])
+
+
+def test_stack_and_chain():
+    x, y = TensorDataset(norch.arange(4)), [5, 6, 7, 8]
+    assert StackDataset(x, y)[1] == ((norch.tensor(1),), 6) and len(StackDataset(x, y)) == 4
+    named = StackDataset(a=y, b=y)
+    assert named[3] == {"a": 8, "b": 8} and len(named) == 4
+    assert [batch["a"].tolist() for batch in DataLoader(named, 3)] == [[5, 6, 7], [8]]
+    for arguments, options in (((), {}), ((y,), {"a": y}), ((y, [1]), {})):
+        with pytest.raises(ValueError, match="StackDataset"):
+            StackDataset(*arguments, **options)
+
+    class Count(IterableDataset):
+        def __init__(self, n):
+            self.n = n
+
+        def __iter__(self):
+            return iter(range(self.n))
+
+        def __len__(self):
+            return self.n
+
+    both = Count(2) + Count(3)
+    assert isinstance(both, ChainDataset) and list(both) == [0, 1, 0, 1, 2] and len(both) == 5
+    assert [batch.tolist() for batch in DataLoader(both, 2)] == [[0, 1], [0, 1], [2]]
+    assert get_worker_info() is None
 
 
 def test_base_classes_say_what_is_missing():

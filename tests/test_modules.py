@@ -240,3 +240,108 @@ def test_hooks_that_give_the_wrong_thing() -> None:
         net.get_extra_state()
     with pytest.raises(norch.Error, match="no extra state"):
         net.set_extra_state(1)
+
+
+def test_set_submodule() -> None:
+    net = nn.Sequential(nn.Sequential(nn.Tanh()), nn.Linear(1, 1))
+    net.set_submodule("0.0", nn.ReLU())
+    net.set_submodule("0.more", nn.Tanh())
+    assert repr(net[0][0]) == "ReLU()" and repr(net[0].more) == "Tanh()"
+    for error, arguments in (
+        (ValueError, ("", nn.ReLU())),
+        (ValueError, ("0.0", 3)),
+        (AttributeError, ("0.9.1", nn.ReLU())),
+        (AttributeError, ("0.9", nn.ReLU(), True)),
+        (AttributeError, ("1.weight", nn.ReLU())),
+    ):
+        with pytest.raises(error):
+            net.set_submodule(*arguments)
+
+
+def state_of(lib: Any) -> tuple[Any, ...]:
+    """What a module that says itself what it saves and loads gives in norch and in PyTorch."""
+
+    class Old(lib.nn.Linear):
+        def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+            super()._save_to_state_dict(destination, prefix, keep_vars)
+            destination[prefix + "kernel"] = destination.pop(prefix + "weight")
+
+        def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
+            state_dict = dict(state_dict)
+            if prefix + "kernel" in state_dict:
+                state_dict[prefix + "weight"] = state_dict.pop(prefix + "kernel")
+            super()._load_from_state_dict(state_dict, prefix, *more)
+
+    net, other = (lib.nn.Sequential(Old(2, 2), lib.nn.Linear(2, 1)) for _ in range(2))
+    state = net.state_dict()
+    return net, other, state
+
+
+def test_modules_that_save_and_load_themselves(torch: Any) -> None:
+    for lib in (norch, torch):
+        net, other, state = state_of(lib)
+        assert list(state) == ["0.bias", "0.kernel", "1.weight", "1.bias"]
+        keys = other.load_state_dict(state, strict=False)
+        assert not keys.missing_keys
+        assert (other[0].weight == net[0].weight).all() and (other[1].weight == net[1].weight).all()
+        state["1.weight"] = lib.zeros(3, 3)
+        state["0.kernel"] = lib.zeros(2, 2)
+        with pytest.raises(RuntimeError, match="size mismatch for 1.weight"):
+            other.load_state_dict(state, strict=False)
+    net, other, state = state_of(norch)
+    before = other[0].weight.tolist()
+    state["1.weight"] = norch.zeros(3, 3)
+    with pytest.raises(norch.Error, match="size mismatch"):
+        other.load_state_dict(state, strict=False)
+    assert other[0].weight.tolist() == before
+
+
+# ---- initial values, sequences --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 4), (3, 2, 2), (1, 1)])
+def test_orthogonal(shape: Any) -> None:
+    from norch.nn.init import _orthonormal
+
+    w = nn.init.orthogonal_(norch.empty(*shape, dtype=norch.float64), gain=2.0).reshape(shape[0], -1) / 2
+    product = w @ w.T if shape[0] <= w.shape[1] else w.T @ w
+    np.testing.assert_allclose(product.numpy(), np.eye(len(product)), atol=1e-12)
+    a = norch.randn(6, 4, dtype=norch.float64)
+    q, r = np.linalg.qr(a.numpy())
+    np.testing.assert_allclose(_orthonormal(a).numpy(), q * np.sign(np.diag(r)), atol=1e-12)
+    with pytest.raises(norch.ShapeError, match="orthogonal_: 2 dimensions"):
+        nn.init.orthogonal_(norch.empty(3))
+
+
+def test_sparse_and_dirac(torch: Any) -> None:
+    w = nn.init.sparse_(norch.empty(7, 5), 0.3, std=2.0)
+    assert (w == 0).sum(0).tolist() == [3] * 5 and 0.5 < w[w != 0].std().item() < 4
+    for shape, groups in (((4, 2, 3), 1), ((4, 2, 3, 3), 2), ((2, 3, 2, 3, 4), 1), ((3, 3, 2), 3)):
+        ours = nn.init.dirac_(norch.empty(*shape), groups)
+        np.testing.assert_array_equal(ours.numpy(), torch.nn.init.dirac_(torch.empty(*shape), groups).numpy())
+    for call in (
+        lambda: nn.init.dirac_(norch.empty(2, 2)),
+        lambda: nn.init.dirac_(norch.empty(3, 2, 2), 2),
+        lambda: nn.init.sparse_(norch.empty(3), 0.5),
+    ):
+        with pytest.raises(norch.ShapeError):
+            call()
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("first", [True, False])
+def test_pad_sequence(torch: Any, first: bool, side: str) -> None:
+    arrays = [np.arange(2.0 * n).reshape(n, 2) + 1 for n in (3, 1, 4)]
+    ours = [norch.tensor(a, requires_grad=True) for a in arrays]
+    padded = nn.utils.rnn.pad_sequence(ours, first, -1.0, side)
+    theirs = torch.nn.utils.rnn.pad_sequence([torch.tensor(a) for a in arrays], first, -1.0, side)
+    np.testing.assert_array_equal(padded.detach().numpy(), theirs.numpy())
+    padded.sum().backward()
+    assert ours[1].grad.tolist() == [[1.0, 1.0]]
+    if side == "right":
+        for part, a in zip(nn.utils.rnn.unpad_sequence(padded, norch.tensor([3, 1, 4]), first), arrays, strict=True):
+            np.testing.assert_array_equal(part.detach().numpy(), a)
+    with pytest.raises(norch.ShapeError, match="pad_sequence"):
+        nn.utils.rnn.pad_sequence([norch.ones(2, 3), norch.ones(2, 4)])
+    with pytest.raises(norch.ArgumentError, match="padding_side is"):
+        nn.utils.rnn.pad_sequence(ours, padding_side="top")

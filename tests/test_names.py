@@ -5,6 +5,7 @@ Runs where PyTorch is installed. What issue 3 promised may be in no list.
 
 from __future__ import annotations
 
+import importlib
 import types
 from typing import Any
 
@@ -64,7 +65,12 @@ ONLY_FUNCTIONS = set(
 ONLY_FUNCTIONS |= set(
     "celu selu threshold where var_mean norm bucketize searchsorted tensordot chain_matmul einsum".split()
 )
-HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": functional, "nn": nn, "optim": optim}
+MODULES = (
+    *("nn", "optim", "nn.init", "nn.utils", "nn.utils.rnn", "optim.lr_scheduler", "utils.data", "autograd"),
+    *("autograd.functional", "autograd.graph", "func"),
+)
+HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": functional}
+HERE |= {name: importlib.import_module(f"norch.{name}") for name in MODULES}
 LISTED = {
     where: {name: why for why, names in _left_out.LEFT_OUT.items() for name in names.get(where, "").split()}
     for where in HERE
@@ -73,13 +79,14 @@ LISTED = {
 
 @pytest.fixture
 def there(torch: Any) -> dict[str, Any]:
-    functions = torch.nn.functional
-    return {"torch": torch, "Tensor": torch.Tensor, "functional": functions, "nn": torch.nn, "optim": torch.optim}
+    there = {"torch": torch, "Tensor": torch.Tensor, "functional": torch.nn.functional}
+    return there | {name: importlib.import_module(f"torch.{name}") for name in MODULES}
 
 
 def public(thing: Any) -> list[str]:
     """Names of its own: no underscore, no module of somebody else's."""
-    names = [name for name in dir(thing) if name[0] != "_"]
+    told = getattr(thing, "__all__", None) if thing.__name__[6:] in MODULES[2:] else None  # that of torch is not all
+    names = [name for name in told or dir(thing) if name[0] != "_"]
     return [name for name in names if not is_foreign(getattr(thing, name, None))]
 
 

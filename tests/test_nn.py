@@ -545,6 +545,12 @@ def test_clip_grad_norm_matches_torch(torch, norm_type):
     close(a, b)
     for p, q in zip(ours, theirs, strict=False):
         close(p.grad, q.grad)
+    a = nn.utils.get_total_norm([p.grad for p in ours if p.grad is not None], norm_type)
+    close(a, torch.nn.utils.get_total_norm([q.grad for q in theirs], norm_type))
+    nn.utils.clip_grads_with_norm_(ours, 1.0, norch.tensor(2.0))
+    torch.nn.utils.clip_grads_with_norm_(theirs, 1.0, torch.tensor(2.0))
+    for p, q in zip(ours, theirs, strict=False):
+        close(p.grad, q.grad)
     nn.utils.clip_grad_value_(ours, 0.1)
     assert max(p.grad.abs().amax().item() for p in ours[:2]) <= np.float32(0.1)
     ours[0].grad = norch.full((3, 2), math.nan)

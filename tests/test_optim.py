@@ -330,9 +330,18 @@ def test_schedules_match_torch(torch):
         ("OneCycleLR", {"max_lr": [2.0, 1.0], "epochs": 2, "steps_per_epoch": 6, "anneal_strategy": "linear"}),
         ("LambdaLR", {"lr_lambda": lambda epoch: 0.9**epoch}),
         ("LambdaLR", {"lr_lambda": [lambda epoch: 1 / (epoch + 1), lambda epoch: 2.0]}),
+        ("MultiplicativeLR", {"lr_lambda": lambda epoch: 1 - 1 / (epoch + 1)}),
+        ("MultiplicativeLR", {"lr_lambda": [lambda epoch: 0.5, lambda epoch: 0.9]}),
+        ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.7, "step_size_up": 2}),
+        ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.7, "step_size_up": 2, "step_size_down": 1, "mode": "triangular2"}),
+        (
+            "CyclicLR",
+            {"base_lr": [0.1, 0.2], "max_lr": [0.7, 1.0], "step_size_up": 3, "mode": "exp_range", "gamma": 0.9},
+        ),
+        ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.7, "step_size_up": 2, "scale_fn": lambda cycle: 1 / cycle}),
     ]
     for name, options in pairs:
-        more = {"momentum": 0.5} if name == "OneCycleLR" else {}
+        more = {"momentum": 0.5} if name in ("OneCycleLR", "CyclicLR") else {}
         ours = optim.SGD([{"params": parameter([1.0])}, {"params": parameter([1.0]), "lr": 0.3}], lr=1.0, **more)
         q = torch.nn.Parameter(torch.ones(1)), torch.nn.Parameter(torch.ones(1))
         theirs = torch.optim.SGD([{"params": q[0]}, {"params": q[1], "lr": 0.3}], lr=1.0, **more)
@@ -345,6 +354,41 @@ def test_schedules_match_torch(torch):
             theirs.step()
             a.step()
             b.step()
+
+
+def test_schedules_at_once(torch):
+    def rates(lib, p):
+        opt, schedules = lib.SGD([p], lr=2.0), lib.lr_scheduler
+        parts = [schedules.ConstantLR(opt, 0.1, total_iters=2), schedules.ExponentialLR(opt, 0.9)]
+        parts += [schedules.MultiplicativeLR(opt, lambda epoch: 0.5 + epoch)] if lib is optim else []
+        schedule = schedules.ChainedScheduler(parts, optimizer=opt)
+        more = 1.0
+        for epoch in range(7):
+            yield [rate * more for rate in schedule.get_last_lr()] if lib is not optim else schedule.get_last_lr()
+            opt.step()
+            schedule.step()
+            more *= 0.5 + epoch + 1
+
+    theirs = rates(torch.optim, torch.nn.Parameter(torch.ones(1)))
+    for a, b in zip(rates(optim, parameter([1.0])), theirs, strict=True):
+        assert a == pytest.approx(b)
+    opt, other = (optim.SGD([parameter([1.0])], lr=1.0) for _ in range(2))
+    parts = [optim.lr_scheduler.ExponentialLR(opt, 0.5), optim.lr_scheduler.LinearLR(opt)]
+    schedule = optim.lr_scheduler.ChainedScheduler(parts)
+    schedule.step()
+    again = [optim.lr_scheduler.ExponentialLR(opt, 0.5), optim.lr_scheduler.LinearLR(opt)]
+    resumed = optim.lr_scheduler.ChainedScheduler(again)
+    resumed.load_state_dict(schedule.state_dict())
+    schedule.step()
+    rates = schedule.get_last_lr()
+    resumed.step()
+    assert resumed.get_last_lr() == rates
+    with pytest.raises(ValueError, match="different optimizers"):
+        optim.lr_scheduler.ChainedScheduler([*parts, optim.lr_scheduler.ExponentialLR(other, 0.5)])
+    with pytest.raises(ValueError, match="at least one"):
+        optim.lr_scheduler.ChainedScheduler([])
+    with pytest.raises(norch.ArgumentError, match="CyclicLR: the optimizer has no momentum"):
+        optim.lr_scheduler.CyclicLR(optim.Adagrad([parameter([1.0])]), 0.1, 1.0)
 
 
 def test_schedules_one_after_another(torch):

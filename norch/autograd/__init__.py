@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward, grad
 from .function import Function, once_differentiable
-from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
 __all__ = [
     "Function",
@@ -22,6 +22,8 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
+    "inference_mode",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
     "is_grad_enabled",
@@ -32,14 +34,14 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import functional
+    from . import functional, graph
 
 
 def __getattr__(name: str) -> Any:
-    if name == "functional":  # few ask for it
+    if name in ("functional", "graph"):  # few ask for them
         from importlib import import_module
 
-        return import_module(".functional", __name__)
+        return import_module("." + name, __name__)
     if name in ("GradcheckError", "gradcheck", "gradgradcheck"):
         from .. import testing  # late, as it stands above
 

@@ -59,15 +59,52 @@ class State:
         """
         state: dict[str, Any] = {} if destination is None else destination
         self._call_state_hooks("save", prefix, keep_vars)
-        for name, value in self._saved():
-            state[prefix + name] = value if keep_vars else value.detach()
-        if type(self).get_extra_state is not State.get_extra_state:
-            state[prefix + _EXTRA] = self.get_extra_state()
+        self._save_to_state_dict(state, prefix, keep_vars)
         for name, child in self._modules.items():
             if child is not None:
                 child.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         self._call_state_hooks("saved", state, prefix, {})
         return state
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        """Puts what this module alone keeps into destination, under names that begin with prefix. For subclasses to
+        override, as _load_from_state_dict."""
+        for name, value in self._saved():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not State.get_extra_state:
+            destination[prefix + _EXTRA] = self.get_extra_state()
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Looks in state_dict for what this module alone keeps, under names that begin with prefix. What is there is
+        noted in local_metadata["found"], and loaded when all modules have looked and nothing is wrong."""
+        found = local_metadata["found"]
+        for name, ours in self._saved():
+            if (key := prefix + name) not in state_dict:
+                missing_keys.append(key)
+                continue
+            theirs = state_dict[key]
+            found[key] = self, name, ours, theirs
+            if not isinstance(theirs, Tensor):
+                error_msgs.append(f"not a tensor for {key}: got {type(theirs).__name__}.")
+            elif tuple(theirs.shape) != tuple(ours.shape):
+                error_msgs.append(
+                    f"size mismatch for {key}: copying a param with shape {tuple(theirs.shape)} from "
+                    f"checkpoint, the shape in current model is {tuple(ours.shape)}."
+                )
+        if type(self).set_extra_state is not State.set_extra_state:
+            if (key := prefix + _EXTRA) in state_dict:
+                found[key] = self, _EXTRA, None, state_dict[key]
+            else:
+                missing_keys.append(key)
 
     def get_extra_state(self) -> Any:
         """What state_dict() keeps of a module beside its tensors, under the name `_extra_state`. A module that
@@ -116,38 +153,23 @@ class State:
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"expected state_dict to be a mapping, got {type(state_dict).__name__}")
         state, keys = dict(state_dict), IncompatibleKeys([], [])
-        places: dict[str, tuple[State, str, Any]] = {}  # the module, its name for what lies there, and that
+        found: dict[str, tuple[Any, str, Any, Any]] = {}  # by key: the module, its name for it, its own, what was saved
         errors: list[str] = []
         everything = [(f"{path}." if path else "", one) for path, one in self.named_modules(remove_duplicate=False)]
         for prefix, module in everything:
-            if module._state_hooks.get("load"):
+            part, takes = state, type(module)._load_from_state_dict
+            if module._state_hooks.get("load") or takes is not State._load_from_state_dict:  # which may change it
                 part = {name: state.pop(name) for name in list(state) if name.startswith(prefix)}
-                module._call_state_hooks("load", part, prefix, {}, True, *keys, errors)
+            module._call_state_hooks("load", part, prefix, {}, True, *keys, errors)
+            takes(module, part, prefix, {"found": found}, strict, *keys, errors)
+            if part is not state:
                 state.update(part)
-            own: dict[str, tuple[State, str, Any]] = {
-                prefix + name: (module, name, value) for name, value in module._saved()
-            }
-            if type(module).set_extra_state is not State.set_extra_state:
-                own[prefix + _EXTRA] = module, _EXTRA, None
-            keys.missing_keys.extend(name for name in own if name not in state)
-            places.update(own)
-        keys.unexpected_keys.extend(name for name in state if name not in places)
-        pairs = [(name, *places[name], value) for name, value in state.items() if name in places]
-        for name, _, kind, ours, theirs in pairs:
-            if kind == _EXTRA:
-                continue
-            if not isinstance(theirs, Tensor):
-                errors.append(f"not a tensor for {name}: got {type(theirs).__name__}.")
-            elif tuple(theirs.shape) != tuple(ours.shape):
-                errors.append(
-                    f"size mismatch for {name}: copying a param with shape {tuple(theirs.shape)} from "
-                    f"checkpoint, the shape in current model is {tuple(ours.shape)}."
-                )
+        keys.unexpected_keys.extend(name for name in state if name not in found)
         # Hooks that are called after loading may put up with keys that differ.
         late = any(module._state_hooks.get("loaded") for _, module in everything)
         self._refuse(errors, keys if strict and not late else None)
         with no_grad():
-            for _, module, name, ours, theirs in pairs:
+            for module, name, ours, theirs in found.values():
                 if name == _EXTRA:
                     module.set_extra_state(theirs)
                 elif not assign:

@@ -1,6 +1,6 @@
 """Initial values. Each function fills a tensor in place, unrecorded, and gives it back.
 
-Sources: Glorot and Bengio 2010 (xavier), He et al. 2015 (kaiming).
+Sources: Glorot and Bengio 2010 (xavier), He et al. 2015 (kaiming); the others name theirs.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import warnings
 
 from ..autograd import no_grad
 from ..create import eye
+from ..dtype import finfo, float32, promote_types
 from ..errors import ShapeError
 from ..ops._operand import own_errors
+from ..ops.composed.products import outer
+from ..random import Generator, randn, randperm
 from ..tensor import Tensor
 
 
@@ -69,6 +72,89 @@ def zeros_(tensor: Tensor) -> Tensor:
 def ones_(tensor: Tensor) -> Tensor:
     """Every element 1."""
     return constant_(tensor, 1.0)
+
+
+@own_errors
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """For a convolution's weight (out, in / groups, ...): 1 in the middle of the kernel that takes each input channel
+    to the output channel of its number, in each group; 0 elsewhere. 3 to 5 dimensions.
+
+    >>> norch.nn.init.dirac_(norch.empty(2, 2, 1)).flatten().tolist()
+    [1.0, 0.0, 0.0, 1.0]
+    """
+    shape = tuple(tensor.shape)
+    if not 3 <= len(shape) <= 5:
+        raise ShapeError(f"dirac_: a weight of 3, 4 or 5 dimensions is wanted, not shape {shape}")
+    if shape[0] % groups:
+        raise ShapeError(f"dirac_: {shape[0]} output channels do not fall into {groups} groups")
+    middle = tuple(size // 2 for size in shape[2:])
+    with no_grad():
+        tensor.zero_()
+        for first in range(0, shape[0], shape[0] // groups):
+            for channel in range(min(shape[0] // groups, shape[1])):
+                tensor[(first + channel, channel, *middle)] = 1
+    return tensor
+
+
+@own_errors
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """A matrix, normal with mean 0, in whose columns the part `sparsity` (rounded up) is 0 (Martens 2010).
+
+    >>> (norch.nn.init.sparse_(norch.empty(4, 3), 0.5) == 0).sum(0).tolist()
+    [2, 2, 2]
+    """
+    if tensor.ndim != 2:
+        raise ShapeError(f"sparse_: a matrix is wanted, not shape {tuple(tensor.shape)}")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[randperm(rows, generator=generator, device=tensor.device)[:zeros], column] = 0
+    return tensor
+
+
+@own_errors
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """As a matrix (the first size, all others) with orthonormal rows or, where there are more rows than columns,
+    columns, times gain (Saxe et al. 2014). At least 2 dimensions.
+
+    It is the Q, with a positive diagonal of R, of a matrix of normal numbers, by Householder's reflections.
+
+    >>> q = norch.nn.init.orthogonal_(norch.empty(2, 3, dtype=norch.float64))
+    >>> norch.allclose(q @ q.T, norch.eye(2, dtype=norch.float64))
+    True
+    """
+    if tensor.ndim < 2:
+        raise ShapeError(f"orthogonal_: 2 dimensions or more are wanted, not shape {tuple(tensor.shape)}")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.shape[0]
+    shape = (rows, tensor.numel() // rows)
+    with no_grad():
+        wide = promote_types(tensor.dtype, float32)
+        flat = randn(*shape, generator=generator, dtype=wide, device=tensor.device)
+        q = _orthonormal(flat if rows >= shape[1] else flat.t())
+        return tensor.copy_((q if rows >= shape[1] else q.t()).reshape(tensor.shape) * gain)
+
+
+def _orthonormal(a: Tensor) -> Tensor:
+    """Q (M, N) of a (M, N), M >= N, where the diagonal of R is positive (Golub and Van Loan, 5.2.2)."""
+    a = a.contiguous()
+    reflections = []
+    for k in range(a.shape[1]):
+        v = a[k:, k].clone()
+        sign = 1.0 if v[0].item() >= 0 else -1.0
+        v[0] += sign * v.norm()
+        v /= v.norm().clamp(min=finfo(a.dtype).tiny)
+        a[k:, k:] -= 2 * outer(v, v @ a[k:, k:])
+        reflections.append((v, -sign))  # which leaves -sign * |v| on the diagonal
+    q = eye(*a.shape, dtype=a.dtype, device=a.device)
+    for k in reversed(range(a.shape[1])):
+        v, sign = reflections[k]
+        q[k:, k:] -= 2 * outer(v, v @ q[k:, k:])
+        q[:, k] *= sign
+    return q
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:

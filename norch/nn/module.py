@@ -325,6 +325,25 @@ class Module(State):
                 raise AttributeError(f"{type(self).__name__} has no submodule {target!r} (no {name!r})")
         return module
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Puts module in the place of a dotted name; with strict there must be one already. AttributeError where
+        what it is to stand in is none.
+
+        >>> m = norch.nn.Sequential(norch.nn.Sequential(norch.nn.Tanh()))
+        >>> m.set_submodule("0.0", norch.nn.ReLU())
+        >>> m[0][0]
+        ReLU()
+        """
+        if not isinstance(module, Module):
+            raise ValueError(f"set_submodule: expected a module, not {type(module).__name__}")
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("set_submodule: the name is empty")
+        parent = self.get_submodule(path)
+        if strict or hasattr(parent, name):
+            parent.get_submodule(name)
+        setattr(parent, name, module)
+
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a dotted path; AttributeError where there is none."""
         return self._member("_parameters", target, "parameter")
@@ -439,6 +458,9 @@ class Module(State):
         return self
 
     # ---- printing -----------------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
 
     def extra_repr(self) -> str:
         """What stands between the brackets of the layer's line; layers override it."""

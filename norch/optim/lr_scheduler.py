@@ -75,6 +75,34 @@ class LRScheduler:
         vars(self).update(state_dict)
 
 
+def _states_of_all(self: Any) -> dict[str, Any]:
+    states = [schedule.state_dict() for schedule in self.schedulers]
+    return {**LRScheduler.state_dict(self), "schedulers": states}
+
+
+def _load_states_of_all(self: Any, state_dict: dict[str, Any]) -> None:
+    LRScheduler.load_state_dict(self, {name: value for name, value in state_dict.items() if name != "schedulers"})
+    for schedule, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
+        schedule.load_state_dict(state)
+
+
+def _one_a_group(optimizer: Optimizer, given: Any) -> list[Any]:
+    """A number or a function for all groups, or a sequence that has one for each."""
+    groups = len(optimizer.param_groups)
+    listed = list(given) if isinstance(given, (list, tuple)) else [given] * groups
+    if len(listed) != groups:
+        raise ValueError(f"expected {groups} values, one a group, got {len(listed)}")
+    return listed
+
+
+def _set_momentum(group: dict[str, Any], momentum: float) -> None:
+    """Sets the momentum of a group, which is the first of Adam's betas."""
+    if "betas" in group:
+        group["betas"] = (momentum, *group["betas"][1:])
+    elif "momentum" in group:
+        group["momentum"] = momentum
+
+
 _LRScheduler = LRScheduler  # the name that older subclasses ask for
 
 
@@ -265,11 +293,137 @@ class OneCycleLR(LRScheduler):
             return
         low, high = self.momenta
         for group in self.optimizer.param_groups:
-            momentum = self._between(high, low, high, self.last_epoch)
-            if "betas" in group:
-                group["betas"] = (momentum, *group["betas"][1:])
-            elif "momentum" in group:
-                group["momentum"] = momentum
+            _set_momentum(group, self._between(high, low, high, self.last_epoch))
+
+
+class MultiplicativeLR(LRScheduler):
+    """The rate of the epoch before times lr_lambda(epoch); a list gives one function a group."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        self.lr_lambdas = _one_a_group(optimizer, lr_lambda)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        if self.last_epoch == 0:
+            return self.base_lrs
+        groups = self.optimizer.param_groups
+        return [group["lr"] * of(self.last_epoch) for group, of in zip(groups, self.lr_lambdas, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in super().state_dict().items() if name != "lr_lambdas"}
+
+
+class CyclicLR(LRScheduler):
+    """Called each batch: up from base_lr to max_lr in step_size_up steps, down again in step_size_down (as many unless
+    given), and so on (Smith 2017). Momentum goes the other way.
+
+    mode: the height stays ("triangular"), halves each cycle ("triangular2") or is gamma ** step ("exp_range");
+    scale_fn gives another, of the cycle, counted from 1, or ("iterations" as scale_mode) of the step. base_lr and
+    max_lr, base_momentum and max_momentum: a number, or one a group.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.CyclicLR(opt, 0.5, 1.5, step_size_up=2, cycle_momentum=False)
+    >>> schedule.step(), schedule.get_last_lr()
+    (None, [1.0])
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | Sequence[float],
+        max_lr: float | Sequence[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.8,
+        max_momentum: float | Sequence[float] = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ArgumentError(f"CyclicLR: mode is 'triangular', 'triangular2' or 'exp_range', not {mode!r}")
+        groups = optimizer.param_groups
+        if cycle_momentum and not all("momentum" in group or "betas" in group for group in groups):
+            raise ArgumentError("CyclicLR: the optimizer has no momentum; pass cycle_momentum=False")
+        self.total_size = step_size_up + (step_size_up if step_size_down is None else step_size_down)
+        self.step_ratio = step_size_up / self.total_size
+        self.mode, self.gamma, self.scale_fn, self.scale_mode = mode, gamma, scale_fn, scale_mode
+        self.max_lrs, self.cycle_momentum = _one_a_group(optimizer, max_lr), cycle_momentum
+        self.momenta = list(
+            zip(_one_a_group(optimizer, base_momentum), _one_a_group(optimizer, max_momentum), strict=True)
+        )
+        if last_epoch == -1:
+            for group, rate in zip(groups, _one_a_group(optimizer, base_lr), strict=True):
+                group["initial_lr"] = rate
+        super().__init__(optimizer, last_epoch)
+
+    def _height(self) -> float:
+        """Where between the lower and the upper bound this step lies."""
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        part = 1 + self.last_epoch / self.total_size - cycle
+        height = part / self.step_ratio if part <= self.step_ratio else (part - 1) / (self.step_ratio - 1)
+        if self.scale_fn is not None:
+            return height * self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.mode == "exp_range":
+            return height * self.gamma**self.last_epoch
+        return height * (0.5 ** (cycle - 1) if self.mode == "triangular2" else 1.0)
+
+    def rate(self, epoch: int, index: int) -> float:
+        return self.base_lrs[index] + (self.max_lrs[index] - self.base_lrs[index]) * self._height()
+
+    def step(self, epoch: int | None = None) -> None:
+        super().step(epoch)
+        if self.cycle_momentum:
+            for group, (low, high) in zip(self.optimizer.param_groups, self.momenta, strict=True):
+                _set_momentum(group, high - (high - low) * self._height())
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in super().state_dict().items() if name != "scale_fn"}
+
+
+class ChainedScheduler(LRScheduler):
+    """Several schedules of one optimizer at once: the first rate, times what each of them makes of it.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]
+    >>> schedule = norch.optim.lr_scheduler.ChainedScheduler(halves)
+    >>> schedule.step(), schedule.get_last_lr()
+    (None, [0.25])
+    """
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        if not schedulers:
+            raise ValueError("ChainedScheduler: expected at least one schedule")
+        self.schedulers = list(schedulers)
+        for schedule in self.schedulers:
+            if schedule.optimizer is not (optimizer or self.schedulers[0].optimizer):
+                raise ValueError("ChainedScheduler: the schedules are of different optimizers")
+        self.optimizer, self.base_lrs = self.schedulers[0].optimizer, self.schedulers[0].base_lrs
+        self._multiply()
+
+    def _multiply(self) -> None:
+        """Writes the products into the groups."""
+        for index, (group, first) in enumerate(zip(self.optimizer.param_groups, self.base_lrs, strict=True)):
+            parts = (schedule.get_last_lr()[index] / first if first else 0.0 for schedule in self.schedulers)
+            group["lr"] = first * math.prod(parts)
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, epoch: int | None = None) -> None:
+        for schedule in self.schedulers:
+            for group, rate in zip(self.optimizer.param_groups, schedule.get_last_lr(), strict=True):
+                group["lr"] = rate  # as if it were alone
+            schedule.step(epoch)
+        self._multiply()
+
+    state_dict, load_state_dict = _states_of_all, _load_states_of_all
 
 
 class SequentialLR(LRScheduler):
@@ -288,13 +442,7 @@ class SequentialLR(LRScheduler):
         self.schedulers[i].last_epoch = self.last_epoch - (self.milestones[i - 1] if i else 0)
         return self.schedulers[i].get_lr()
 
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "schedulers": [schedule.state_dict() for schedule in self.schedulers]}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict({name: value for name, value in state_dict.items() if name != "schedulers"})
-        for schedule, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
-            schedule.load_state_dict(state)
+    state_dict, load_state_dict = _states_of_all, _load_states_of_all
 
 
 class ReduceLROnPlateau:
@@ -367,10 +515,7 @@ class LambdaLR(LRScheduler):
         lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
         last_epoch: int = -1,
     ) -> None:
-        groups = len(optimizer.param_groups)
-        self.lr_lambdas = [lr_lambda] * groups if callable(lr_lambda) else list(lr_lambda)
-        if len(self.lr_lambdas) != groups:
-            raise ValueError(f"expected {groups} functions, one a group, got {len(self.lr_lambdas)}")
+        self.lr_lambdas = _one_a_group(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def factor(self, epoch: int, index: int) -> float:

@@ -12,6 +12,10 @@ from .dataset import Dataset, IterableDataset, taker
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, Source
 
 
+def get_worker_info() -> None:
+    """None: no other process loads."""
+
+
 class DataLoader:
     """Each iteration goes once over the data set and gives batches, made by collate_fn of lists of samples.
 

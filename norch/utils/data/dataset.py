@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Generic, TypeVar
 
 from ...create import tensor
@@ -33,7 +33,7 @@ class Dataset(Generic[T_co]):
     def __len__(self) -> int:
         raise TypeError(f"{type(self).__name__} defines no __len__()")
 
-    def __add__(self, other: Dataset[Any]) -> ConcatDataset:
+    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
         return ConcatDataset([self, other])
 
 
@@ -49,6 +49,46 @@ class IterableDataset(Dataset[T_co]):
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__} defines no __iter__()")
+
+    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
+        return ChainDataset([self, other])
+
+
+class ChainDataset(IterableDataset[Any]):
+    """The samples of several sets, one set after another, as they come."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self.datasets)
+
+    def __len__(self) -> int:
+        return sum(len(each) for each in self.datasets)
+
+
+class StackDataset(Dataset[Any]):
+    """Sets of one length side by side: sample i is the tuple of their i-th samples or, of sets given by name, the dict.
+
+    >>> norch.utils.data.StackDataset(x=[1, 2], y=[3, 4])[1]
+    {'x': 2, 'y': 4}
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if bool(args) == bool(kwargs):
+            raise ValueError("StackDataset: give sets one by one, or all by name")
+        self.datasets: Any = args or kwargs
+        lengths = [len(each) for each in args or kwargs.values()]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"StackDataset: size mismatch between datasets: {lengths}")
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: each[index] for name, each in self.datasets.items()}
+        return tuple(each[index] for each in self.datasets)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.datasets.values())) if isinstance(self.datasets, dict) else self.datasets[0])
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):

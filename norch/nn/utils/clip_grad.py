@@ -1,0 +1,97 @@
+"""Clipping of gradients, between backward() and step()."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import reduce
+
+from ...autograd import no_grad
+from ...create import tensor
+from ...dtype import dtype as DType
+from ...dtype import float32, promote_types
+from ...ops.copy import stack
+from ...tensor import Tensor
+
+
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    return [param.grad.detach() for param in _listed(parameters) if param.grad is not None]
+
+
+def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The norm of all elements of the tensors together; norm_type: 2, inf, or any other p >= 1.
+
+    With error_if_nonfinite a norm of NaN or inf raises a RuntimeError.
+
+    >>> norch.nn.utils.get_total_norm([norch.tensor([3.0]), norch.tensor([4.0])])
+    tensor(5.)
+    """
+    with no_grad():
+        total, dtype = _norm(_listed(tensors), norm_type, error_if_nonfinite)
+        return total.to(dtype)
+
+
+def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> tuple[Tensor, DType]:
+    """Their norm, and the dtype that they have in common; it is float32 at least, as squares of halves overflow."""
+    if not tensors:
+        return tensor(0.0), float32
+    wide = [x.to(promote_types(x.dtype, float32)) for x in tensors]
+    if math.isinf(norm_type):
+        total = stack([x.abs().amax() for x in wide]).amax()
+    elif norm_type == 2:
+        total = stack([x.square().sum() for x in wide]).sum().sqrt()
+    else:
+        total = stack([(x.abs() ** norm_type).sum() for x in wide]).sum() ** (1.0 / norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(f"the total norm of the gradients is {total.item()}; they were not clipped")
+    return total, reduce(promote_types, [x.dtype for x in tensors])
+
+
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scales all gradients in place by max_norm / total_norm where that is below 1."""
+    with no_grad():
+        scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in _gradients(parameters):
+            grad.mul_(scale)
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scales all gradients in place so that their common norm is at most max_norm; gives the norm before.
+
+    norm_type: 2, inf, or any other p >= 1. With error_if_nonfinite a norm of NaN or inf raises a RuntimeError
+    and changes nothing.
+
+    >>> p = norch.nn.Parameter(norch.zeros(2))
+    >>> (p * norch.tensor([3.0, 4.0])).sum().backward()
+    >>> norch.nn.utils.clip_grad_norm_([p], 1.0), p.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
+    """
+    listed = _listed(parameters)
+    with no_grad():
+        total, dtype = _norm(_gradients(listed), norm_type, error_if_nonfinite)
+        clip_grads_with_norm_(listed, max_norm, total)
+        return total.to(dtype)
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Clamps every element of the gradients to [-clip_value, clip_value], in place."""
+    with no_grad():
+        for grad in _gradients(parameters):
+            grad.clamp_(-clip_value, clip_value)

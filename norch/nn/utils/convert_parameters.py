@@ -1,0 +1,28 @@
+"""All parameters as one vector, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...errors import ShapeError
+from ...ops.copy import cat
+from ...tensor import Tensor
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements in one row, recorded.
+
+    >>> norch.nn.utils.parameters_to_vector(norch.nn.Linear(3, 2).parameters()).shape
+    norch.Size([8])
+    """
+    return cat([param.reshape(-1) for param in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Makes the parameters views of what parameters_to_vector would give; ShapeError where vec is too short or long."""
+    listed = list(parameters)
+    counts = [param.numel() for param in listed]
+    if tuple(vec.shape) != (sum(counts),):
+        raise ShapeError(f"vector_to_parameters: {sum(counts)} elements from shape {tuple(vec.shape)}")
+    for param, part in zip(listed, vec.split(counts), strict=True):
+        param.data = part.detach().reshape(param.shape)
