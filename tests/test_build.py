@@ -1,5 +1,6 @@
 """What the build promises: the symbols, the embedded header, dependencies, messages, the wheel."""
 
+import ast
 import ctypes
 import os
 import re
@@ -141,9 +142,16 @@ def files(where):
     return {str(path.relative_to(where)) for path in where.rglob("*") if path.relative_to(where).parts[0] != "build"}
 
 
+def plugin(path, abi):
+    """What looks like a CUDA backend of this ABI number."""
+    text = f"unsigned long long nr_plugin_abi(void) {{ return {abi & 2**64 - 1}ull; }}"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", str(path), "-"], input=text, text=True, check=True)
+
+
 @pytest.mark.slow
 def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
     source = checkout(tmp_path / "a folder")
+    plugin(source / "norch" / "libnorch_cuda.so", _lib.lib.norch_abi())
     before = files(source)
     done = run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", tmp_path, source)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -152,6 +160,7 @@ def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
     assert re.fullmatch(rf"norch-{re.escape(norch.__version__)}-py3-none-linux_\w+\.whl", wheel.name)
     names = zipfile.ZipFile(wheel).namelist()
     assert {"norch/libnorch.so", "norch/py.typed", "norch/nn/__init__.py", "norch/utils/data/__init__.py"} <= set(names)
+    assert "norch/libnorch_cuda.so" in names  # it was there, and fits
     assert not [name for name in names if name.startswith(("tests", "csrc", "build"))]
 
     venv = tmp_path / "venv"
@@ -160,6 +169,17 @@ def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
     assert run(python, "-m", "pip", "install", "--no-index", "--no-deps", wheel).returncode == 0
     done = run(python, "-c", "import norch; print(norch.__file__)", cwd=tmp_path)
     assert done.stdout.startswith(str(venv)), done.stderr
+
+
+def test_a_backend_of_another_version_is_left_out_of_the_wheel(tmp_path, capsys):
+    text = ast.parse((ROOT / "setup.py").read_text())
+    [function] = [node for node in text.body if isinstance(node, ast.FunctionDef) and node.name == "fits"]
+    names = {"CDLL": ctypes.CDLL, "c_uint64": ctypes.c_uint64, "Path": Path, "sys": sys}
+    exec(compile(ast.Module([function], []), "setup.py", "exec"), names)
+    for number, ours in enumerate((0, 1)):
+        plugin(tmp_path / f"{number}.so", _lib.lib.norch_abi() + ours)
+        assert names["fits"](tmp_path / f"{number}.so", LIBRARY) == (ours == 0)
+    assert "was built for another version, and is left out; run make first" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -215,3 +235,31 @@ def test_a_backend_that_cannot_be_built_leaves_the_library(tmp_path):
     assert library.exists() and not (source / "norch/libnorch_cuda.so").exists()
     again = run(*command, cwd=source, env=env)  # not tried again before something changes
     assert again.returncode == 0 and "not built" not in again.stderr
+
+
+def test_the_toolchain_is_of_one_release_and_said_to_be_there(tmp_path):
+    """pip is stood in for: the wheels have 104 MB."""
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    nvcc = tmp_path / "venv/lib/python3.11/site-packages/nvidia/cu13/bin"
+    fake = fake_nvcc(tmp_path / "wheel", "13.0")
+    python.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nmkdir -p {nvcc} && cp {fake} {nvcc}/nvcc\n')
+    python.chmod(0o755)
+    done = make("cuda-toolchain", BUILD=tmp_path / "build", VENV=tmp_path / "venv")
+    assert done.returncode == 0, done.stderr
+    assert f"nvcc 13.0 is in {tmp_path}/venv: make cuda builds the backend with it" in done.stdout
+    wheels = [word for word in (tmp_path / "asked").read_text().split() if word.startswith("nvidia-")]
+    assert len(wheels) == 5 and all("==13.0." in wheel for wheel in wheels)
+    python.write_text("#!/bin/sh\nexit 1\n")
+    done = make("cuda-toolchain", BUILD=tmp_path / "build", VENV=tmp_path / "venv")
+    assert done.returncode != 0 and "norch could not install nvcc from the package index" in done.stderr
+
+
+@pytest.mark.parametrize(("release", "folder"), [("12.4", "cuda_runtime"), ("13.0", "cu13")])
+def test_a_shared_runtime_is_found_where_its_wheel_puts_it(tmp_path, release, folder):
+    nvcc = fake_nvcc(tmp_path / "bin", release)
+    build = {"BUILD": tmp_path / "build", "LIB": tmp_path / "libnorch.so", "NVCC": nvcc}
+    for kind in ("static", "shared"):
+        done = make("-n", "cuda", "V=1", CUDART=kind, **build)
+        [link] = [line for line in done.stdout.splitlines() if f"-cudart {kind}" in line]
+        assert (f"-rpath,$ORIGIN/../nvidia/{folder}/lib" in link) == (kind == "shared")

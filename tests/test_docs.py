@@ -54,3 +54,27 @@ def test_what_the_page_about_cuda_quotes_is_in_the_files() -> None:
     for path, lines in quotes:
         there = {line.strip() for line in (DOCS.parent / path).read_text().splitlines()}
         assert {line.strip() for line in lines.splitlines()} <= there, f"docs/cuda.md quotes what {path} does not say"
+
+
+def test_what_the_page_about_cuda_names_is_there() -> None:
+    """Files, targets of make, variables of the environment, names of norch and of the C sources."""
+    root = DOCS.parent
+    text = re.sub(r"```.*?```", "", (DOCS / "cuda.md").read_text(), flags=re.S)
+    spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+    sources = [p for folder in ("csrc", "tests/cudasim") for p in (root / folder).rglob("*") if p.is_file()]
+    code = "\n".join(p.read_text() for p in [*sources, root / "norch" / "_lib.py"])
+    for path in [span for span in spans if re.fullmatch(r"[\w/]+/[\w.]*", span) and not span.endswith(".so")]:
+        assert (root / path).exists(), path
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.M))
+    named = {name for span in spans for name in re.findall(r"make ([a-z-]+)", span)}
+    assert len(named) > 5 and named <= targets, named - targets
+    for variable in set(re.findall(r"NORCH_\w+", text)):
+        assert f'"{variable}"' in code, variable
+    for name in set(re.findall(r"norch\.cuda((?:\.\w+)+)", text)):
+        thing: Any = norch.cuda
+        for part in name[1:].split("."):
+            thing = getattr(thing, part)
+    words = {span for span in spans if re.fullmatch(r"nr_\w+|LAUNCH\w*|K::\w+|cudaMallocAsync", span)}
+    assert len(words) >= 4
+    for word in words:
+        assert word in code, word
