@@ -226,7 +226,7 @@ def randint(
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
-def randint_like(input: Tensor, low: Any = None, high: Any = None, **more: Any) -> Tensor:
+def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format: Any = None, **more: Any) -> Tensor:
     """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
     shape = tuple(tensor_of(input, "randint_like").shape)
     if low is None and high is None:

@@ -3,6 +3,7 @@ derivatives, memory that runs out, and threads."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -130,3 +131,19 @@ def test_dropout_of_weights() -> None:
     out.sum().backward()
     assert x.grad is not None and x.grad.isfinite().all()
     assert not norch.nn.functional.scaled_dot_product_attention(x, x, x + 1, dropout_p=1.0).any()
+
+
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_rows_that_see_nothing_are_zeros(torch, kind):
+    def run(lib):
+        q, k, v = (lib.tensor((np.arange(24.0) * f).reshape(1, 6, 4)).cos().requires_grad_() for f in (1, 2, 3))
+        mask = lib.ones(6, 6, dtype=lib.bool).tril(-1)
+        if kind == "float":
+            mask = lib.zeros(6, 6, dtype=lib.float64).masked_fill(~mask, -math.inf).requires_grad_()
+        out = lib.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        (out * lib.tensor(np.arange(24.0).reshape(1, 6, 4))).sum().backward()
+        given = [x.grad for x in (q, k, v, mask) if x.requires_grad]
+        return [x.detach().numpy() for x in (out, *given)]
+
+    for ours, theirs in zip(run(norch), run(torch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)

@@ -459,6 +459,10 @@ def test_grad():
         norch.autograd.grad(y, [x, other], retain_graph=True)
     assert norch.autograd.grad(y, [x, other], retain_graph=True, allow_unused=True)[1] is None
     assert norch.autograd.grad(y, [other], retain_graph=True, materialize_grads=True)[0].item() == 0
+    options = {"create_graph": True, "only_inputs": True, "is_grads_batched": False}
+    assert norch.autograd.grad(outputs=y, inputs=x, grad_outputs=norch.ones(()), **options)[0].item() == 3
+    with pytest.raises(NotImplementedError, match="vmap"):
+        norch.autograd.grad(y, x, is_grads_batched=True)
     (gy,) = norch.autograd.grad(y, [y], retain_graph=True)
     assert gy.item() == 1
     z = y * y

@@ -375,3 +375,8 @@ def test_loader_gives_what_torch_gives():
     for a, b in zip(ours, theirs, strict=True):
         assert type(a) is type(b) is list
         assert [x.tolist() for x in a] == [x.tolist() for x in b]
+
+
+def test_a_loader_takes_what_workers_are_told():
+    loader = DataLoader(range(3), batch_size=3, pin_memory_device="", in_order=True)
+    assert [x.tolist() for x in loader] == [[0, 1, 2]] and norch.utils.data.get_worker_info() is None

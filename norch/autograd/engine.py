@@ -279,10 +279,13 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """The derivatives of outputs (weighted by grad_outputs) by inputs, as a tuple; touches no .grad.
+    """The derivatives of outputs (weighted by grad_outputs) by inputs, as a tuple; touches no .grad. only_inputs has
+    no other meaning, and is_grads_batched=True raises NotImplementedError.
 
     An input that outputs do not depend on raises Error, or gives None with allow_unused, zeros with materialize_grads.
 
@@ -291,6 +294,8 @@ def grad(
     >>> norch.autograd.grad(dx, x)
     (tensor(18.),)
     """
+    if is_grads_batched:
+        raise NotImplementedError("grad: there is no map over a batch axis (vmap); call grad once a row")
     listed = _listed(inputs, "grad")
     wanted = _wanted(listed)
     roots = _roots(_listed(outputs, "grad"), grad_outputs, create_graph)

@@ -34,7 +34,7 @@ def scaled_dot_product_attention(
     """softmax(query key^T scale + mask) value, over query (..., L, E), key (..., S, E) and value (..., S, V).
 
     attn_mask: broadcast to (..., L, S); bool (True takes part) or floats that are added. is_causal: position i sees
-    positions up to i only. scale: 1 / sqrt(E) unless given. A row that sees nothing gives NaN. dropout_p: so
+    positions up to i only. scale: 1 / sqrt(E) unless given. A row without a position gives 0. dropout_p: so
     many of the weights of value are zeroed, the others scaled by 1 / (1 - dropout_p), in training or not.
 
     >>> x = norch.eye(2)
@@ -82,10 +82,17 @@ def _composed(
         ahead = lib.norch_full(scores.shape[-2:], scores.dtype.code, -math.inf, 0, place(scores.device))
         scores = scores + triu(ahead, 1)
     elif attn_mask is not None:
-        scores = where(attn_mask, scores, -math.inf) if attn_mask.dtype is bool_ else scores + attn_mask
+        # A row that sees nothing keeps its scores here, so that no NaN comes up in backward, and is 0 in the end.
+        if attn_mask.dtype is bool_:
+            blind = ~attn_mask.any(-1, keepdim=True)
+            scores = where(attn_mask | blind, scores, -math.inf)
+        else:
+            blind = (attn_mask == -math.inf).all(-1, keepdim=True)
+            scores = scores + where(blind, 0.0, attn_mask)
     weights = softmax(scores, -1)
     if dropout_p:
         from ...random import rand_like  # late, as it stands above
 
         weights = weights * (rand_like(weights) >= dropout_p) * (1 / (1 - dropout_p) if dropout_p < 1 else 0.0)
-    return product(weights, value)
+    out = product(weights, value)
+    return out if attn_mask is None else where(blind, 0.0, out)

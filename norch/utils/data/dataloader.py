@@ -13,7 +13,11 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler, Source
 
 
 def get_worker_info() -> None:
-    """None: no other process loads."""
+    """None: no loader has workers, and a data set that asks reads all of itself.
+
+    >>> norch.utils.data.get_worker_info() is None
+    True
+    """
 
 
 class DataLoader:
@@ -53,6 +57,8 @@ class DataLoader:
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
         seed: int | None = None,
     ) -> None:
         if not (isinstance(dataset, Dataset) or hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
@@ -70,8 +76,8 @@ class DataLoader:
             generator = seed
         if num_workers != 0:
             warnings.warn(f"num_workers={num_workers}: norch loads data in this process", stacklevel=2)
-        in_order = isinstance(dataset, IterableDataset)
-        if in_order and (shuffle or sampler is not None or batch_sampler is not None):
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable and (shuffle or sampler is not None or batch_sampler is not None):
             raise ArgumentError("an IterableDataset gives its samples in its own order: no shuffle, no sampler")
         if sampler is not None and shuffle:
             raise ArgumentError("sampler option is mutually exclusive with shuffle")
@@ -81,7 +87,7 @@ class DataLoader:
             )
         if batch_size is None and drop_last:
             raise ArgumentError("drop_last wants batches, but batch_size is None")
-        if in_order:
+        if iterable:
             sampler = dataset  # what it gives are the samples themselves
         elif sampler is None:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
@@ -95,23 +101,23 @@ class DataLoader:
         self.num_workers = num_workers
         self.collate_fn = collate_fn
         self.pin_memory = pin_memory
-        self._in_order = in_order
+        self._iterable = iterable
 
     def __iter__(self) -> Iterator[Any]:
         return map(pinned, self._batches()) if self.pin_memory else self._batches()
 
     def _batches(self) -> Iterator[Any]:
-        dataset, in_order = self.dataset, self._in_order
+        dataset, iterable = self.dataset, self._iterable
         if self.batch_sampler is None:
             convert = self.collate_fn or default_convert
             for index in self.sampler:
-                yield convert(index if in_order else dataset[index])  # type: ignore[arg-type]
+                yield convert(index if iterable else dataset[index])  # type: ignore[arg-type]
             return
         collate = self.collate_fn or default_collate
         take = taker(dataset) if self.collate_fn is None else None
         several = getattr(dataset, "__getitems__", None) or (lambda indices: [dataset[index] for index in indices])
         for indices in self.batch_sampler:
-            if in_order:
+            if iterable:
                 yield collate(indices)
             else:
                 yield collate(several(indices)) if take is None else take(indices)
