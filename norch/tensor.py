@@ -210,7 +210,7 @@ class Tensor(
     def requires_grad_(self: T, requires_grad: bool = True) -> T:
         """Begins (or ends) collecting a gradient in .grad; floats only. TypeError for what is no bool."""
         if requires_grad is not True and requires_grad is not False:
-            raise TypeError(f"requires_grad: expected True or False, not {type(requires_grad).__name__}")
+            raise TypeError(f"requires_grad_: requires_grad must be a bool, not {type(requires_grad).__name__}")
         node = edge(self)
         if not requires_grad:
             if node is not None and type(node) is not Leaf:
