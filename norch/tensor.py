@@ -29,6 +29,7 @@ from .ops.copy import CopyMethods, copy_
 from .ops.getitem import ItemMethods
 from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
+from .ops.nll import NllMethods
 from .ops.norm import NormMethods
 from .ops.pointwise import PointwiseMethods
 from .ops.pool import PoolMethods
@@ -87,6 +88,7 @@ class Tensor(
     NormMethods,
     ScanMethods,
     SoftmaxMethods,
+    NllMethods,
     SortMethods,
     StatisticsMethods,
     DistanceMethods,

@@ -14,7 +14,7 @@ from .._lib import flag
 from .._lib import int64 as int_
 from ..create import arange
 from ..dtype import bool_, int64
-from ..errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError, rename
+from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename
 from ..ops._operand import own_errors, tensor_of
 from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from ..ops.composed.distance import cosine_similarity as cosine_similarity
@@ -26,6 +26,7 @@ from ..ops.conv import conv2d as conv2d
 from ..ops.conv import conv_transpose1d as conv_transpose1d
 from ..ops.conv import conv_transpose2d as conv_transpose2d
 from ..ops.matmul import linear as linear
+from ..ops.nll import Targets, nll
 from ..ops.normalize import batch_norm as batch_norm
 from ..ops.normalize import group_norm as group_norm
 from ..ops.normalize import instance_norm as instance_norm
@@ -237,56 +238,52 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
 
 
 class _Classes:
-    """Class indices (N, ...) or () beside an input (N, C, ...) or (C): where they point, and what they weigh.
+    """Class indices (N, ...) or () beside an input (N, C, ...) or (C): where they point, and what they weigh, with the
+    axis of the classes, `dim`, at size 1."""
 
-    All is kept with the axis of the classes, `dim`, at size 1.
-    """
+    __slots__ = ("at", "dim", "weight")
 
-    __slots__ = ("dim", "index", "name", "valid", "weight")
-
-    def __init__(self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
-        self.name = name
-        shape, kind = tensor_of(input, name).shape, tensor_of(target, name).dtype
+    def __init__(
+        self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
+    ) -> None:
+        shape, wanted, kind = tuple(input.shape), tuple(target.shape), target.dtype  # slices of Size cost more
         if not shape:
             raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
         self.dim = dim = min(len(shape) - 1, 1)
-        if target.shape != shape[:dim] + shape[dim + 1 :]:
-            raise ShapeError(
-                f"{name}: target of shape {tuple(target.shape)} does not fit input of shape {tuple(shape)}"
-            )
+        if wanted != shape[:dim] + shape[dim + 1 :]:
+            raise ShapeError(f"{name}: target of shape {wanted} does not fit input of shape {shape}")
         if kind.is_floating_point or kind is bool_:
             raise DTypeError(f"{name}: expected integer class indices as target, got {kind}")
-        index = (target if kind is int64 else target.to(int64)).unsqueeze(dim)
-        self.valid = index != int_(ignore_index, f"{name}: ignore_index")
-        # Ignored samples look up class 0, whatever ignore_index is.
-        self.index = where(self.valid, index, 0)
+        if reduction not in ("mean", "sum", "none"):
+            reduced(input, reduction)  # says so
+        ignored = int_(ignore_index, f"{name}: ignore_index")
+        self.at = Targets(target if kind is int64 else target.to(int64), dim, ignored, reduction)
         self.weight = None
         if weight is not None:
-            tensor_of(weight, name)
-            if weight.shape != shape[dim : dim + 1]:
+            if tuple(tensor_of(weight, name).shape) != shape[dim : dim + 1]:
                 raise ShapeError(f"{name}: weight of shape {tuple(weight.shape)} for {shape[dim]} classes")
             self.weight = self.pick(weight.reshape(-1, *(1,) * (len(shape) - dim - 1)).expand(shape))
 
     def pick(self, input: Tensor) -> Tensor:
         """The entries of input at the classes."""
-        try:
-            return input.gather(self.dim, self.index)
-        except BoundsError as error:
-            rename(error, self.name)
-            raise
+        return input.gather(self.dim, self.at.index)
 
-    def total(self, loss: Tensor, reduction: str, weighted: bool = False) -> Tensor:
+    def loss(self, log_probabilities: Tensor) -> Tensor:
+        if self.weight is None:
+            return nll(log_probabilities, self.at)
+        return self.total(-self.pick(log_probabilities))
+
+    def total(self, loss: Tensor, weighted: bool = False) -> Tensor:
         """A loss per sample, masked, weighted (unless it is already) and reduced."""
+        valid, reduction = self.at.valid, self.at.reduction
         if self.weight is not None and not weighted:
             loss = loss * self.weight
-        loss = where(self.valid, loss, 0.0)
+        loss = where(valid, loss, 0.0)
         if reduction == "none":
             return loss.squeeze(self.dim)
-        if reduction != "mean":
-            return reduced(loss, reduction)
-        if self.weight is None:
-            return loss.sum() / self.valid.sum()
-        return loss.sum() / where(self.valid, self.weight, 0.0).sum()
+        if reduction == "sum":
+            return loss.sum()
+        return loss.sum() / (self.at.count if self.weight is None else where(valid, self.weight, 0.0).sum())
 
 
 @own_errors
@@ -303,8 +300,8 @@ def nll_loss(
     target: class indices (N, ...) or (); weight: (C). The mean divides by the weights of the samples, and
     samples whose target is ignore_index count nowhere. A class out of range raises an IndexError.
     """
-    classes = _Classes("nll_loss", input, target, weight, ignore_index)
-    return classes.total(-classes.pick(tied(input)), reduction)
+    input, target = tied(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
+    return _Classes("nll_loss", input, target, weight, ignore_index, reduction).loss(input)
 
 
 @own_errors
@@ -327,20 +324,21 @@ def cross_entropy(
     """
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
-    tensor_of(input, "cross_entropy")
-    if tensor_of(target, "cross_entropy").is_floating_point() and input.ndim > 0:
+    input, target = tensor_of(input, "cross_entropy"), tensor_of(target, "cross_entropy")
+    if target.is_floating_point() and input.ndim > 0:
         if ignore_index >= 0:
             raise ArgumentError(f"cross_entropy: ignore_index {ignore_index} has no meaning beside probabilities")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
-    classes = _Classes("cross_entropy", input, target, weight, ignore_index)
+    classes = _Classes("cross_entropy", input, target, weight, ignore_index, reduction)
     dim = classes.dim
+    likelihood = log_softmax(input, dim)
+    hard = classes.loss(likelihood)
     if label_smoothing == 0:
-        return classes.total(-classes.pick(log_softmax(input, dim)), reduction)
-    surprise = -log_softmax(input, dim)
-    hard = classes.total(classes.pick(surprise), reduction)
+        return hard
+    surprise = -likelihood
     if weight is not None:
         surprise = surprise * _along(weight, dim, input.ndim)
-    soft = classes.total(surprise.sum(dim, keepdim=True), reduction, weighted=True)
+    soft = classes.total(surprise.sum(dim, keepdim=True), weighted=True)
     return hard * (1.0 - label_smoothing) + soft * (label_smoothing / input.shape[dim])
 
 

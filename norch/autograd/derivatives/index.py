@@ -165,3 +165,26 @@ class ScatterProd(_ScatterReduce):
             others = (g * without).gather(dim, index)
             grad_b = _filled(others.where(alone, (g * self.out).gather(dim, index) / b.masked_fill(zero, 1)), self.b)
         return grad_a, grad_b
+
+
+# ---- the loss of class indices: at says where they point, and how the losses are joined (ops/nll.py) ----------------
+
+
+class Nll(Operation):
+    __slots__ = ("at", "like")
+    at: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        if self.at is None:
+            raise freed(self)
+        return (g._nll_spread(self.at, self.like),)
+
+    def release(self) -> None:
+        self.at = None
+
+
+class NllSpread(Operation):
+    __slots__ = ("at",)
+    at: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._nll(self.at),)
