@@ -324,11 +324,11 @@ def multinomial(
     if not bool(enough.all()):
         raise ArgumentError(f"multinomial: too few weights that are not 0 for {count} samples")
     if not replacement:  # an exponential race: the first to arrive is i with probability weight[i] / sum
-        arrivals = -(1 - rand(weights.shape, generator=generator, dtype=float64)).log() / weights
+        arrivals = -(1 - rand_like(weights, generator=generator)).log() / weights
         return where(weights > 0, arrivals, math.inf).topk(count, -1, largest=False).indices
     sums = weights.cumsum(-1)
     total = narrow(sums, -1, categories - 1, 1)
-    draws = rand((*weights.shape[:-1], count), generator=generator, dtype=float64) * total
+    draws = rand_like(expand(total, (*weights.shape[:-1], count)), generator=generator) * total
     return searchsorted(sums, draws, right=True).minimum(searchsorted(sums, total))  # a draw may round up to the total
 
 

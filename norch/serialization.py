@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
 from .device import device as Device  # noqa: N812
 from .errors import DeviceError, Error
-from .tensor import Tensor, rebuilt
+from .storage import Storage, restored
+from .tensor import Tensor
 
 HEAD = b"norch file 1\n"
 
@@ -139,10 +139,9 @@ class _Careful(pickle._Unpickler):  # that in Python, as the one in C sets attri
 
 
 def _to(device: Device | None, found: Any) -> Any:
-    return partial(_placed, device, found) if found is rebuilt and device is not None else found
+    return partial(_placed, device) if found is restored and device is not None else found
 
 
-def _placed(device: Device, rebuild: Callable[..., Tensor], *parts: Any) -> Tensor:
-    made = rebuild(*parts)
-    made.data = made.data.to(device)
-    return made
+def _placed(device: Device, data: bytes) -> Storage:
+    """The storage moves, not its tensors one by one: so they go on sharing it."""
+    return Storage(restored(data).elements.to(device))

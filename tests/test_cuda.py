@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import gc
+import io
 import pickle
 import warnings
 from typing import Any
@@ -395,6 +396,24 @@ def test_gradients_of_a_number_on_the_cpu_come_back_to_it(shape: tuple[int, ...]
     assert number.grad.is_cpu and number.grad.item() == 2 * 3 * count
 
 
+def test_gradients_lie_where_their_tensors_do() -> None:
+    p = norch.ones(3, device="cuda", requires_grad=True)
+    for call in (
+        lambda: p.backward(norch.ones(3)),
+        lambda: (p * 2).backward(norch.ones(3)),
+        lambda: norch.autograd.grad(p, p, norch.ones(3)),
+    ):
+        with pytest.raises(norch.DeviceError, match="backward: a gradient on cpu for a tensor on cuda:0"):
+            call()
+    handle = p.register_hook(lambda g: g.cpu())
+    with pytest.raises(norch.DeviceError, match="hook: a gradient on cpu for a tensor on cuda:0"):
+        (p * 2).sum().backward()
+    handle.remove()
+    assert p.grad is None
+    p.sum().backward(norch.tensor(3.0))  # a single number is moved
+    assert p.grad is not None and p.grad.is_cuda and p.grad.tolist() == [3, 3, 3]
+
+
 # ---- modules, optimizers, data --------------------------------------------------------------------------------------
 
 
@@ -459,6 +478,32 @@ def test_optimizer_state_lies_with_its_parameters_and_crosses_devices(make: Any)
         norch.testing.assert_close(net.weight.cpu(), here.weight, rtol=1e-5, atol=1e-6)
 
 
+def test_loading_to_a_device_keeps_what_is_shared() -> None:
+    x = norch.arange(6.0)
+    file = io.BytesIO()
+    norch.save({"x": x, "tail": x[2:], "turned": x.view(2, 3).t(), "weight": nn.Parameter(x[:2])}, file)
+    file.seek(0)
+    found = norch.load(file, map_location="cuda")
+    assert all(value.is_cuda for value in found.values())
+    assert found["turned"].stride() == (1, 3) and type(found["weight"]) is nn.Parameter
+    found["x"][2] = 99
+    assert found["tail"][0].item() == 99 and found["turned"].tolist() == [[0, 3], [1, 4], [99, 5]]
+
+
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, float("inf")])
+def test_gradients_on_two_devices_have_one_norm(norm_type: float) -> None:
+    gradients = norch.tensor([3.0, 4.0]), norch.tensor([12.0])
+    here = [nn.Parameter(norch.zeros(g.shape)) for g in gradients]
+    split = [nn.Parameter(p.detach().to(device)) for p, device in zip(here, ("cuda", "cpu"), strict=True)]
+    for p, q, g in zip(here, split, gradients, strict=True):
+        p.grad, q.grad = g.clone(), g.to(q.device)
+    total = nn.utils.clip_grad_norm_(split, 1.0, norm_type)
+    assert total.is_cuda and total.item() == nn.utils.clip_grad_norm_(here, 1.0, norm_type).item()
+    for p, q in zip(here, split, strict=True):
+        assert p.grad is not None and q.grad is not None
+        norch.testing.assert_close(q.grad.cpu(), p.grad)
+
+
 def test_an_optimizer_whose_parameters_have_left_says_so() -> None:
     net = nn.Linear(3, 2)
     optimizer = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
@@ -517,6 +562,13 @@ def test_devices_draw_the_same() -> None:
         here = draw_one("cpu")
         cuda.manual_seed_all(5)
         assert draw_one("cuda").tolist() == here.tolist()
+    weights = norch.tensor([[1.0, 0.0, 3.0], [2.0, 2.0, 0.0]])
+    for replacement in (False, True):
+        cuda.manual_seed(5)
+        drawn = norch.multinomial(weights, 2, replacement)
+        cuda.manual_seed(5)
+        there = norch.multinomial(weights.cuda(), 2, replacement)
+        assert there.is_cuda and there.tolist() == drawn.tolist()
     state = cuda.get_rng_state()
     first = norch.rand(3, device="cuda").tolist()
     cuda.set_rng_state(state)

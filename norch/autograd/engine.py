@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from .._handle import Handle
-from ..errors import Error, ShapeError
+from ..errors import DeviceError, Error, ShapeError
 from . import anomaly, inplace
 from .grad_mode import mode
 from .node import Accumulated, Leaf, Node
@@ -109,7 +109,7 @@ def _through_hooks(hooks: list[Any], g: Any) -> Any:
         changed = hook(g)
         if changed is not None and changed is not g:
             _check_gradient(changed, g, "hook")
-            g = changed.to(g.dtype)
+            g = changed.to(g)
     return g
 
 
@@ -203,7 +203,7 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
             )
         return node, inplace.full_of(output, 1.0)
     _check_gradient(gradient, output, "backward")
-    return node, (gradient if create_graph else gradient.detach()).to(output.dtype)
+    return node, (gradient if create_graph else gradient.detach()).to(output)
 
 
 def _check_gradient(gradient: Any, of: Any, name: str) -> None:
@@ -212,6 +212,8 @@ def _check_gradient(gradient: Any, of: Any, name: str) -> None:
     shape, wanted = tuple(gradient.shape), tuple(of.shape)  # type: ignore[attr-defined]
     if shape != wanted:
         raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
+    if shape and gradient.device != of.device:  # type: ignore[attr-defined]  # a single number is moved
+        raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")  # type: ignore[attr-defined]
 
 
 def _listed(x: Any, name: str) -> list[Any]:
@@ -242,7 +244,8 @@ def backward(
 
     retain_graph keeps what was saved, for another walk (default: as create_graph); create_graph records the walk
     itself, for derivatives of derivatives; inputs limits the walk to these tensors. Raises Error where there is no
-    graph, or it was freed; ShapeError where a gradient has another shape than its tensor.
+    graph, or it was freed; ShapeError where a gradient has another shape than its tensor, DeviceError where it is on
+    another device.
 
     >>> x = norch.tensor([1.0, 2.0], requires_grad=True)
     >>> norch.autograd.backward((x * x).sum())

@@ -30,7 +30,7 @@ def get_total_norm(
 ) -> Tensor:
     """The norm of all elements of the tensors together; norm_type: 2, inf, or any other p >= 1.
 
-    With error_if_nonfinite a norm of NaN or inf raises a RuntimeError.
+    It lies on the device of the first. With error_if_nonfinite a norm of NaN or inf raises a RuntimeError.
 
     >>> norch.nn.utils.get_total_norm([norch.tensor([3.0]), norch.tensor([4.0])])
     tensor(5.)
@@ -44,13 +44,13 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> 
     """Their norm, and the dtype that they have in common; it is float32 at least, as squares of halves overflow."""
     if not tensors:
         return tensor(0.0), float32
-    wide = [x.to(promote_types(x.dtype, float32)) for x in tensors]
+    device, wide = tensors[0].device, [x.to(promote_types(x.dtype, float32)) for x in tensors]
     if math.isinf(norm_type):
-        total = stack([x.abs().amax() for x in wide]).amax()
+        total = stack([x.abs().amax().to(device) for x in wide]).amax()
     elif norm_type == 2:
-        total = stack([x.square().sum() for x in wide]).sum().sqrt()
+        total = stack([x.square().sum().to(device) for x in wide]).sum().sqrt()
     else:
-        total = stack([(x.abs() ** norm_type).sum() for x in wide]).sum() ** (1.0 / norm_type)
+        total = stack([(x.abs() ** norm_type).sum().to(device) for x in wide]).sum() ** (1.0 / norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(f"the total norm of the gradients is {total.item()}; they were not clipped")
     return total, reduce(promote_types, [x.dtype for x in tensors])
@@ -63,7 +63,7 @@ def clip_grads_with_norm_(
     with no_grad():
         scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in _gradients(parameters):
-            grad.mul_(scale)
+            grad.mul_(scale.to(grad.device))
 
 
 def clip_grad_norm_(
