@@ -70,3 +70,33 @@ def test_second_derivatives_like_torch(torch: Any, case: Case) -> None:
                 assert (g is None) == (h is None), f"{about}: second derivative {i}: {g}, PyTorch's {h}"
                 if g is not None:
                     assert_same(g, h.numpy(force=True), "float64", 1e-9 * case.slack, scale, about)
+
+
+@pytest.mark.parametrize("name", ["batch_norm", "batch_norm of running", "instance_norm", "group_norm", "cdist 0"])
+def test_flat_gradients_have_a_history(torch: Any, name: str) -> None:
+    """Those of parameters that an output is only shifted or scaled by, and of counts."""
+    rng = source(name)
+    x, w, b = (rng.standard_normal(shape) for shape in ((4, 3, 5), 3, 3))
+
+    def call(m: Any, x: Any, w: Any, b: Any) -> Any:
+        f = m.nn.functional
+        if name == "group_norm":
+            return f.group_norm(x, 3, w, b)
+        if name == "instance_norm":
+            return f.instance_norm(x, None, None, w, b)
+        if name == "cdist 0":
+            return m.cdist(x, x + 1, 0)
+        training = name == "batch_norm"
+        running = (None, None) if training else (m.zeros(3, dtype=m.float64), m.ones(3, dtype=m.float64))
+        return f.batch_norm(x, *running, w, b, training)
+
+    for chosen in ([0, 1, 2], [0], [1], [0, 2], [1, 2]):
+        found = []
+        for m in (norch, torch):
+            inputs = [m.tensor(a, requires_grad=i in chosen) for i, a in enumerate((x, w, b))]
+            out = call(m, *inputs)
+            if out.requires_grad:
+                leaves = [inputs[i] for i in chosen]
+                first = m.autograd.grad(out.sum(), leaves, create_graph=True, allow_unused=True)
+                found.append([g is not None and g.requires_grad for g in first])
+        assert all(ours or not theirs for ours, theirs in zip(*found, strict=True)) if found else name == "cdist 0"

@@ -10,7 +10,7 @@ from .._operand import must, own_errors
 from ..norm import vector_norm
 from ..pointwise import where
 from ..reduce import sum as sum_
-from ..view import unsqueeze
+from ..view import tied, unsqueeze
 from .shape import broadcast_tensors
 from .statistics import as_float
 
@@ -43,6 +43,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
         raise ShapeError(f"cdist: rows of {a.shape[-1]} and {b.shape[-1]} numbers")
     if p < 0:
         raise ArgumentError(f"cdist: p is not negative, not {p}")
+    if p == 0:  # flat
+        a, b = tied(a), tied(b)
     return _norm(unsqueeze(a, -2) - unsqueeze(b, -3), p)
 
 
