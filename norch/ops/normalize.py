@@ -15,8 +15,8 @@ from ..autograd.grad_mode import mode, no_grad
 from ..autograd.inplace import edge
 from ..dtype import finfo
 from ..errors import ArgumentError, ShapeError
+from ._forms import binary
 from ._operand import own_errors, rounded_once
-from .view import tied
 
 
 def _norm(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
@@ -70,9 +70,8 @@ def rms_norm(input: Any, normalized_shape: int | Sequence[int], weight: Any = No
     return _norm(input, weight, None, axes, finfo(input.dtype).eps if eps is None else eps, False)
 
 
-def _counted(*tensors: Any) -> tuple[Any, ...]:
-    """The parameters (or None) of a normalisation, whose gradients PyTorch records as functions of what went in."""
-    return tuple(None if x is None else tied(x) for x in tensors)
+# By a parameter, whose gradient PyTorch records as a function of what went in.
+_scaled, _shifted = binary("mul", d.Scaled), binary("add", d.Shifted)
 
 
 def _along_channels(x: Any, ndim: int) -> Any:
@@ -82,8 +81,8 @@ def _along_channels(x: Any, ndim: int) -> Any:
 
 def _affine(x: Any, weight: Any, bias: Any) -> Any:
     if weight is not None:
-        x = x * _along_channels(weight, x.ndim)
-    return x if bias is None else x + _along_channels(bias, x.ndim)
+        x = _scaled(x, _along_channels(weight, x.ndim))
+    return x if bias is None else _shifted(x, _along_channels(bias, x.ndim))
 
 
 def _channels(name: str, x: Any, least: int, **tensors: Any) -> tuple[int, ...]:
@@ -111,7 +110,6 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
         raise ArgumentError(f"group_norm: {shape[1]} channels do not fall into {num_groups} groups")
     if input.numel() == 0:
         return _affine(input * 1.0, weight, bias)
-    (weight,) = _counted(weight)
     rows = input.reshape(shape[0], num_groups, -1)
     return _affine(_norm(rows, None, None, 1, eps, True).reshape(shape), weight, bias)
 
@@ -149,16 +147,14 @@ def batch_norm(
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:  # rounded_once would write to copies of running_*
         wide = input.float()
         return batch_norm(wide, running_mean, running_var, weight, bias, training, momentum, eps).to(input.dtype)
-    if mode.enabled and any(x is not None and edge(x) is not None for x in (input, weight)):
-        weight, bias = _counted(weight, bias)
     if not flag(training, "batch_norm: training"):
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: running_mean and running_var are needed unless training")
         scale = (running_var + eps).rsqrt()
         if weight is not None:
-            scale = scale * weight
+            scale = _scaled(scale, weight)
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
-        return _affine(tied(input), scale, shift)
+        return _affine(input, scale, shift)
     count = input.numel() // shape[1] if shape[1] else 0
     if count == 1:
         raise ArgumentError(f"batch_norm: expected more than 1 value per channel when training, got input size {shape}")
@@ -172,9 +168,8 @@ def batch_norm(
             _update(running_var, variance.flatten() * (count / (count - 1)), momentum)
     scale = (variance + eps).rsqrt()
     if weight is not None:
-        scale = scale * _along_channels(weight, len(shape))
-    out = centred * scale
-    return out if bias is None else out + _along_channels(bias, len(shape))
+        scale = _scaled(scale, _along_channels(weight, len(shape)))
+    return _affine(centred * scale, None, bias)
 
 
 def instance_norm(
@@ -204,5 +199,4 @@ def instance_norm(
             dims = tuple(range(2, len(shape)))
             _update(running_mean, input.mean(dims).mean(0), momentum)
             _update(running_var, input.var(dims).mean(0), momentum)
-    (bias,) = _counted(bias)
     return group_norm(input, shape[1], weight, bias, eps) if shape[1] else input * 1.0

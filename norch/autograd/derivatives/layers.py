@@ -8,6 +8,7 @@ from typing import Any
 from ..._lib import lib
 from ..forms import Binary, Operation, Ternary
 from ..grad_mode import mode
+from .pointwise import Add, Mul
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
@@ -167,3 +168,11 @@ class Normalize(Ternary):  # of x (a), times weight (b), plus bias; likes: weigh
         likes = self.likes
         grad_weight = None if to_weight is None else (g * h)._sum_to(likes[0])
         return grad_x, grad_weight, None if to_bias is None else g._sum_to(likes[1])
+
+
+class Scaled(Mul):  # by a parameter
+    flat = 2
+
+
+class Shifted(Add):  # by a parameter
+    flat = 2
