@@ -262,6 +262,34 @@ def test_a_fork_while_workers_work():
 
 @pytest.mark.host
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_of_a_fork_beside_a_long_call_frees_what_it_replaces():
+    norch.set_num_threads(1)
+    a, stop = norch.rand(700, 700), threading.Event()
+
+    def busy():
+        while not stop.is_set():
+            a @ a
+
+    def replaces():
+        x = norch.zeros(1000)
+        before = lib.norch_live_storages()
+        for _ in range(10):
+            x.data = norch.ones(1000)
+        alone = lib.norch_live_storages() - before
+        norch.ones(300_000).sum()  # a long call, after which nothing waits
+        return alone == 0 and lib.norch_live_storages() == before
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        assert [in_a_child(replaces) for _ in range(5)] == [0] * 5
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_child_trains():
     norch.set_num_threads(2)
     model = norch.nn.Linear(300, 300)

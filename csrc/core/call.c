@@ -1,6 +1,8 @@
 /* call: see call.h. */
 #include "call.h"
 
+#include <pthread.h>
+
 #include "python.h"
 
 /* Work that is worth the two switches of the GIL, in nanoseconds of one core. */
@@ -10,6 +12,11 @@
  * whoever has the GIL. */
 static int64_t calls_outside;
 static norch_storage *waiting;
+
+/* The child of a fork has not the threads whose calls these were. What waits goes when its next one ends. */
+static void forget_calls(void) { calls_outside = 0; }
+
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_calls); }
 
 static void *leave(void) {
     if (nr_python_class) calls_outside++;
