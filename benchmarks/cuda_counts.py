@@ -25,7 +25,7 @@ from .library import Library
 
 SIZES = gpu.Sizes(elements=1 << 18, row=1024, products=())
 ALONE = 1 << 13  # bytes that no row is blamed for: partial sums, and what is read a row
-LARGE = (1536, 1536, 32)  # a product that gets the largest tiles
+LARGE = (2048, 2048, 16)  # a product that gets the largest tiles
 FREE = ("detach", "view", "reshape", "expand", "permute", "as_strided", "empty", "alias", "unsqueeze", "squeeze")
 
 
@@ -93,8 +93,8 @@ def line(name: str, counts: Counts, needed: float) -> str:
 
 def tile_of(m: int, n: int) -> int:
     """The side of the tiles that a product of these sizes gets (csrc/cuda/matmul.cu)."""
-    for side in (128, 64):
-        if 2 * m > side and 2 * n > side and -(-m // side) * -(-n // side) >= 128:
+    for side, enough in ((128, 256), (64, 128)):
+        if 2 * m > side and 2 * n > side and -(-m // side) * -(-n // side) >= enough:
             return side
     return 32
 

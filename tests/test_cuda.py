@@ -261,6 +261,23 @@ def test_reductions_of_any_shape(shape: tuple[int, ...], dim: int) -> None:
         norch.testing.assert_close(call(there.float(), dim).cpu(), call(x.float(), dim), rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("batch", "m", "n", "k"),
+    [(64, 132, 136, 20), (64, 130, 135, 17), (32, 68, 72, 36), (32, 66, 67, 33), (1, 12, 8, 40), (1, 40, 36, 2000)],
+)
+def test_products_in_tiles_of_every_size_and_way(batch: int, m: int, n: int, k: int) -> None:
+    """Large, middle and small tiles, 16 bytes an access along either side of a matrix, or one number; K in parts."""
+    norch.manual_seed(0)
+    a, b = norch.randint(-8, 9, (batch, m, k)).float(), norch.randint(-8, 9, (batch, k, n)).float()
+    expected = a @ b  # whole numbers: exact in any order
+    turned_a, turned_b = a.mT.contiguous().cuda().mT, b.mT.contiguous().cuda().mT
+    for x in (a.cuda(), turned_a):
+        for y in (b.cuda(), turned_b):
+            assert norch.equal((x @ y).cpu(), expected)
+    x, y = a.cuda(), norch.arange(2 * n, dtype=norch.float32, device="cuda")[::2]
+    assert norch.equal(nn.functional.linear(x[0], turned_b[0].mT, y).cpu(), expected[0] + y.cpu())
+
+
 # ---- mixing devices -------------------------------------------------------------------------------------------------
 
 # Those whose result lies where the first tensor does, whatever the others do, as in PyTorch.

@@ -184,7 +184,8 @@ static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p, const m
     int which = 0; /* the largest tiles that fill the device and that the matrix half fills */
     for (; which < kernels->shapes - 1; which++) {
         const matmul_shape &shape = kernels->shape[which];
-        if (p.m * 2 > shape.bm && p.n * 2 > shape.bn && tiles_of(shape, p) * batches >= BUSY) break;
+        const int64_t enough = shape.bm >= 128 ? 2 * BUSY : BUSY; /* with few large ones some wait for one more */
+        if (p.m * 2 > shape.bm && p.n * 2 > shape.bn && tiles_of(shape, p) * batches >= enough) break;
     }
     const matmul_shape &shape = kernels->shape[which];
     const matmul_kernel kernel = way_for(shape, p);

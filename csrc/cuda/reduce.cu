@@ -36,7 +36,7 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
     a.parts = 1;
     a.part_size = a.count;
     if (blocks < BUSY && a.count >= 2 * PART_LEAST) {
-        int64_t parts = BUSY / blocks;
+        int64_t parts = 2 * BUSY / blocks; /* short ones, so that the last are done soon */
         if (parts > a.count / PART_LEAST) parts = a.count / PART_LEAST;
         a.part_size = ((a.count + parts - 1) / parts + 63) / 64 * 64;
         a.parts = (int32_t)((a.count + a.part_size - 1) / a.part_size);
