@@ -6,14 +6,14 @@ All raise AssertionError with the numbers that differ. Nothing here is needed by
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .autograd import enable_grad, grad, no_grad
 from .create import ones_like as _ones_like
 from .create import tensor
 from .create import zeros_like as _zeros_like
-from .dtype import float64
+from .dtype import float64, promote_types
 from .errors import Error
 from .ops.copy import stack
 from .random import Generator, randn
@@ -29,22 +29,78 @@ _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (
 
 
 def assert_close(
-    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    *,
+    allow_subclasses: bool = True,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: Any = None,
 ) -> None:
     """Asserts that |actual - expected| <= atol + rtol * |expected| everywhere, and that shapes and dtypes agree.
 
     actual is a tensor or what norch.tensor() takes; expected too, and takes the dtype of actual unless it is a tensor
-    itself. Tolerances follow the dtype unless given (both or none): for float32 1.3e-6 and 1e-5, for float64 1e-7 and
-    1e-7, else 0. Infinities must be equal, NaNs count as equal unless equal_nan is False. Raises AssertionError, which
-    names the worst element.
+    itself. Sequences and mappings of such are compared part by part. Tolerances follow the dtype unless given (both or
+    none): for float32 1.3e-6 and 1e-5, for float64 1e-7 and 1e-7, else 0. Infinities must be equal, NaNs count as equal
+    unless equal_nan is False. check_dtype=False compares in the dtype that both promote to; check_stride=True compares
+    strides as well. msg: the text of the error, or a function that makes it of ours. Raises AssertionError, which names
+    the worst element.
 
     >>> norch.testing.assert_close(norch.tensor([1.0, 2.0]), [1.0, 2.0000001])
+    >>> norch.testing.assert_close({"w": norch.ones(2)}, {"w": norch.ones(2)})
     >>> norch.testing.assert_close(norch.tensor([1.0, 2.0]), [1.0, 2.5])
     Traceback (most recent call last):
     AssertionError: 1 of 2 elements differ by more than atol 1e-05 + rtol 1.3e-06 * |expected|; the worst at [1]: ...
     """
     if (rtol is None) != (atol is None):
         raise ValueError("assert_close: give both rtol and atol, or none")
+    try:
+        for where, a, b in _pairs(actual, expected, ""):
+            try:
+                _assert_close(a, b, rtol, atol, equal_nan, check_dtype, check_stride)
+            except AssertionError as error:
+                raise AssertionError(f"{where}: {error}" if where else str(error)) from None
+    except AssertionError as error:
+        if msg is None:
+            raise
+        raise AssertionError(msg(str(error)) if callable(msg) else msg) from None
+
+
+def _pairs(actual: Any, expected: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
+    """What is to be compared: the parts of containers, each with its place, or the two themselves."""
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        assert actual.keys() == expected.keys(), f"{where}keys differ: {list(actual)}, expected {list(expected)}"
+        keys: Iterable[Any] = actual.keys()
+    elif _holds_tensors(actual) and isinstance(expected, Sequence):
+        assert len(actual) == len(expected), f"{where}lengths differ: {len(actual)}, expected {len(expected)}"
+        keys = range(len(actual))
+    else:
+        yield where, actual, expected
+        return
+    for key in keys:
+        yield from _pairs(actual[key], expected[key], f"{where}[{key!r}]")
+
+
+def _holds_tensors(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and any(
+        isinstance(part, (Tensor, Mapping)) or _holds_tensors(part) for part in x
+    )
+
+
+def _assert_close(
+    actual: Any,
+    expected: Any,
+    rtol: float | None,
+    atol: float | None,
+    equal_nan: bool,
+    check_dtype: bool,
+    check_stride: bool,
+) -> None:
     actual = actual.detach() if isinstance(actual, Tensor) else tensor(actual)
     expected = (
         expected.detach() if isinstance(expected, Tensor) else tensor(expected, device=actual.device).to(actual.dtype)
@@ -52,6 +108,11 @@ def assert_close(
     assert tuple(actual.shape) == tuple(expected.shape), (
         f"shapes differ: {tuple(actual.shape)}, expected {tuple(expected.shape)}"
     )
+    if check_stride:
+        assert actual.stride() == expected.stride(), f"strides differ: {actual.stride()}, expected {expected.stride()}"
+    if not check_dtype:
+        dtype = promote_types(actual.dtype, expected.dtype)
+        actual, expected = actual.to(dtype), expected.to(dtype)
     assert actual.dtype is expected.dtype, f"dtypes differ: {actual.dtype}, expected {expected.dtype}"
     if rtol is None or atol is None:
         rtol, atol = _TOLERANCES[actual.dtype.name] if actual.is_floating_point() else (0.0, 0.0)

@@ -420,3 +420,21 @@ def test_assert_close_names_the_worst() -> None:
     with pytest.raises(ValueError, match="both"):
         assert_close(1.0, 1.0, rtol=0.1)
     assert_close(norch.tensor([5]), norch.tensor([6]), rtol=0, atol=1)
+
+
+def test_assert_close_of_containers_and_its_switches() -> None:
+    one, two = norch.ones(2), norch.ones(2, dtype=norch.float64)
+    assert_close({"a": [one, (one, 3)]}, {"a": [one, (one, 3)]})
+    with pytest.raises(AssertionError, match=r"\['a'\]\[1\]\[0\]: dtypes differ"):
+        assert_close({"a": [one, (one, 3)]}, {"a": [one, (two, 3)]})
+    with pytest.raises(AssertionError, match="keys differ"):
+        assert_close({"a": one}, {"b": one})
+    with pytest.raises(AssertionError, match="lengths differ"):
+        assert_close([one], [one, one])
+    assert_close(one, two, check_dtype=False, check_device=False)
+    with pytest.raises(AssertionError, match="^mine: dtypes differ"):
+        assert_close(one, two, msg=lambda text: f"mine: {text}")
+    with pytest.raises(AssertionError, match="^no$"):
+        assert_close(one, one + 1, msg="no")
+    with pytest.raises(AssertionError, match="strides differ"):
+        assert_close(norch.ones(2, 3).t(), norch.ones(3, 2), check_stride=True)

@@ -456,3 +456,17 @@ def test_bounds_that_change_the_tensor_are_read_before_it():
 
     with pytest.raises(IndexError):
         x[:, Fewer() :]
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple")
+def test_a_list_of_slices_or_tensors_is_a_tuple(torch):
+    def indices(lib):
+        some, others = lib.tensor([0, 1]), lib.tensor([1, 2])
+        return [[slice(0, 2), slice(1, 3)], [0, slice(None)], [None, 0], [..., 0], [some, others], [slice(some[0], 2)]]
+
+    for ours, theirs in zip(indices(norch), indices(torch), strict=True):
+        x, y = norch.arange(12).reshape(3, 4), torch.arange(12).reshape(3, 4)
+        assert x[ours].tolist() == y[theirs].tolist()
+        x[ours] = y[theirs] = -1
+        assert x.tolist() == y.tolist()
+    assert x[[0, 1]].shape == (2, 4)

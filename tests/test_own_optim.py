@@ -120,3 +120,13 @@ def test_resuming_needs_the_initial_rate():
     with pytest.raises(KeyError, match="initial_lr"):
         optim.lr_scheduler.StepLR(sgd(), 2, last_epoch=3)
     assert issubclass(optim.lr_scheduler.StepLR, LRScheduler)
+
+
+def test_state_beside_that_of_the_parameters_is_saved():
+    p, opt = stepped()
+    opt.state["total"] = 7
+    opt.state["moments"] = {"mean": norch.ones(1)}
+    q = norch.nn.Parameter(norch.ones(2, 3))
+    other = Factored([q], decay=0.5)
+    other.load_state_dict(copy.deepcopy(opt.state_dict()))
+    assert other.state["total"] == 7 and other.state["moments"]["mean"].tolist() == [1] and "row" in other.state[q]

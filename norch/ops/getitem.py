@@ -34,6 +34,9 @@ def getitem(x: Any, index: Any) -> Any:
     if view is not None:
         return made(view, x, d.Region, region, (index,))
     if type(index) is list:
+        index = _unlisted(index)
+        if type(index) is tuple:
+            return getitem(x, index)
         index = _part(index)
     places = _alone(x, index) if isinstance(index, Handle) else _side_by_side(x, index)
     if places is not None:
@@ -54,6 +57,10 @@ def setitem(x: Any, index: Any, value: Any) -> None:
     if view is not None:
         view = made(view, x, d.Region, region, (index,))
     else:
+        if type(index) is list:
+            index = _unlisted(index)
+            if type(index) is tuple:
+                return setitem(x, index, value)
         parts = index if type(index) is tuple else (index,)
         view = x
         if len(parts) == 1 and isinstance(alone := _part(parts[0]), Handle):
@@ -75,6 +82,13 @@ def setitem(x: Any, index: Any, value: Any) -> None:
         fill_(view, value)
     else:
         copy_(view, _without_ones(must(value, "setitem"), view.ndim))
+
+
+def _unlisted(index: list[Any]) -> Any:
+    """A list of slices, None, ... or tensors with axes stands for a tuple, as in PyTorch."""
+    if any(type(part) in _BASIC and type(part) is not int or getattr(part, "ndim", 0) for part in index):
+        return tuple(index)
+    return index
 
 
 def _check_mask(x: Any, mask: Any, axis: int) -> None:

@@ -198,7 +198,11 @@ class Optimizer:
             for param in group["params"]:
                 numbers[id(param)] = len(numbers)
         found = {
-            "state": {numbers[id(param)]: dict(entry) for param, entry in self.state.items() if entry},
+            "state": {
+                numbers[id(key)] if isinstance(key, Tensor) else key: dict(entry) if isinstance(entry, dict) else entry
+                for key, entry in self.state.items()
+                if entry or not isinstance(key, Tensor)
+            },
             "param_groups": [
                 {**group, "params": [numbers[id(param)] for param in group["params"]]} for group in self.param_groups
             ],
@@ -223,8 +227,11 @@ class Optimizer:
                     f"optimizer's group: {len(theirs['params'])} and {len(ours['params'])} parameters"
                 )
             owner.update(zip(theirs["params"], ours["params"], strict=True))
-        state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
+        state: dict[Any, Any] = defaultdict(dict)
         for number, entry in state_dict["state"].items():
+            if not isinstance(number, int):  # what an optimizer of one's own keeps beside its parameters
+                state[number] = entry
+                continue
             if number not in owner:
                 raise ValueError(f"loaded state dict has state of parameter {number}, which is in no group")
             state[owner[number]] = {name: self._adapted(value, name, owner[number]) for name, value in entry.items()}
