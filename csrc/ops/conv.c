@@ -1,10 +1,21 @@
 /* conv: what a convolution over two axes means, and its two adjoints: which sizes must agree and what comes out.
  * One axis is two of which the first has size 1; that, and the padding modes, are norch/ops/conv.py's affair. */
-#include "../core/call.h"
+#include "ops.h"
 
 #define OPERATIONS_PER_NS 10.0
 #define GEOMETRY_LIMIT ((int64_t)1 << 31)
 #define AREA_LIMIT 1e15
+
+int32_t nr_check_full_float(const char *op, const norch_tensor *x) {
+    if (x->dtype == NORCH_FLOAT32 || x->dtype == NORCH_FLOAT64) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s; convert to float32 or float64 first", op,
+                   nr_dtypes[x->dtype].name);
+}
+
+int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given) {
+    if (given == wanted) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld numbers where %lld are due", op, (long long)given, (long long)wanted);
+}
 
 static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias) {
     const norch_tensor *all[] = {a, b, bias};
@@ -19,15 +30,8 @@ static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *
             return nr_fail(NORCH_ERROR_DTYPE, "%s: expected all to have the same dtype, but got %s and %s", op,
                            nr_dtypes[a->dtype].name, nr_dtypes[all[i]->dtype].name);
     }
-    if (a->dtype != NORCH_FLOAT32 && a->dtype != NORCH_FLOAT64)
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s; convert to float32 or float64 first", op,
-                       nr_dtypes[a->dtype].name);
+    NR_TRY(nr_check_full_float(op, a));
     return nr_check_devices(op, bias ? 3 : 2, all);
-}
-
-static int32_t check_numbers(const char *op, int64_t wanted, int64_t given) {
-    if (given == wanted) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld numbers where %lld are due", op, (long long)given, (long long)wanted);
 }
 
 /* Reads the geometry into the plan; batch, channels, size and kernel are set. Gives the result's sizes. */
@@ -112,7 +116,7 @@ static int32_t check_bias(const char *op, const norch_tensor *bias, int64_t chan
 norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                          int64_t count, const int64_t *geometry) {
     const char *op = "conv";
-    if (check(op, x, weight, optional_bias) || check_numbers(op, 9, count)) return NULL;
+    if (check(op, x, weight, optional_bias) || nr_check_numbers(op, 9, count)) return NULL;
     nr_conv_plan plan = {.batch = x->shape[0], .groups = geometry[8], .in = weight->shape[1]};
     if (check_channels(op, "input", x->shape[1], plan.groups, plan.in)) return NULL;
     plan.out = weight->shape[0] / plan.groups;
@@ -126,7 +130,8 @@ norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, cons
 norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight, const norch_tensor *optional_bias,
                                int64_t count, const int64_t *geometry, int64_t axes, const int64_t *size) {
     const char *op = "conv_transpose";
-    if (check(op, y, weight, optional_bias) || check_numbers(op, 9, count) || check_numbers(op, 2, axes)) return NULL;
+    if (check(op, y, weight, optional_bias) || nr_check_numbers(op, 9, count) || nr_check_numbers(op, 2, axes))
+        return NULL;
     nr_conv_plan plan = {.batch = y->shape[0], .groups = geometry[8], .in = weight->shape[1]};
     if (plan.groups >= 1) plan.out = weight->shape[0] / plan.groups;
     if (check_channels(op, "weight", weight->shape[0], plan.groups, plan.out)) return NULL;
@@ -158,7 +163,7 @@ static int32_t sum_channels(const norch_tensor *y, norch_tensor *sums) {
 norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, int64_t count, const int64_t *geometry,
                                 int64_t axes, const int64_t *kernel, norch_tensor *optional_sums) {
     const char *op = "conv_weight";
-    if (check(op, x, y, NULL) || check_numbers(op, 9, count) || check_numbers(op, 2, axes)) return NULL;
+    if (check(op, x, y, NULL) || nr_check_numbers(op, 9, count) || nr_check_numbers(op, 2, axes)) return NULL;
     nr_conv_plan plan = {.batch = x->shape[0], .groups = geometry[8]};
     if (x->shape[0] != y->shape[0]) {
         nr_fail(NORCH_ERROR_SHAPE, "%s: batches of %lld and %lld", op, (long long)x->shape[0], (long long)y->shape[0]);

@@ -1,6 +1,6 @@
 /* normalize: what normalising the last axes means: which shapes and dtypes go together. The formulas of the derivatives are
  * those of Ba, Kiros and Hinton, "Layer Normalization" (2016), and Zhang and Sennrich (2019) for the mean square alone. */
-#include "../core/call.h"
+#include "ops.h"
 
 /* other: of the dtype of x, and of its shape, or of that of its last axes alone. */
 static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,
@@ -19,9 +19,7 @@ static int32_t check_beside(const char *op, const char *what, const norch_tensor
 
 static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) {
     NR_TRY(nr_check_tensor(op, x));
-    if (x->dtype != NORCH_FLOAT32 && x->dtype != NORCH_FLOAT64)
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s; convert to float32 or float64 first", op,
-                       nr_dtypes[x->dtype].name);
+    NR_TRY(nr_check_full_float(op, x));
     if (axes < 1 || axes > x->ndim)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld axes of a tensor of %d", op, (long long)axes, x->ndim);
     return NORCH_OK;

@@ -1,6 +1,6 @@
 /* pool: windows over the last two axes, reduced to their largest element or their mean, and the adjoints. How large the
  * result is (rounding up or down) norch/ops/pool.py decides; here every window must see an element. */
-#include "../core/call.h"
+#include "ops.h"
 
 #define WINDOW_LIMIT ((int64_t)1 << 31)
 
@@ -11,15 +11,7 @@ static int32_t check_floats(const char *op, const norch_tensor *x) {
     char text[NR_SHAPE_TEXT];
     if (x->ndim < 2)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: expected 2 or more dimensions, got shape %s", op, nr_shape_of(text, x));
-    if (x->dtype != NORCH_FLOAT32 && x->dtype != NORCH_FLOAT64)
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s; convert to float32 or float64 first", op,
-                       nr_dtypes[x->dtype].name);
-    return NORCH_OK;
-}
-
-static int32_t check_numbers(const char *op, int64_t wanted, int64_t given) {
-    if (given == wanted) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld numbers where %lld are due", op, (long long)given, (long long)wanted);
+    return nr_check_full_float(op, x);
 }
 
 /* The window and the planes of `like`; size and result are those of x and y. */
@@ -91,7 +83,7 @@ static int32_t check_index(const char *op, const norch_tensor *index, const norc
 
 norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t *window, norch_tensor *index) {
     const char *op = "max_pool";
-    if (check_floats(op, x) || check_numbers(op, 10, count)) return NULL;
+    if (check_floats(op, x) || nr_check_numbers(op, 10, count)) return NULL;
     nr_pool_plan plan = {.size = {x->shape[x->ndim - 2], x->shape[x->ndim - 1]}};
     if (read_window(op, x, window, &plan) || check_index(op, index, x, plan.result)) return NULL;
     plan.index = index->data;
@@ -101,7 +93,7 @@ norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t
 norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t count,
                                     const int64_t *window, int64_t axes, const int64_t *size) {
     const char *op = "max_pool_spread";
-    if (check_floats(op, x) || check_numbers(op, 10, count) || check_numbers(op, 2, axes)) return NULL;
+    if (check_floats(op, x) || nr_check_numbers(op, 10, count) || nr_check_numbers(op, 2, axes)) return NULL;
     nr_pool_plan plan = {.size = {size[0], size[1]}};
     if (read_window(op, x, window, &plan) || check_spread(op, x, &plan) || check_index(op, index, x, plan.result))
         return NULL;
@@ -112,7 +104,7 @@ norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *i
 norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
                              double divisor) {
     const char *op = "avg_pool";
-    if (check_floats(op, x) || check_numbers(op, 10, count)) return NULL;
+    if (check_floats(op, x) || nr_check_numbers(op, 10, count)) return NULL;
     nr_pool_plan plan = {.size = {x->shape[x->ndim - 2], x->shape[x->ndim - 1]}};
     plan.count_padding = count_padding;
     plan.divisor = divisor;
@@ -123,7 +115,7 @@ norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t
 norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
                                     double divisor, int64_t axes, const int64_t *size) {
     const char *op = "avg_pool_spread";
-    if (check_floats(op, x) || check_numbers(op, 10, count) || check_numbers(op, 2, axes)) return NULL;
+    if (check_floats(op, x) || nr_check_numbers(op, 10, count) || nr_check_numbers(op, 2, axes)) return NULL;
     nr_pool_plan plan = {.size = {size[0], size[1]}};
     plan.count_padding = count_padding;
     plan.divisor = divisor;

@@ -115,6 +115,8 @@ static bool take_place(const char *name, void *from, place *to) {
 }
 
 static bool take_columns(const char *name, void *from, int width, columns *to) {
+    to->memory = NULL;
+    for (int c = 0; c < 4; c++) to->tuples[c] = to->column[c] = NULL;
     void *rows = width > 1 ? PySequence_Tuple(from) : NULL;
     if (width > 1 && (!rows || PyTuple_Size(rows) != width)) {
         if (rows) Py_DecRef(rows);
@@ -175,20 +177,7 @@ static inline void drop_columns(columns *taken) {
 #define DROP_columns3 DROP_tensors
 #define DROP_columns4 DROP_tensors
 
-/* What a kind starts as, and what of it is passed on. */
-#define START_tensor NULL
-#define START_optional NULL
-#define START_integer 0
-#define START_opcode 0
-#define START_flag 0
-#define START_number 0
-#define START_address NULL
-#define START_sizes {.count = 0}
-#define START_axes {.count = 0}
-#define START_place {.type = 0}
-#define START_tensors {.memory = NULL}
-#define START_columns3 {.memory = NULL}
-#define START_columns4 {.memory = NULL}
+/* What of a kind is passed on. */
 #define PASS_tensor(a) a
 #define PASS_optional(a) a
 #define PASS_integer(a) a
@@ -258,7 +247,7 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
         const char *called = #name;                                     \
         if (!counted(called, count, n)) return NULL;
 #define TAKE(name, i, kind)                                 \
-    DROP_##kind kind a##i = START_##kind;                   \
+    DROP_##kind kind a##i;                                  \
     if (!take_##kind(called, given[i], &a##i)) return NULL; \
     NAME_##kind(a##i)
 #define END(result, name, ...)                               \

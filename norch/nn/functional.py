@@ -15,7 +15,7 @@ from .._lib import int64 as int_
 from ..create import arange
 from ..dtype import bool_, int64
 from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename
-from ..ops._operand import own_errors, tensor_of
+from ..ops._operand import called, own_errors, tensor_of
 from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from ..ops.composed.distance import cosine_similarity as cosine_similarity
 from ..ops.composed.distance import pairwise_distance as pairwise_distance
@@ -84,9 +84,8 @@ def _dropout_channels(name: str, axes: int) -> Any:
         result = input * kept * (1.0 / (1.0 - p) if p < 1 else 0.0)
         return input.copy_(result) if inplace else result
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""dropout() of whole channels of input (N, C, ...): {axes} axes each (Tompson et al. 2015)."""
-    return function
+    about = f"dropout() of whole channels of input (N, C, ...): {axes} axes each (Tompson et al. 2015)."
+    return called(function, name, about)
 
 
 dropout1d, dropout2d, dropout3d = (_dropout_channels(f"dropout{axes}d", axes) for axes in (1, 2, 3))

@@ -15,7 +15,7 @@ from ..autograd.forms import Binary, Ternary, Unary
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import get_default_dtype
-from ._operand import must, operand
+from ._operand import called, must, operand
 
 Op = Callable[..., Any]
 
@@ -32,8 +32,7 @@ _new = object.__new__
 
 
 def _finish(function: Any, name: str, about: str, in_place: Any = None) -> Any:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = about
+    called(function, name, about)
     function.__module__ = __package__ + ".pointwise"  # where it will stand
     if in_place is not None:
         function.in_place = in_place  # makes the method name_

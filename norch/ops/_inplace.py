@@ -12,6 +12,7 @@ from ..autograd.node import Leaf
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from ._forms import Op, before
+from ._operand import called
 from .copy import copy_
 
 
@@ -43,9 +44,7 @@ def composed_(function: Op) -> Op:
             raise DTypeError(f"{name}: a result of dtype {dtypes}")
         return copy_(self, result)
 
-    function_.__name__ = function_.__qualname__ = name
-    function_.__doc__ = f"{function.__name__}() in place."
-    return function_
+    return called(function_, name, f"{function.__name__}() in place.")
 
 
 def turned_(step: Op) -> Op:
@@ -69,6 +68,5 @@ def turned_(step: Op) -> Op:
         self._bump()
         return self
 
-    function_.__name__ = function_.__qualname__ = name
-    function_.__doc__ = f"{step.__name__}() in place: this tensor itself gets the shape. Views of it keep theirs."
-    return function_
+    about = f"{step.__name__}() in place: this tensor itself gets the shape. Views of it keep theirs."
+    return called(function_, name, about)

@@ -140,6 +140,19 @@ def _wide(x: Any) -> Any:
     return x.float() if _is_float(x) else x
 
 
+def called(function: F, name: str, about: str) -> F:
+    """A function made by another, with the name and the docstring that it would have if written out."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = about
+    return function
+
+
+def public(names: dict[str, Any], *but: str) -> list[str]:
+    """The __all__ of a module of operations: functions made or defined there, less those of one underscore."""
+    here = [name for name, thing in names.items() if getattr(thing, "__module__", "") == names["__name__"]]
+    return [name for name in here if name[0] != "_" and name not in but and not isinstance(names[name], type)]
+
+
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 
 

@@ -19,7 +19,7 @@ from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import check_fits
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._forms import OPS, before
-from ._operand import must, on_one_device, own_errors
+from ._operand import called, must, on_one_device, own_errors
 from .copy import cast, copy_, to
 from .pointwise import where
 from .view import axis as dim_of
@@ -187,13 +187,7 @@ def _put_along(name: str, kind: int, add: bool, about: str) -> tuple[Any, Any]:
     def function_(x: Any, dim: int, index: Any, source: Any) -> Any:
         return along(x, dim, index, source, True)
 
-    return _named(function, name, about), _named(function_, name + "_", f"{name}() in place.")
-
-
-def _named(function: Any, name: str, about: str) -> Any:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = about
-    return function
+    return called(function, name, about), called(function_, name + "_", f"{name}() in place.")
 
 
 index_copy, index_copy_ = _put_along(
@@ -533,7 +527,7 @@ def _assigned(function: Callable[..., Any]) -> Callable[..., Any]:
         check_writable(x, name)
         return copy_(x, function(before(x) if mode.enabled else x, *arguments, **named))
 
-    return _named(function_, name, f"{name[:-1]}() in place.")
+    return called(function_, name, f"{name[:-1]}() in place.")
 
 
 scatter_reduce_, index_reduce_ = _assigned(scatter_reduce), _assigned(index_reduce)

@@ -13,7 +13,7 @@ from ..autograd import derivatives as d
 from ..errors import ArgumentError, DTypeError, Error, rename
 from ._forms import binary, operator, reflected, ternary, unary
 from ._inplace import in_place
-from ._operand import must, operand, own_errors
+from ._operand import must, operand, own_errors, public
 
 neg = negative = unary("neg", d.Neg, "-x. Not for bool.")
 abs = absolute = unary("abs", d.Abs, "|x|.")  # noqa: A001
@@ -352,9 +352,5 @@ class PointwiseMethods(Handle):
     subtract_, divide_, clip_ = sub_, div_, clamp_
 
 
-# Functions made or defined here, less those of one underscore: norch/__init__.py hands them all on.
-__all__ = [  # noqa: PLE0605
-    name
-    for name, thing in list(globals().items())
-    if getattr(thing, "__module__", "") == __name__ and name[0] != "_" and not isinstance(thing, type)
-]
+# norch/__init__.py hands them all on
+__all__ = public(globals())

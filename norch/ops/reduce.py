@@ -15,7 +15,7 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named, uint8
 from ..errors import ArgumentError
 from ._forms import OPS
-from ._operand import must, numpy_names
+from ._operand import called, must, numpy_names, public
 from .pointwise import isnan, ne, where
 
 Dims = int | Sequence[int] | None
@@ -246,58 +246,40 @@ def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A0
 # ---- moments ------------------------------------------------------------------------------------------------------
 
 
-@numpy_names
-def var(
-    input: Any,  # noqa: A002
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Any:
-    """The variance over all elements, or over the axes dim: squared deviations summed, over n - correction."""
-    return _spread_of(input, "var", d.Var, dim, unbiased, keepdim, correction)
+def _moment(name: str, node: Any, about: str) -> tuple[Any, Any]:
+    """A measure of spread, and the function that gives the mean beside it."""
+
+    def spread(
+        input: Any,  # noqa: A002
+        dim: Dims = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+    ) -> Any:
+        return _spread_of(input, name, node, dim, unbiased, keepdim, correction)
+
+    def beside_mean(
+        input: Any,  # noqa: A002
+        dim: Dims = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+    ) -> tuple[Any, Any]:
+        out = spread(input, dim, unbiased, keepdim, correction=correction)
+        return out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+    both = called(beside_mean, f"{name}_mean", f"({name}(), mean()).")
+    return numpy_names(called(spread, name, about)), numpy_names(both)
 
 
-@numpy_names
-def std(
-    input: Any,  # noqa: A002
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Any:
-    """The standard deviation: the square root of var()."""
-    return _spread_of(input, "std", d.Std, dim, unbiased, keepdim, correction)
-
-
-@numpy_names
-def var_mean(
-    input: Any,  # noqa: A002
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> tuple[Any, Any]:
-    """(var(), mean())."""
-    out = var(input, dim, unbiased, keepdim, correction=correction)
-    return out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
-
-
-@numpy_names
-def std_mean(
-    input: Any,  # noqa: A002
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> tuple[Any, Any]:
-    """(std(), mean())."""
-    out = std(input, dim, unbiased, keepdim, correction=correction)
-    return out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+var, var_mean = _moment(
+    "var",
+    d.Var,
+    "The variance over all elements, or over the axes dim: squared deviations summed, over n - correction.",
+)
+std, std_mean = _moment("std", d.Std, "The standard deviation: the square root of var().")
 
 
 def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
@@ -355,12 +337,5 @@ class ReduceMethods(Handle):
         return out
 
 
-# As in pointwise.py; taken and recorded are for the other families.
-__all__ = [  # noqa: PLE0605
-    name
-    for name, thing in list(globals().items())
-    if getattr(thing, "__module__", "") == __name__
-    and name[0] != "_"
-    and name not in ("recorded", "taken")
-    and not isinstance(thing, type)
-]
+# taken and recorded are for the other families
+__all__ = public(globals(), "recorded", "taken")

@@ -13,7 +13,7 @@ from ..dtype import bool_, dtype_named, float32, float64
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._operand import must, numpy_names
+from ._operand import called, must, numpy_names, public
 from .copy import cat, stack
 from .pointwise import ne, sub
 from .view import axis
@@ -157,9 +157,7 @@ def _in_place(function: Any) -> Any:
     def method(self: Any, dim: int, *, dtype: DType | None = None) -> Any:
         return self.copy_(function(self.clone(), dim, dtype=dtype or self.dtype))
 
-    method.__name__ = method.__qualname__ = function.__name__ + "_"
-    method.__doc__ = f"{function.__name__}() in place."
-    return method
+    return called(method, function.__name__ + "_", f"{function.__name__}() in place.")
 
 
 class ScanMethods(Handle):
@@ -181,9 +179,4 @@ class ScanMethods(Handle):
         return cat([running, ones] if reverse else [ones, running], dim)
 
 
-# As in pointwise.py.
-__all__ = [  # noqa: PLE0605
-    name
-    for name, thing in list(globals().items())
-    if getattr(thing, "__module__", "") == __name__ and name[0] != "_" and not isinstance(thing, type)
-]
+__all__ = public(globals())

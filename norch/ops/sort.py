@@ -14,7 +14,7 @@ from ..device import place
 from ..dtype import float32, float64, int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from ._operand import must, numpy_names, operand
+from ._operand import must, numpy_names, operand, public
 from .copy import cat, result_type
 from .pointwise import isnan, lt, mul, ne, where
 from .reduce import any, argmax, recorded, sum, taken
@@ -380,9 +380,4 @@ class SortMethods(Handle):
     unique, unique_consecutive = unique, unique_consecutive
 
 
-# As in pointwise.py.
-__all__ = [  # noqa: PLE0605
-    name
-    for name, thing in list(globals().items())
-    if getattr(thing, "__module__", "") == __name__ and name[0] != "_" and not isinstance(thing, type)
-]
+__all__ = public(globals())

@@ -11,7 +11,7 @@ from ...dtype import finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .._inplace import in_place
-from .._operand import must, own_errors
+from .._operand import must, own_errors, public
 from ..copy import clone, fill_
 from ..norm import vector_norm
 from ..pointwise import (
@@ -305,9 +305,4 @@ class CompositeMethods(Handle):
     _float_power_ = in_place(float_power)[0]
 
 
-# As in pointwise.py.
-__all__ = [  # noqa: PLE0605
-    name
-    for name, thing in list(globals().items())
-    if getattr(thing, "__module__", "") == __name__ and name[0] != "_" and not isinstance(thing, type)
-]
+__all__ = public(globals())

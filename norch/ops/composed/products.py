@@ -8,7 +8,7 @@ from typing import Any
 from ..._handle import Handle
 from ..._lib import int64
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
-from .._operand import must, on_one_device, own_errors, rounded_once
+from .._operand import called, must, on_one_device, own_errors, rounded_once
 from ..copy import copy_, stack
 from ..matmul import bmm, linear, matmul, mm, mv
 from ..pointwise import where
@@ -100,9 +100,7 @@ def _in_place(function: Callable[..., Any]) -> Any:
             raise DTypeError(f"{function.__name__}_: a result of {out.dtype.name} does not fit {self.dtype.name}")
         return copy_(self, out)
 
-    method.__name__ = method.__qualname__ = function.__name__ + "_"
-    method.__doc__ = f"{function.__name__}() in place."
-    return method
+    return called(method, function.__name__ + "_", f"{function.__name__}() in place.")
 
 
 # ---- contractions -----------------------------------------------------------------------------------------------

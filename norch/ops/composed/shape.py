@@ -16,7 +16,7 @@ from ..._lib import int64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._inplace import turned_
-from .._operand import must, numpy_names, own_errors, tensor_of, tensors_of
+from .._operand import called, must, numpy_names, own_errors, tensor_of, tensors_of
 from ..copy import cast, cat, clone, contiguous
 from ..index import index_select
 from ..view import (
@@ -151,9 +151,8 @@ def _at_least(ndim: int, name: str, function: Any) -> Any:
             return tuple(map(at_least, tensors_of(listed, name)))
         return function(tensors[0], tensors[0].ndim)
 
-    at_least.__name__ = at_least.__qualname__ = name
-    at_least.__doc__ = f"Views with at least {ndim} dimensions: of one tensor, or a tuple of those of several."
-    return at_least
+    about = f"Views with at least {ndim} dimensions: of one tensor, or a tuple of those of several."
+    return called(at_least, name, about)
 
 
 atleast_1d = _at_least(1, "atleast_1d", lambda x, n: unsqueeze(x, 0) if n == 0 else x)
@@ -243,9 +242,7 @@ def _split_along(name: str, least: int, about: str) -> Any:
             raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
         return tensor_split(input, indices_or_sections, dim, indices=indices, sections=sections)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = about + ", into equal sections or cut before indices."
-    return own_errors(function)
+    return own_errors(called(function, name, about + ", into equal sections or cut before indices."))
 
 
 hsplit = _split_along("hsplit", 1, "Views of parts along the second axis (the first of a vector)")
