@@ -358,6 +358,37 @@ def test_what_is_no_probability_is_told_at_the_next_wait() -> None:
         norch.bernoulli(norch.ones(3, device="cuda"), 1.5)
 
 
+LATE = {
+    "gather": (lambda x, i: x.gather(0, i), [10, 0, 30]),
+    "index_select": (lambda x, i: x.index_select(0, i), [10, 0, 30]),
+    "take": (lambda x, i: x.take(i), [10, 0, 30]),
+    "x[i]": (lambda x, i: x[i], [10, 0, 30]),
+    "embedding": (lambda x, i: nn.functional.embedding(i, x.view(3, 1)).view(-1), [10, 0, 30]),
+    "scatter": (lambda x, i: x.scatter(0, i, x * 2), [20, 20, 60]),
+    "index_add": (lambda x, i: x.index_add(0, i, x), [20, 20, 60]),
+    "index_copy": (lambda x, i: x.index_copy(0, i, x * 2), [20, 20, 60]),
+    "index_fill": (lambda x, i: x.index_fill(0, i, 1.0), [1, 20, 1]),
+    "index_put": (lambda x, i: x.index_put((i,), x * 2), [20, 20, 60]),
+    "x[i] = y": (lambda x, i: x.clone().__setitem__(i, x * 2) or x, [10, 20, 30]),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+@pytest.mark.parametrize("wait", [lambda x: cuda.synchronize(), lambda x: x.tolist(), lambda x: x.sum().item()])
+def test_an_index_out_of_range_is_told_at_the_next_wait(name: str, wait: Any) -> None:
+    call, expected = LATE[name]
+    x = norch.tensor([10.0, 20.0, 30.0], device="cuda")
+    index = norch.tensor([0, 7, 2], device="cuda")
+    out = call(x, index)
+    after = x + 1  # the device goes on
+    with pytest.raises(IndexError, match=r"index 7 is out of range for size 3 .*cuda:0; it was skipped") as caught:
+        wait(out)
+    assert isinstance(caught.value, norch.BoundsError)
+    kept = range(3) if name not in ("gather", "index_select", "take", "x[i]", "embedding") else (0, 2)
+    assert [out.tolist()[i] for i in kept] == [expected[i] for i in kept]
+    assert after.tolist() == [11, 21, 31] and x.tolist() == [10, 20, 30]  # told once
+
+
 # ---- autograd -------------------------------------------------------------------------------------------------------
 
 
