@@ -53,6 +53,7 @@ SECTIONS = {
     "norch.ops.softmax": "Reductions",
     "norch.ops.scan": "Scans and order",
     "norch.ops.sort": "Scans and order",
+    "norch.ops.composed.order": "Scans and order",
     "norch.ops.matmul": "Products",
     "norch.ops.composed.einsum": "Products",
     "norch.ops.composed.products": "Products",

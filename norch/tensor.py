@@ -19,6 +19,7 @@ from .dtype import dtype as DType  # noqa: N812
 from .errors import ArgumentError, DTypeError, Error
 from .ops._operand import tensor_of
 from .ops.composed.distance import DistanceMethods
+from .ops.composed.order import OrderMethods
 from .ops.composed.pointwise import CompositeMethods
 from .ops.composed.portable import PortableMethods
 from .ops.composed.products import ProductMethods
@@ -90,6 +91,7 @@ class Tensor(
     SoftmaxMethods,
     NllMethods,
     SortMethods,
+    OrderMethods,
     StatisticsMethods,
     DistanceMethods,
     PortableMethods,

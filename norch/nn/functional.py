@@ -16,6 +16,10 @@ from ..create import arange
 from ..dtype import bool_, int64
 from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename
 from ..ops._operand import called, own_errors, tensor_of
+from ..ops.composed.adaptive import adaptive_avg_pool1d as adaptive_avg_pool1d
+from ..ops.composed.adaptive import adaptive_avg_pool2d as adaptive_avg_pool2d
+from ..ops.composed.adaptive import adaptive_max_pool1d as adaptive_max_pool1d
+from ..ops.composed.adaptive import adaptive_max_pool2d as adaptive_max_pool2d
 from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from ..ops.composed.distance import cosine_similarity as cosine_similarity
 from ..ops.composed.distance import pairwise_distance as pairwise_distance
@@ -33,10 +37,6 @@ from ..ops.normalize import instance_norm as instance_norm
 from ..ops.normalize import layer_norm as layer_norm
 from ..ops.normalize import rms_norm as rms_norm
 from ..ops.pointwise import sub, where
-from ..ops.pool import adaptive_avg_pool1d as adaptive_avg_pool1d
-from ..ops.pool import adaptive_avg_pool2d as adaptive_avg_pool2d
-from ..ops.pool import adaptive_max_pool1d as adaptive_max_pool1d
-from ..ops.pool import adaptive_max_pool2d as adaptive_max_pool2d
 from ..ops.pool import avg_pool1d as avg_pool1d
 from ..ops.pool import avg_pool2d as avg_pool2d
 from ..ops.pool import max_pool1d as max_pool1d

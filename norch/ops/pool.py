@@ -18,8 +18,6 @@ from ..dtype import int64 as index_dtype
 from ..errors import ArgumentError, ShapeError
 from ._operand import rounded_once
 from .conv import per_axis
-from .copy import cat
-from .view import tied
 
 Sizes = int | Sequence[int]
 # For the means: the window, whether padding counts, and the divisor (0: the size of the window).
@@ -37,7 +35,7 @@ def _hang(out: Any, node_class: Any, x: Any, **saved: Any) -> Any:
     return out
 
 
-def _pool_max(x: Any, window: tuple[int, ...], result: Sequence[int]) -> tuple[Any, Any]:
+def places_of_largest(x: Any, window: tuple[int, ...], result: Sequence[int]) -> tuple[Any, Any]:
     """The largest elements, and their places in the planes of x."""
     index = lib.norch_empty((*x.shape[:-2], *result), index_dtype.code, place(x.device))
     out = lib.norch_pool_max(x, window, index)
@@ -91,7 +89,7 @@ def _window(
     return x, (*kernel, *step, *before, *spread, *result), tuple(result)
 
 
-def _max_pool(
+def largest(
     name: str,
     axes: int,
     x: Any,
@@ -103,7 +101,7 @@ def _max_pool(
     return_indices: bool,
 ) -> Any:
     x, window, result = _window(name, axes, x, kernel_size, stride, padding, dilation, ceil_mode)
-    out, index = _pool_max(x, window, result)
+    out, index = places_of_largest(x, window, result)
     if axes == 1:
         out, index = out.squeeze(-2), index.squeeze(-2)
     return (out, index) if return_indices else out
@@ -120,7 +118,7 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d."""
-    return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return largest("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @rounded_once
@@ -141,10 +139,10 @@ def max_pool2d(
     >>> norch.nn.functional.max_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 2)
     tensor([[[4.]]])
     """
-    return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return largest("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def _avg_pool(
+def average(
     name: str,
     axes: int,
     x: Any,
@@ -172,7 +170,7 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Any:
     """The mean of each window along the last axis of input (N, C, L) or (C, L); as avg_pool2d."""
-    return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    return average("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @rounded_once
@@ -192,123 +190,7 @@ def avg_pool2d(
     >>> norch.nn.functional.avg_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 2)
     tensor([[[2.5000]]])
     """
-    return _avg_pool(
-        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
-
-# ---- windows that divide an axis into so many parts, composed of the above -------------------------------------------
-
-
-def _adaptive(name: str, axes: int, x: Any, output_size: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes of the last axes of x, and of the result."""
-    if not isinstance(x, Handle):
-        raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
-    shape = tuple(x.shape)  # type: ignore[attr-defined]
-    if len(shape) not in (axes + 1, axes + 2) or 0 in shape[-axes:]:
-        raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, none empty, got {shape}")
-    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * axes
-    wanted = tuple(size if one is None else one for one, size in zip(given, shape[-axes:], strict=False))
-    return shape[-axes:], per_axis(wanted, axes, name, "output_size")
-
-
-def _parts(size: int, count: int) -> list[tuple[int, int, int]]:
-    """Begin and length of each window, and how many in a row are the same: they cover the axis and may overlap.
-
-    However large count is, these are at most two for each element.
-    """
-    parts, i = [], 0
-    while i < count:
-        begin, end = i * size // count, -(-(i + 1) * size // count)
-        beyond = min(-(-(begin + 1) * count // size), end * count // size)  # the first window with another begin or end
-        parts.append((begin, end - begin, beyond - i))
-        i = beyond
-    return parts
-
-
-def _repeated(x: Any, axis: int, times: int) -> Any:
-    """x, of size 1 along axis, seen so many times."""
-    if times == 1:
-        return x
-    sizes = list(x.shape)
-    sizes[axis] = times
-    return x.expand(sizes)
-
-
-def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
-    sizes, wanted = _adaptive(name, axes, x, output_size)
-    if set(wanted) == {1}:
-        return x.mean(tuple(range(-axes, 0)), True)
-    if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
-        kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
-        return _avg_pool(name, axes, x, kernel, kernel, 0, False, True, None)
-    x = tied(x)
-    for axis, size, count in zip(range(-axes, 0), sizes, wanted, strict=True):
-        means = [
-            _repeated(x.narrow(axis, begin, length).mean(axis, True), axis, times)
-            for begin, length, times in _parts(size, count)
-        ]
-        x = cat(means, axis) if means else x.narrow(axis, 0, 0)
-    return x
-
-
-@rounded_once
-def adaptive_avg_pool1d(input: Any, output_size: int | Sequence[int]) -> Any:
-    """input (N, C, L) or (C, L): means of windows that divide the last axis into output_size parts."""
-    return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
-
-
-@rounded_once
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """input (N, C, H, W) or (C, H, W): means of windows that divide the last two axes; None keeps a size.
-
-    Window i of n along an axis of size L reaches from i L / n, rounded down, to (i + 1) L / n, rounded up.
-
-    >>> norch.nn.functional.adaptive_avg_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 1)
-    tensor([[[2.5000]]])
-    """
-    return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
-
-
-def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, return_indices: bool) -> Any:
-    sizes, wanted = _adaptive(name, axes, x, output_size)
-    if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
-        kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
-        return _max_pool(name, axes, x, kernel, kernel, 0, 1, False, return_indices)
-    if 0 in wanted:
-        raise ShapeError(f"{name}: output_size {wanted} has an empty axis")
-    planes = x.unsqueeze(-2) if axes == 1 else x
-    (height, width), (rows, columns) = ((1, *sizes), (1, *wanted)) if axes == 1 else (sizes, wanted)
-    outs, places = [], []
-    across = _parts(width, columns)
-    for top, high, down in _parts(height, rows):
-        found = []
-        for left, wide, times in across:
-            part = planes.narrow(-2, top, high).narrow(-1, left, wide)
-            best, index = _pool_max(part, (high, wide, high, wide, 0, 0, 1, 1, 1, 1), (1, 1))
-            place = (index // wide + top) * width + index % wide + left
-            found.append((_repeated(best, -1, times), _repeated(place, -1, times)))
-        outs.append(_repeated(cat([best for best, _ in found], -1), -2, down))
-        if return_indices:
-            places.append(_repeated(cat([place for _, place in found], -1), -2, down))
-    out = cat(outs, -2)
-    out = out.squeeze(-2) if axes == 1 else out
-    if not return_indices:
-        return out
-    index = cat(places, -2)
-    return out, index.squeeze(-2) if axes == 1 else index
-
-
-@rounded_once
-def adaptive_max_pool1d(input: Any, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
-    """input (N, C, L) or (C, L): the largest of windows that divide the last axis into output_size parts."""
-    return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
-
-
-@rounded_once
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """input (N, C, H, W) or (C, H, W): the largest of windows as those of adaptive_avg_pool2d."""
-    return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
+    return average("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 class PoolMethods(Handle):

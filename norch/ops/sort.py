@@ -1,4 +1,4 @@
-"""Order (csrc/ops/sort.c): sorting, and what is composed of it: medians, quantiles, modes, distinct elements.
+"""Order (csrc/ops/sort.c): sorting, medians, and the search in what is sorted. The rest: composed/order.py.
 
 C gives places only; values are gathered, so that gradients come by themselves.
 """
@@ -10,19 +10,17 @@ from typing import Any, NamedTuple
 from .._handle import Handle
 from .._lib import flag, int64, lib
 from ..autograd import derivatives as d
-from ..device import place
-from ..dtype import float32, float64, int32
+from ..dtype import int32
 from ..dtype import int64 as int64_
-from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from ..errors import ArgumentError, BoundsError, ShapeError
 from ._operand import must, numpy_names, operand, public
-from .copy import cat, result_type
-from .pointwise import isnan, lt, mul, ne, where
-from .reduce import any, argmax, recorded, sum, taken
-from .scan import cummax, cumsum, diff
-from .view import axis, reshape
+from .copy import result_type
+from .pointwise import isnan, lt, where
+from .reduce import recorded, sum, taken
+from .view import axis
 
 
-def _order(x: Any, dim: int, k: int = -1, descending: bool = False) -> Any:
+def order_of(x: Any, dim: int, k: int = -1, descending: bool = False) -> Any:
     """The places of the k first elements (-1: all) in sorted order."""
     return lib.norch_argsort(x, dim, k, descending)
 
@@ -49,7 +47,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
     """
     x = must(input, "sort")
     flag(stable or False, "sort: stable")
-    indices = _order(x, dim, -1, descending)
+    indices = order_of(x, dim, -1, descending)
     return sort_result(x.gather(dim, indices), indices)
 
 
@@ -57,7 +55,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:  # noqa: A002
     """The indices of sort()."""
     flag(stable, "argsort: stable")
-    return _order(must(input, "argsort"), dim, -1, descending)
+    return order_of(must(input, "argsort"), dim, -1, descending)
 
 
 def msort(input: Any) -> Any:  # noqa: A002
@@ -76,7 +74,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     if int64(k, "topk: k") < 0:
         raise ArgumentError(f"topk: k is {k}, which is below 0")
     flag(sorted, "topk: sorted")
-    indices = _order(x, dim, k, largest)
+    indices = order_of(x, dim, k, largest)
     return topk_result(x.gather(dim, indices), indices)
 
 
@@ -89,11 +87,6 @@ class median_result(NamedTuple):  # noqa: N801
 
 
 class nanmedian_result(NamedTuple):  # noqa: N801
-    values: Any
-    indices: Any
-
-
-class mode_result(NamedTuple):  # noqa: N801
     values: Any
     indices: Any
 
@@ -131,7 +124,7 @@ def _median(x: Any, dim: Any, keepdim: bool, ignore_nan: bool, result: Any) -> A
 
 def _middle(x: Any, dim: int, ignore_nan: bool) -> Any:
     """The place of the median along dim, kept as 1."""
-    order = _order(x, dim)
+    order = order_of(x, dim)
     size = x.shape[dim] if x.ndim else 1
     middle = (size - 1) // 2
     if not x.dtype.is_floating_point or x.ndim == 0:
@@ -142,168 +135,6 @@ def _middle(x: Any, dim: int, ignore_nan: bool) -> Any:
     else:
         place = where(lt(valid, size), valid, middle)  # the first NaN
     return order.gather(dim, place)
-
-
-_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
-@numpy_names
-def quantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Any:  # noqa: A002
-    """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one.
-
-    Between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Several q stand along a new first axis.
-    float32 and float64 only.
-
-    >>> norch.quantile(norch.tensor([1.0, 2.0, 4.0]), norch.tensor([0.25, 0.5]))
-    tensor([1.5000, 2.0000])
-    """
-    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
-
-
-@numpy_names
-def nanquantile(  # noqa: PLR0913
-    input: Any,  # noqa: A002
-    q: Any,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
-) -> Any:
-    """quantile() of what is not NaN."""
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
-
-
-def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
-    x = must(x, name)
-    flag(keepdim, f"{name}: keepdim")
-    if x.dtype not in (float32, float64):
-        raise DTypeError(f"{name}: expected float32 or float64, got {x.dtype}")
-    if not x.numel():
-        raise ArgumentError(f"{name}: the input of shape {tuple(x.shape)} is empty")
-    if interpolation not in _INTERPOLATIONS:
-        raise ArgumentError(f"{name}: interpolation is one of {', '.join(_INTERPOLATIONS)}, not {interpolation!r}")
-    if not isinstance(q, Handle):
-        q = x.new_full((), float(q))
-    if q.dtype is not x.dtype:
-        raise DTypeError(f"{name}: q is {q.dtype}, the input {x.dtype}")
-    if q.ndim > 1:
-        raise ShapeError(f"{name}: q is a number or a 1-d tensor, not of shape {tuple(q.shape)}")
-    if q.numel() and not bool(((q >= 0) & (q <= 1)).all()):
-        raise ArgumentError(f"{name}: q lies in [0, 1]")
-    whole = dim is None or x.ndim == 0
-    line = x.reshape(-1) if whole else x.transpose(dim, -1)
-    ordered = sort(line, -1).values
-    last = sum(isnan(line).logical_not(), -1, True) - 1
-    size = line.shape[-1]
-    rank = mul(q.reshape(-1), (last.clamp(min=0) if ignore_nan else size - 1))
-    if not ignore_nan:
-        rank = where(lt(last, size - 1), size - 1, rank)
-    if interpolation in ("lower", "higher", "nearest"):
-        rank = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation]()
-    below = rank.detach().floor().to(int64_)
-    out = ordered.gather(-1, below)
-    if interpolation in ("linear", "midpoint"):
-        above = ordered.gather(-1, rank.detach().ceil().to(int64_))
-        weight = rank - below if interpolation == "linear" else where(ne(rank.detach(), below), 0.5, 0.0)
-        step = above - out
-        out = where(lt(weight, 0.5), out + step * weight, above - step * (1 - weight))
-    if whole:
-        out = out.reshape(-1, *[1] * (x.ndim if keepdim else 0))
-    else:  # (..., q), the last axis in the place of dim, becomes (q, ..., 1, ...)
-        axis = dim % x.ndim + 1
-        out = out.unsqueeze(0).transpose(0, -1).transpose(axis, -1)
-        out = out if keepdim else out.squeeze(axis)
-    return out if q.ndim else out.select(0, 0)
-
-
-@numpy_names
-def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
-    """The most frequent element along dim (the smallest of those), and the last place of it: (values, indices)."""
-    x = must(input, "mode")
-    dim = axis(dim, x.ndim, "mode")
-    if x.ndim and not x.shape[dim]:
-        raise BoundsError(f"mode: axis {dim} of shape {tuple(x.shape)} is empty")
-    if x.ndim == 0:
-        return taken(x, 0, keepdim, _order(x, 0), mode_result)
-    order = _order(x, dim)
-    ordered = x.detach().gather(dim, order)
-    size = x.shape[dim]
-    fresh = ne(ordered.narrow(dim, 1, size - 1), ordered.narrow(dim, 0, size - 1))
-    fresh = cat([fresh.new_ones(order.narrow(dim, 0, 1).shape), fresh], dim)
-    places = _iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(fresh.shape)
-    runs = places - cummax(where(fresh, places, 0), dim).values  # how many equal ones came before
-    return taken(x, dim, keepdim, order.gather(dim, argmax(runs, dim, True)), mode_result)
-
-
-# ---- distinct elements --------------------------------------------------------------------------------------------
-
-
-@numpy_names
-def unique(
-    input: Any,  # noqa: A002
-    sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    dim: int | None = None,
-) -> Any:
-    """The distinct elements in order (1-d), or with dim the distinct slices along it.
-
-    With return_inverse and return_counts also where each element of input is among them, and how often they occur.
-
-    >>> norch.unique(norch.tensor([2, 1, 2]), return_counts=True)
-    (tensor([1, 2]), tensor([1, 2]))
-    """
-    flag(sorted, "unique: sorted")
-    return _distinct(must(input, "unique").detach(), True, return_inverse, return_counts, dim)
-
-
-@numpy_names
-def unique_consecutive(
-    input: Any,  # noqa: A002
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    dim: int | None = None,
-) -> Any:
-    """As unique(), but of equal neighbours only, in their order."""
-    return _distinct(must(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
-
-
-def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
-    flag(return_inverse, "unique: return_inverse")
-    flag(return_counts, "unique: return_counts")
-    if dim is None:
-        rows = x.reshape(-1, 1)
-    else:
-        lines = x.movedim(dim, 0) if x.ndim else x.reshape(1)
-        if lines.shape[0] and not lines.numel():
-            raise ArgumentError(f"unique: shape {tuple(x.shape)} has an empty axis besides {dim}")
-        rows = lines.reshape(lines.shape[0], -1 if lines.numel() else 1)
-    count = rows.shape[0]
-    order = _iota(count, x)
-    if ordered:
-        for column in reversed(range(rows.shape[1])):  # stable sorts, by the last column first
-            order = order.index_select(0, _order(rows.select(1, column).index_select(0, order), 0))
-        rows = rows.index_select(0, order)
-    fresh = any(ne(rows[1:], rows[:-1]), 1)
-    group = cumsum(cat([fresh.new_zeros((min(count, 1),)), fresh]), 0)
-    number = int(group[-1].item()) + 1 if count else 0
-    starts = lib.norch_searchsorted(group, _iota(number, x), False)
-    chosen = order.index_select(0, starts)
-    values = x.reshape(-1).index_select(0, chosen) if dim is None else x.index_select(dim, chosen)
-    out = [values]
-    if return_inverse:
-        inverse = group.new_zeros((count,)).scatter_add(0, order, group)
-        out.append(inverse.reshape(x.shape) if dim is None else inverse)
-    if return_counts:
-        out.append(diff(starts, append=starts.new_full((1,), count)) if number else starts)
-    return tuple(out) if len(out) > 1 else values
-
-
-def _iota(n: int, x: Any) -> Any:
-    """0, 1, ... n - 1, on the device of x."""
-    return lib.norch_to_device(lib.norch_arange(n, int64_.code, 0.0, 1.0, 0, 1), place(x.device), False)
 
 
 # ---- search -------------------------------------------------------------------------------------------------------
@@ -354,30 +185,13 @@ def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, sid
     return out.to(int32) if out_int32 else out
 
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
-    """Where elements are among test_elements; with invert where they are not. Either may be a number.
-
-    >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
-    tensor([False,  True, False,  True])
-    """
-    x, among = must(elements, "isin"), must(test_elements, "isin")
-    if among.numel() == 0:
-        found = (x != x) & False
-    else:
-        places, _ = reshape(among, -1).sort()
-        at = searchsorted(places, x).clamp(max=among.numel() - 1)
-        found = reshape(places.index_select(0, reshape(at, -1)), x.shape) == x
-    return ~found if invert else found
-
-
 class SortMethods(Handle):
     """The order of Tensor."""
 
     __slots__ = ()
 
     sort, argsort, msort, topk = sort, argsort, msort, topk
-    median, nanmedian, quantile, nanquantile, mode = median, nanmedian, quantile, nanquantile, mode
-    unique, unique_consecutive = unique, unique_consecutive
+    median, nanmedian = median, nanmedian
 
 
-__all__ = public(globals())
+__all__ = public(globals(), "order_of")

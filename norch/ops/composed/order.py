@@ -1,0 +1,216 @@
+"""What is composed of sorting: quantiles, modes, distinct elements, membership."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..._handle import Handle
+from ..._lib import flag, lib
+from ...device import place
+from ...dtype import float32, float64
+from ...dtype import int64 as int64_
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from .._operand import must, numpy_names, public
+from ..copy import cat
+from ..pointwise import isnan, lt, mul, ne, where
+from ..reduce import any, argmax, sum, taken
+from ..scan import cummax, cumsum, diff
+from ..sort import order_of, searchsorted, sort
+from ..view import axis, reshape
+
+# ---- order statistics ---------------------------------------------------------------------------------------------
+
+
+class mode_result(NamedTuple):  # noqa: N801
+    values: Any
+    indices: Any
+
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@numpy_names
+def quantile(
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Any:  # noqa: A002
+    """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one.
+
+    Between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Several q stand along a new first axis.
+    float32 and float64 only.
+
+    >>> norch.quantile(norch.tensor([1.0, 2.0, 4.0]), norch.tensor([0.25, 0.5]))
+    tensor([1.5000, 2.0000])
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+
+
+@numpy_names
+def nanquantile(  # noqa: PLR0913
+    input: Any,  # noqa: A002
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Any:
+    """quantile() of what is not NaN."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+
+
+def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
+    x = must(x, name)
+    flag(keepdim, f"{name}: keepdim")
+    if x.dtype not in (float32, float64):
+        raise DTypeError(f"{name}: expected float32 or float64, got {x.dtype}")
+    if not x.numel():
+        raise ArgumentError(f"{name}: the input of shape {tuple(x.shape)} is empty")
+    if interpolation not in _INTERPOLATIONS:
+        raise ArgumentError(f"{name}: interpolation is one of {', '.join(_INTERPOLATIONS)}, not {interpolation!r}")
+    if not isinstance(q, Handle):
+        q = x.new_full((), float(q))
+    if q.dtype is not x.dtype:
+        raise DTypeError(f"{name}: q is {q.dtype}, the input {x.dtype}")
+    if q.ndim > 1:
+        raise ShapeError(f"{name}: q is a number or a 1-d tensor, not of shape {tuple(q.shape)}")
+    if q.numel() and not bool(((q >= 0) & (q <= 1)).all()):
+        raise ArgumentError(f"{name}: q lies in [0, 1]")
+    whole = dim is None or x.ndim == 0
+    line = x.reshape(-1) if whole else x.transpose(dim, -1)
+    ordered = sort(line, -1).values
+    last = sum(isnan(line).logical_not(), -1, True) - 1
+    size = line.shape[-1]
+    rank = mul(q.reshape(-1), (last.clamp(min=0) if ignore_nan else size - 1))
+    if not ignore_nan:
+        rank = where(lt(last, size - 1), size - 1, rank)
+    if interpolation in ("lower", "higher", "nearest"):
+        rank = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation]()
+    below = rank.detach().floor().to(int64_)
+    out = ordered.gather(-1, below)
+    if interpolation in ("linear", "midpoint"):
+        above = ordered.gather(-1, rank.detach().ceil().to(int64_))
+        weight = rank - below if interpolation == "linear" else where(ne(rank.detach(), below), 0.5, 0.0)
+        step = above - out
+        out = where(lt(weight, 0.5), out + step * weight, above - step * (1 - weight))
+    if whole:
+        out = out.reshape(-1, *[1] * (x.ndim if keepdim else 0))
+    else:  # (..., q), the last axis in the place of dim, becomes (q, ..., 1, ...)
+        axis = dim % x.ndim + 1
+        out = out.unsqueeze(0).transpose(0, -1).transpose(axis, -1)
+        out = out if keepdim else out.squeeze(axis)
+    return out if q.ndim else out.select(0, 0)
+
+
+@numpy_names
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
+    """The most frequent element along dim (the smallest of those), and the last place of it: (values, indices)."""
+    x = must(input, "mode")
+    dim = axis(dim, x.ndim, "mode")
+    if x.ndim and not x.shape[dim]:
+        raise BoundsError(f"mode: axis {dim} of shape {tuple(x.shape)} is empty")
+    if x.ndim == 0:
+        return taken(x, 0, keepdim, order_of(x, 0), mode_result)
+    order = order_of(x, dim)
+    ordered = x.detach().gather(dim, order)
+    size = x.shape[dim]
+    fresh = ne(ordered.narrow(dim, 1, size - 1), ordered.narrow(dim, 0, size - 1))
+    fresh = cat([fresh.new_ones(order.narrow(dim, 0, 1).shape), fresh], dim)
+    places = _iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(fresh.shape)
+    runs = places - cummax(where(fresh, places, 0), dim).values  # how many equal ones came before
+    return taken(x, dim, keepdim, order.gather(dim, argmax(runs, dim, True)), mode_result)
+
+
+# ---- distinct elements --------------------------------------------------------------------------------------------
+
+
+@numpy_names
+def unique(
+    input: Any,  # noqa: A002
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements in order (1-d), or with dim the distinct slices along it.
+
+    With return_inverse and return_counts also where each element of input is among them, and how often they occur.
+
+    >>> norch.unique(norch.tensor([2, 1, 2]), return_counts=True)
+    (tensor([1, 2]), tensor([1, 2]))
+    """
+    flag(sorted, "unique: sorted")
+    return _distinct(must(input, "unique").detach(), True, return_inverse, return_counts, dim)
+
+
+@numpy_names
+def unique_consecutive(
+    input: Any,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """As unique(), but of equal neighbours only, in their order."""
+    return _distinct(must(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
+
+
+def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
+    flag(return_inverse, "unique: return_inverse")
+    flag(return_counts, "unique: return_counts")
+    if dim is None:
+        rows = x.reshape(-1, 1)
+    else:
+        lines = x.movedim(dim, 0) if x.ndim else x.reshape(1)
+        if lines.shape[0] and not lines.numel():
+            raise ArgumentError(f"unique: shape {tuple(x.shape)} has an empty axis besides {dim}")
+        rows = lines.reshape(lines.shape[0], -1 if lines.numel() else 1)
+    count = rows.shape[0]
+    order = _iota(count, x)
+    if ordered:
+        for column in reversed(range(rows.shape[1])):  # stable sorts, by the last column first
+            order = order.index_select(0, order_of(rows.select(1, column).index_select(0, order), 0))
+        rows = rows.index_select(0, order)
+    fresh = any(ne(rows[1:], rows[:-1]), 1)
+    group = cumsum(cat([fresh.new_zeros((min(count, 1),)), fresh]), 0)
+    number = int(group[-1].item()) + 1 if count else 0
+    starts = lib.norch_searchsorted(group, _iota(number, x), False)
+    chosen = order.index_select(0, starts)
+    values = x.reshape(-1).index_select(0, chosen) if dim is None else x.index_select(dim, chosen)
+    out = [values]
+    if return_inverse:
+        inverse = group.new_zeros((count,)).scatter_add(0, order, group)
+        out.append(inverse.reshape(x.shape) if dim is None else inverse)
+    if return_counts:
+        out.append(diff(starts, append=starts.new_full((1,), count)) if number else starts)
+    return tuple(out) if len(out) > 1 else values
+
+
+def _iota(n: int, x: Any) -> Any:
+    """0, 1, ... n - 1, on the device of x."""
+    return lib.norch_to_device(lib.norch_arange(n, int64_.code, 0.0, 1.0, 0, 1), place(x.device), False)
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Where elements are among test_elements; with invert where they are not. Either may be a number.
+
+    >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
+    tensor([False,  True, False,  True])
+    """
+    x, among = must(elements, "isin"), must(test_elements, "isin")
+    if among.numel() == 0:
+        found = (x != x) & False
+    else:
+        places, _ = reshape(among, -1).sort()
+        at = searchsorted(places, x).clamp(max=among.numel() - 1)
+        found = reshape(places.index_select(0, reshape(at, -1)), x.shape) == x
+    return ~found if invert else found
+
+
+class OrderMethods(Handle):
+    """Those of Tensor."""
+
+    __slots__ = ()
+
+    quantile, nanquantile, mode = quantile, nanquantile, mode
+    unique, unique_consecutive = unique, unique_consecutive
+
+
+__all__ = public(globals())
