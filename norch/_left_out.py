@@ -93,6 +93,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "utils.data": """
             DistributedSampler
         """,
+        "nn.Module": """
+            compile ipu mtia share_memory xpu
+        """,
     },
     "named tensors": {
         "Tensor": """
@@ -315,6 +318,12 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         """,
         "func": """
             debug_unwrap functionalize linearize rearrange replace_all_batch_norm_modules_
+        """,
+        "nn.Module": """
+            T_destination call_super_init dump_patches register_backward_hook to_empty
+        """,
+        "optim.Optimizer": """
+            OptimizerPostHook OptimizerPreHook profile_hook_step
         """,
     },
 }

@@ -242,6 +242,12 @@ def test_hooks_that_give_the_wrong_thing() -> None:
         net.set_extra_state(1)
 
 
+def test_type_of_a_module() -> None:
+    net = nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1)).type(norch.float64)
+    assert net[0].weight.dtype is norch.float64 and net[1].num_batches_tracked.dtype is norch.float64
+    assert isinstance(net[0].weight, nn.Parameter) and net[0].weight.requires_grad
+
+
 def test_set_submodule() -> None:
     net = nn.Sequential(nn.Sequential(nn.Tanh()), nn.Linear(1, 1))
     net.set_submodule("0.0", nn.ReLU())

@@ -70,6 +70,7 @@ MODULES = (
     *("autograd.functional", "autograd.graph", "func"),
 )
 HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": functional}
+HERE |= {"nn.Module": nn.Module, "optim.Optimizer": optim.Optimizer}
 HERE |= {name: importlib.import_module(f"norch.{name}") for name in MODULES}
 LISTED = {
     where: {name: why for why, names in _left_out.LEFT_OUT.items() for name in names.get(where, "").split()}
@@ -80,6 +81,7 @@ LISTED = {
 @pytest.fixture
 def there(torch: Any) -> dict[str, Any]:
     there = {"torch": torch, "Tensor": torch.Tensor, "functional": torch.nn.functional}
+    there |= {"nn.Module": torch.nn.Module, "optim.Optimizer": torch.optim.Optimizer}
     return there | {name: importlib.import_module(f"torch.{name}") for name in MODULES}
 
 

@@ -415,6 +415,10 @@ class Module(State):
 
         return self._convert(converted)
 
+    def type(self: M, dst_type: Any) -> M:
+        """All parameters and buffers, also those of integers, in another dtype."""
+        return self._convert(lambda tensor: tensor.type(dst_type))
+
     def half(self: M) -> M:
         """All float parameters and buffers as float16."""
         return self.to(float16)
