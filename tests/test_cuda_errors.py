@@ -226,6 +226,24 @@ print(x.sum().item())
     assert after == "1600.0"
 
 
+def test_a_gpu_that_the_build_has_no_code_for(simulated: dict[str, str]) -> None:
+    program = """
+import ctypes, os, norch
+simulation = ctypes.CDLL(os.environ["NORCH_CUDA_LIBRARY"])
+simulation.cudasim_fail.argtypes = [ctypes.c_int, ctypes.c_int64]
+x = norch.ones(4, device="cuda")
+simulation.cudasim_launch_error(209)
+simulation.cudasim_fail(1, 0)
+try:
+    x.exp()
+except norch.DeviceError as error:
+    print(error)
+"""
+    text = said(program, **simulated)
+    assert text.startswith("exp: this build of norch has no code that cuda:0 (cudasim") and "no kernel image" in text
+    assert text.endswith("build it with `make cuda CUDA_ARCHS=80`")
+
+
 def test_a_fault_is_told_with_what_it_costs(simulated: dict[str, str]) -> None:
     program = """
 import ctypes, os, norch

@@ -34,6 +34,15 @@ int32_t nr_cuda_fail(const char *what, cudaError_t error) {
                                 "%s: an earlier operation, or this one, failed on the CUDA device: %s. What the device "
                                 "held is lost; NORCH_SYNC=1 names the operation",
                                 what, cudaGetErrorString(error));
+    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorUnsupportedPtxVersion) {
+        cudaDeviceProp found;
+        int index = 0;
+        if (cudaGetDevice(&index) == cudaSuccess && cudaGetDeviceProperties(&found, index) == cudaSuccess)
+            return nr_library->fail(NORCH_ERROR_DEVICE,
+                                    "%s: this build of norch has no code that cuda:%d (%s) runs: %s; "
+                                    "build it with `make cuda CUDA_ARCHS=%d%d`",
+                                    what, index, found.name, cudaGetErrorString(error), found.major, found.minor);
+    }
     return nr_library->fail(NORCH_ERROR_DEVICE, "%s: failed on the CUDA device: %s", what, cudaGetErrorString(error));
 }
 

@@ -67,6 +67,7 @@ cudaError_t note(cudaError_t error) {
 
 enum { ALLOCATION, LAUNCH_ITSELF, KERNEL, FAULTS };
 int64_t failing[FAULTS] = {-1, -1, -1}, times[FAULTS], counted[FAULTS];
+cudaError_t launch_error = cudaErrorInvalidConfiguration; /* of launches that are to fail */
 
 /* Whether this one is among those that a test wants to fail. */
 bool fails(int kind) {
@@ -122,7 +123,8 @@ void launch(const void *, dim3 grid, dim3 block, size_t shared, int stream, cons
     bool possible = size >= 1 && size <= MOST_THREADS && block.z <= 64 && grid.x >= 1 && grid.x <= 0x7fffffff &&
                     grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535 && shared <= 227 << 10 &&
                     bytes <= 4096;
-    if (!possible || fails(LAUNCH_ITSELF)) return (void)note(cudaErrorInvalidConfiguration);
+    if (!possible) return (void)note(cudaErrorInvalidConfiguration);
+    if (fails(LAUNCH_ITSELF)) return (void)note(launch_error);
     for (size_t at = 0; at + 8 <= bytes; at += 8) {
         uint64_t word;
         memcpy(&word, (const char *)arguments + at, 8);
@@ -160,6 +162,8 @@ EXPORTED int64_t cudasim_fail_many(int kind, int64_t n, int64_t count) {
 }
 
 EXPORTED int64_t cudasim_fail(int kind, int64_t n) { return cudasim_fail_many(kind, n, 1); }
+
+EXPORTED void cudasim_launch_error(int error) { launch_error = (cudaError_t)error; }
 
 EXPORTED void cudasim_seed(uint64_t seed) { random_state = seed; }
 
@@ -217,6 +221,7 @@ const char *cudaGetErrorString(cudaError_t error) {
     case cudaErrorInvalidConfiguration: return "invalid configuration argument";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorNoKernelImageForDevice: return "no kernel image is available for execution on the device";
     case cudaErrorNotReady: return "device not ready";
     default: return "unspecified launch failure";
     }
