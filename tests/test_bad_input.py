@@ -35,6 +35,7 @@ CALLS = [
     (TypeError, "reshape: expected a tensor, not int", lambda: norch.reshape(7, (1,))),
     (TypeError, "flatten: expected a tensor, not int", lambda: norch.flatten(7)),
     (TypeError, "sum: expected an integer, not str", lambda: x.sum("a")),
+    (TypeError, "add: expected a tensor or a number, not str", lambda: x.add(x, alpha="a")),
     (norch.ShapeError, "add_: sizes 3 and 2 at dimension 0", lambda: z.add_(norch.ones(2))),
     (norch.DTypeError, "add_: a result of dtype float32", lambda: norch.ones(3, dtype=norch.int64).add_(z)),
     (norch.ShapeError, "17 dimensions; at most 16", lambda: norch.zeros((1,) * 17)),
@@ -113,6 +114,7 @@ CALLS = [
     ),
     (TypeError, "var: expected a number, not str", lambda: x.var(correction="a")),
     (TypeError, "sum: expected an integer, not str", lambda: x.sum("a")),
+    (TypeError, "add: expected a tensor or a number, not str", lambda: x.add(x, alpha="a")),
     # what is no tensor
     *(
         (TypeError, f"{name}: expected a tensor, not int", lambda name=name: getattr(nn.init, name)(3))

@@ -21,6 +21,9 @@ from ..ops.composed.adaptive import adaptive_avg_pool2d as adaptive_avg_pool2d
 from ..ops.composed.adaptive import adaptive_max_pool1d as adaptive_max_pool1d
 from ..ops.composed.adaptive import adaptive_max_pool2d as adaptive_max_pool2d
 from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from ..ops.composed.channels import batch_norm as batch_norm
+from ..ops.composed.channels import group_norm as group_norm
+from ..ops.composed.channels import instance_norm as instance_norm
 from ..ops.composed.distance import cosine_similarity as cosine_similarity
 from ..ops.composed.distance import pairwise_distance as pairwise_distance
 from ..ops.composed.pad import pad as pad
@@ -31,9 +34,6 @@ from ..ops.conv import conv_transpose1d as conv_transpose1d
 from ..ops.conv import conv_transpose2d as conv_transpose2d
 from ..ops.matmul import linear as linear
 from ..ops.nll import Targets, nll
-from ..ops.normalize import batch_norm as batch_norm
-from ..ops.normalize import group_norm as group_norm
-from ..ops.normalize import instance_norm as instance_norm
 from ..ops.normalize import layer_norm as layer_norm
 from ..ops.normalize import rms_norm as rms_norm
 from ..ops.pointwise import sub, where

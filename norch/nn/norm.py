@@ -1,4 +1,4 @@
-"""Normalisation layers. The functions are `ops.normalize`."""
+"""Normalisation layers. The functions are those of functional.py."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ..create import ones, tensor, zeros
 from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ShapeError
-from ..ops import normalize as F  # noqa: N812
 from ..tensor import Tensor
+from . import functional as F  # noqa: N812
 from . import init
 from .module import Module
 from .parameter import Parameter, blank

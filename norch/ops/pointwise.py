@@ -125,7 +125,7 @@ def _times(input: Any, other: Any, factor: Any, name: str) -> Any:  # noqa: A002
         if not input.dtype.is_floating_point:
             raise DTypeError(f"{name}: a factor of integers is an integer, not {factor}")
         other = other.to(input.dtype)
-    return mul(other, factor)
+    return mul(other, must(factor, name))
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # noqa: A002

@@ -1,22 +1,18 @@
-"""Running sums, products and extremes along an axis (csrc/ops/scan.c), and what is composed of them."""
+"""Running sums, products and extremes along an axis (csrc/ops/scan.c)."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from .._handle import Handle, alias
-from .._lib import constants, int64, lib
+from .._lib import constants, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
-from ..dtype import bool_, dtype_named, float32, float64
 from ..dtype import dtype as DType  # noqa: N812
-from ..dtype import int64 as int64_
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..dtype import dtype_named
 from ._operand import called, must, numpy_names, public
 from .copy import cat, stack
-from .pointwise import ne, sub
-from .view import axis
 
 _KINDS: dict[str, tuple[int, Any]] = {
     "sum": (constants["SCAN_SUM"], d.Cumsum),
@@ -100,59 +96,6 @@ def cummin(input: Any, dim: int) -> Any:  # noqa: A002
     return cummin_result(x.gather(dim, indices), indices)
 
 
-@numpy_names
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:  # noqa: A002
-    """Each element less the one before it along dim, n times over; for bool, whether they differ.
-
-    prepend and append are joined to input first.
-
-    >>> norch.diff(norch.tensor([1, 4, 9]))
-    tensor([3, 5])
-    """
-    x = must(input, "diff")
-    if x.ndim == 0:
-        raise ShapeError("diff: expected at least 1 dimension, got a 0-d tensor")
-    dim = axis(dim, x.ndim, "diff")
-    if int64(n, "diff: n") < 0:
-        raise ArgumentError(f"diff: the order n is not negative, got {n}")
-    if n == 0:
-        return x.clone()
-    ends = (prepend, x, append)
-    if prepend is not None or append is not None:
-        x = cat([part for part in ends if part is not None], dim)
-    for _ in range(min(n, x.shape[dim])):
-        size = x.shape[dim]
-        later, earlier = x.narrow(dim, 1, size - 1), x.narrow(dim, 0, size - 1)
-        x = ne(later, earlier) if x.dtype is bool_ else sub(later, earlier)
-    return x
-
-
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
-    """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
-
-    With weights, of input's shape, the sums of those: float32 if they are, else float64.
-
-    >>> norch.bincount(norch.tensor([0, 2, 2]))
-    tensor([1, 0, 2])
-    """
-    x = must(input, "bincount")
-    if x.dtype.is_floating_point or x.dtype is bool_:
-        raise DTypeError(f"bincount: expected integers, got {x.dtype}")
-    if x.ndim != 1 or (x.numel() and x.amin().item() < 0):
-        raise ArgumentError(f"bincount: expected a 1-d tensor of integers not below 0, got shape {tuple(x.shape)}")
-    if int64(minlength, "minlength") < 0:
-        raise ArgumentError(f"bincount: minlength should be >= 0, got {minlength}")
-    if weights is None:
-        ones = x.new_ones(x.shape, dtype=int64_)
-    else:
-        ones = must(weights, "bincount").detach()
-        if ones.shape != x.shape:
-            raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
-        ones = ones if ones.dtype is float32 else ones.to(float64)
-    size = max(int(x.amax().item()) + 1 if x.numel() else 0, minlength)
-    return ones.new_zeros((size,)).scatter_add(0, x, ones)
-
-
 def _in_place(function: Any) -> Any:
     def method(self: Any, dim: int, *, dtype: DType | None = None) -> Any:
         return self.copy_(function(self.clone(), dim, dtype=dtype or self.dtype))
@@ -166,7 +109,6 @@ class ScanMethods(Handle):
     __slots__ = ()
 
     cumsum, cumprod, logcumsumexp, cummax, cummin = cumsum, cumprod, logcumsumexp, cummax, cummin
-    diff, bincount = diff, bincount
     cumsum_, cumprod_ = _in_place(cumsum), _in_place(cumprod)
     _scan = _scan
     _stack_of = staticmethod(stack)

@@ -1,20 +1,20 @@
-"""What is composed of sorting: quantiles, modes, distinct elements, membership."""
+"""What is composed of sorting and scans: quantiles, modes, distinct elements, membership, differences, counts."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from ..._handle import Handle
-from ..._lib import flag, lib
+from ..._lib import flag, int64, lib
 from ...device import place
-from ...dtype import float32, float64
+from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._operand import must, numpy_names, public
 from ..copy import cat
-from ..pointwise import isnan, lt, mul, ne, where
+from ..pointwise import isnan, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
-from ..scan import cummax, cumsum, diff
+from ..scan import cummax, cumsum
 from ..sort import order_of, searchsorted, sort
 from ..view import axis, reshape
 
@@ -204,13 +204,69 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     return ~found if invert else found
 
 
+# ---- neighbours, counts --------------------------------------------------------------------------------------------
+
+
+@numpy_names
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:  # noqa: A002
+    """Each element less the one before it along dim, n times over; for bool, whether they differ.
+
+    prepend and append are joined to input first.
+
+    >>> norch.diff(norch.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    x = must(input, "diff")
+    if x.ndim == 0:
+        raise ShapeError("diff: expected at least 1 dimension, got a 0-d tensor")
+    dim = axis(dim, x.ndim, "diff")
+    if int64(n, "diff: n") < 0:
+        raise ArgumentError(f"diff: the order n is not negative, got {n}")
+    if n == 0:
+        return x.clone()
+    ends = (prepend, x, append)
+    if prepend is not None or append is not None:
+        x = cat([part for part in ends if part is not None], dim)
+    for _ in range(min(n, x.shape[dim])):
+        size = x.shape[dim]
+        later, earlier = x.narrow(dim, 1, size - 1), x.narrow(dim, 0, size - 1)
+        x = ne(later, earlier) if x.dtype is bool_ else sub(later, earlier)
+    return x
+
+
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
+    """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
+
+    With weights, of input's shape, the sums of those: float32 if they are, else float64.
+
+    >>> norch.bincount(norch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    x = must(input, "bincount")
+    if x.dtype.is_floating_point or x.dtype is bool_:
+        raise DTypeError(f"bincount: expected integers, got {x.dtype}")
+    if x.ndim != 1 or (x.numel() and x.amin().item() < 0):
+        raise ArgumentError(f"bincount: expected a 1-d tensor of integers not below 0, got shape {tuple(x.shape)}")
+    if int64(minlength, "minlength") < 0:
+        raise ArgumentError(f"bincount: minlength should be >= 0, got {minlength}")
+    if weights is None:
+        ones = x.new_ones(x.shape, dtype=int64_)
+    else:
+        ones = must(weights, "bincount").detach()
+        if ones.shape != x.shape:
+            raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
+        ones = ones if ones.dtype is float32 else ones.to(float64)
+    size = max(int(x.amax().item()) + 1 if x.numel() else 0, minlength)
+    return ones.new_zeros((size,)).scatter_add(0, x, ones)
+
+
 class OrderMethods(Handle):
     """Those of Tensor."""
 
     __slots__ = ()
 
     quantile, nanquantile, mode = quantile, nanquantile, mode
-    unique, unique_consecutive = unique, unique_consecutive
+    unique, unique_consecutive, diff, bincount = unique, unique_consecutive, diff, bincount
 
 
 __all__ = public(globals())
