@@ -62,32 +62,31 @@ static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, T
         for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale;
 }
 
-/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was. */
-static void NAME(input_row)(const nr_normalize_plan *p, NAME(moments) m, const T *restrict x, const T *restrict g,
-                            T *restrict out) {
+/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was; and to sums, if
+ * there are any, n of g h and n of g. */
+static inline __attribute__((always_inline)) void NAME(backward_row)(const nr_normalize_plan *p, const T *restrict x,
+                                                                     const T *restrict g, T *restrict out,
+                                                                     T *restrict sums, const bool weighted) {
+    const NAME(moments) m = NAME(moments_of)(p, x);
     const T *restrict weight = p->weight;
-    double sum, product;
-    if (weight)
-        for (int64_t i = 0; i < p->n; i++) out[i] = g[i] * weight[i];
-    else
-        memcpy(out, g, (size_t)p->n * sizeof(T));
-#define ITSELF(LOAD, i) LOAD(out, i)
-#define PRODUCT(LOAD, i) (LOAD(out, i) * ((LOAD(x, i) - m.mean) * m.scale))
-    ROW_SUM(sum, p->n, ITSELF);
-    ROW_SUM(product, p->n, PRODUCT);
-#undef ITSELF
-#undef PRODUCT
-    const T mean = p->centered ? (T)(sum / (double)p->n) : (T)0, slope = (T)(product / (double)p->n);
-    for (int64_t i = 0; i < p->n; i++) out[i] = m.scale * (out[i] - mean - (x[i] - m.mean) * m.scale * slope);
-}
-
-/* sums: n of g h, n of g. */
-static void NAME(add_row)(int64_t n, NAME(moments) m, const T *restrict x, const T *restrict g, T *restrict sums) {
-    T *restrict plain = sums + n;
+    const int64_t n = p->n;
+    double sum = 0, product = 0;
+#define H(LOAD, i) ((LOAD(x, i) - m.mean) * m.scale)
+#define F(LOAD, i) (weighted ? LOAD(g, i) * LOAD(weight, i) : LOAD(g, i) * (T)1)
+#define FH(LOAD, i) (F(LOAD, i) * H(LOAD, i))
+    if (p->centered) ROW_SUM(sum, n, F);
+    ROW_SUM(product, n, FH);
+    const T mean = (T)(sum / (double)n), slope = (T)(product / (double)n);
     for (int64_t i = 0; i < n; i++) {
-        sums[i] += g[i] * ((x[i] - m.mean) * m.scale);
-        plain[i] += g[i];
+        const T h = H(ONE, i);
+        out[i] = m.scale * (F(ONE, i) - mean - h * slope);
+        if (!sums) continue;
+        sums[i] += g[i] * h;
+        sums[n + i] += g[i];
     }
+#undef H
+#undef F
+#undef FH
 }
 
 static void NAME(run)(const norm *s, int64_t chunk, int64_t first, int64_t last) {
@@ -96,13 +95,12 @@ static void NAME(run)(const norm *s, int64_t chunk, int64_t first, int64_t last)
     T *out = (T *)p->out + first * p->n, *sums = s->sums ? (T *)s->sums + chunk * 2 * p->n : NULL;
     if (sums) memset(sums, 0, (size_t)(2 * p->n) * sizeof(T));
     for (int64_t row = first; row < last; row++, x += p->n, g += p->n, out += p->n) {
-        if (!s->back) {
+        if (!s->back)
             NAME(forward_row)(p, x, out);
-            continue;
-        }
-        const NAME(moments) m = NAME(moments_of)(p, x);
-        NAME(input_row)(p, m, x, g, out);
-        if (sums) NAME(add_row)(p->n, m, x, g, sums);
+        else if (p->weight)
+            NAME(backward_row)(p, x, g, out, sums, true);
+        else
+            NAME(backward_row)(p, x, g, out, sums, false);
     }
 }
 
