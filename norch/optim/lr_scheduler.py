@@ -296,28 +296,6 @@ class OneCycleLR(LRScheduler):
             _set_momentum(group, self._between(high, low, high, self.last_epoch))
 
 
-class MultiplicativeLR(LRScheduler):
-    """The rate of the epoch before times lr_lambda(epoch); a list gives one function a group."""
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
-        last_epoch: int = -1,
-    ) -> None:
-        self.lr_lambdas = _one_a_group(optimizer, lr_lambda)
-        super().__init__(optimizer, last_epoch)
-
-    def get_lr(self) -> list[float]:
-        if self.last_epoch == 0:
-            return self.base_lrs
-        groups = self.optimizer.param_groups
-        return [group["lr"] * of(self.last_epoch) for group, of in zip(groups, self.lr_lambdas, strict=True)]
-
-    def state_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in super().state_dict().items() if name != "lr_lambdas"}
-
-
 class CyclicLR(LRScheduler):
     """Called each batch: up from base_lr to max_lr in step_size_up steps, down again in step_size_down (as many unless
     given), and so on (Smith 2017). Momentum goes the other way.
@@ -523,3 +501,13 @@ class LambdaLR(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         return {name: value for name, value in super().state_dict().items() if name != "lr_lambdas"}
+
+
+class MultiplicativeLR(LambdaLR):
+    """The rate of the epoch before times lr_lambda(epoch); a list gives one function a group."""
+
+    def get_lr(self) -> list[float]:
+        if self.last_epoch == 0:
+            return self.base_lrs
+        groups = self.optimizer.param_groups
+        return [group["lr"] * of(self.last_epoch) for group, of in zip(groups, self.lr_lambdas, strict=True)]
