@@ -85,8 +85,9 @@ def to(
         dtype, device, non_blocking, copy = goal(
             *arguments, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy
         )
-    flag(non_blocking, "to: non_blocking")
-    flag(copy, "to: copy")
+    if non_blocking is not False or copy is not False:
+        flag(non_blocking, "to: non_blocking")
+        flag(copy, "to: copy")
     out = x
     if device is not None:
         out = lib.norch_to_device(x, place(device), non_blocking)
