@@ -37,6 +37,7 @@ HOT = {
     r"multiply<tile_shape<float, float, 64, .*>, [12], [12]>": {"load G", "load S", "store G"},
     r"correlate<tile_shape<float, float, (64|128), .*>": {"load S", "store G"},
     r"dense<kernels_of<row_(add|exp), dtype<4>.*>": {"load G", "store G"},
+    r"strided<kernels_of<row_add, dtype<4>.*>": {"load G", "store G"},
     r"reduce<row_(sum|amax), dtype<4>.*>": {"load G"},
     r"softmax_rows<float, [1248]>": {"load G", "store G"},
     r"softmax_rows_back<float, [1248]>": {"load G", "store G"},

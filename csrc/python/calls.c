@@ -68,7 +68,8 @@ static inline bool take_opcode(const char *name, void *from, opcode *to) { retur
 
 /* As PyTorch has it: no number stands for a truth. */
 static inline bool take_flag(const char *name, void *from, flag *to) {
-    if (((const nr_object *)from)->type != &PyBool_Type) return refuse(name, "True or False", from);
+    if (((const nr_object *)from)->type != &PyBool_Type) /* false: gcc -O1 does not know what refuse gives */
+        return refuse(name, "True or False", from), false;
     *to = PyLong_AsLongLong(from);
     return true;
 }
