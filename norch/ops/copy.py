@@ -81,7 +81,9 @@ def to(
     >>> norch.ones(2, requires_grad=True).to(norch.float64)
     tensor([1., 1.], dtype=norch.float64, grad_fn=<CastBackward>)
     """
-    if arguments:
+    if len(arguments) == 1 and type(arguments[0]) is DType:
+        dtype = arguments[0]
+    elif arguments:
         dtype, device, non_blocking, copy = goal(
             *arguments, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy
         )
