@@ -123,7 +123,8 @@ int64_t norch_device_count(int64_t device_type);
 /* name: room bytes; values: {bytes of memory, compute capability major, minor, multiprocessors, 1 if simulated,
  * version of the driver, of the runtime}. */
 int32_t norch_device_properties(int64_t device_type, int64_t device_index, char *name, int64_t room, int64_t *values);
-/* values: bytes {in tensors now, at the peak, kept for reuse as well, at the peak, free on the device, in all}. */
+/* values: bytes {in tensors now, at the peak, kept for reuse as well, at the peak, free on the device, in all; pinned on the
+ * host for tensors, kept for reuse as well}, and how often CUDA was asked for such memory. */
 int32_t norch_device_memory(int64_t device_type, int64_t device_index, int64_t *values);
 int32_t norch_device_reset_peak(int64_t device_type, int64_t device_index);
 int32_t norch_device_empty_cache(int64_t device_type, int64_t device_index);

@@ -151,7 +151,7 @@ def synchronize(device: Any = None) -> None:
 
 
 def _memory(device: Any) -> Any:
-    values = int64s(*(0,) * 6)
+    values = int64s(*(0,) * 9)
     lib.norch_device_memory(*_place(device), values)
     return values
 
@@ -187,8 +187,19 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     lib.norch_device_reset_peak(*_place(device))
 
 
+def host_memory_stats() -> dict[str, int]:
+    """Memory of the host that is pinned: the bytes that tensors hold, those that wait for reuse as well, and how often
+    CUDA was asked for some.
+
+    >>> norch.cuda.host_memory_stats()["active_bytes.current"] if norch.cuda.is_available() else 0
+    0
+    """
+    active, allocated, made = _memory(None)[6:9]
+    return {"active_bytes.current": active, "allocated_bytes.current": allocated, "num_host_alloc": made}
+
+
 def empty_cache() -> None:
-    """Gives memory that waits for reuse back to the devices."""
+    """Gives memory that waits for reuse back to the devices, and what was pinned for them back to the system."""
     for index in range(device_count()):
         lib.norch_device_empty_cache(1, index)
 

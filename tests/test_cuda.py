@@ -192,7 +192,46 @@ def test_copies_that_do_not_wait() -> None:
     assert now.tolist() == staged.tolist() == later.tolist() == [1] * 4  # cuda() has waited for what was before it
     assert still.tolist() == [2] * 4
     kept = norch.ones(4).pin_memory().to("cuda", non_blocking=True)  # pinned memory outlives the copies from it
+    assert not cuda.current_stream().query()  # freeing it has not waited
     assert kept.tolist() == [1] * 4
+
+
+def test_pinned_memory_waits_for_what_reads_it() -> None:
+    if not cuda.get_device_properties().simulated:
+        pytest.skip("a GPU may have copied before one looks")
+    cuda.synchronize()
+    cuda.empty_cache()
+    assert cuda.host_memory_stats()["allocated_bytes.current"] == 0
+    before = cuda.host_memory_stats()["num_host_alloc"]
+    there = norch.ones(4).pin_memory().to("cuda", non_blocking=True)
+    stats = cuda.host_memory_stats()
+    assert stats["active_bytes.current"] == 0 and stats["allocated_bytes.current"] == 4096
+    other = norch.full((4,), 2.0).pin_memory()  # not in the memory that is still to be read
+    assert there.tolist() == [1] * 4 and other.tolist() == [2] * 4
+    assert cuda.host_memory_stats()["num_host_alloc"] == before + 2
+    for k in range(5):  # as a loader does
+        batch = norch.full((4,), float(k)).pin_memory()
+        moved = batch.to("cuda", non_blocking=True)
+        del batch
+        assert moved.sum().item() == 4 * k
+    assert cuda.host_memory_stats()["num_host_alloc"] == before + 2
+    del other
+    cuda.empty_cache()
+    assert cuda.host_memory_stats()["allocated_bytes.current"] == 0
+
+
+def test_pinned_memory_that_two_devices_read() -> None:
+    second = other_device()
+    cuda.empty_cache()
+    x = norch.arange(1000.0)
+    pinned = x.pin_memory()
+    there, beyond = pinned.to("cuda", non_blocking=True), pinned[500:].to(second, non_blocking=True)
+    del pinned
+    refilled = [norch.zeros(1000).pin_memory() for _ in range(3)]
+    assert there.tolist() == x.tolist() and beyond.tolist() == x[500:].tolist()
+    del refilled
+    cuda.empty_cache()
+    assert cuda.host_memory_stats()["allocated_bytes.current"] == 0
 
 
 def test_copies_between_devices() -> None:

@@ -175,6 +175,37 @@ def test_out_of_memory_at_each_allocation(program: Callable[[], Callable[[], flo
     assert in_use() == before
 
 
+def test_no_memory_to_pin(simulation: ctypes.CDLL) -> None:
+    def step() -> list[float]:
+        batches = [norch.full((n,), 2.0).pin_memory() for n in (10, 3000)]
+        moved = [x.to("cuda", non_blocking=True) for x in batches]
+        del batches
+        return [x.sum().item() for x in moved]
+
+    for kind in ("of CUDA", "of the host"):
+        refused = 0
+        for n in range(30):
+            cuda.empty_cache()
+            if kind == "of CUDA":
+                simulation.cudasim_fail_many(ALLOCATION, n, 2)  # and again after what waits has been given back
+            else:
+                norch._lib.lib.norch_fail_allocation(n)
+            try:
+                assert step() == [20, 6000]
+            except MemoryError as error:
+                refused += "pin_memory: out of memory for" in str(error)
+                del error
+            finally:
+                simulation.cudasim_fail_many(ALLOCATION, -1, 0)
+                norch._lib.lib.norch_fail_allocation(-1)
+            assert step() == [20, 6000] and cuda.host_memory_stats()["active_bytes.current"] == 0
+        assert refused >= 2
+    held = norch.ones(4).pin_memory().to("cuda", non_blocking=True)  # its memory is given back when some is missing
+    simulation.cudasim_fail_many(ALLOCATION, 0, 1)
+    assert norch.ones(99999).pin_memory().is_pinned() and held.sum().item() == 4
+    assert cuda.host_memory_stats()["allocated_bytes.current"] < 1 << 20
+
+
 @programs
 def test_a_failure_of_each_launch(program: Callable[[], Callable[[], float]], simulation: ctypes.CDLL) -> None:
     step = program()

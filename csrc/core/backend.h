@@ -228,8 +228,10 @@ typedef struct nr_device {
     int32_t (*reset_peak)(const nr_backend *self);
     int32_t (*empty_cache)(const nr_backend *self);
     int32_t (*event)(const nr_backend *self, int32_t action, void **event, void *other, double *value);
-    void *(*pinned)(const nr_backend *self, size_t n); /* memory of the host that copies need not be staged from */
-    void (*unpin)(void *memory);
+    /* A block of the host that copies need not be staged from; its memory lies elsewhere. */
+    void *(*pinned)(const nr_backend *self, size_t n, void **memory);
+    void (*reads_pinned)(const nr_backend *self, void *block); /* a copy from it will go on after from_host() returns */
+    void (*unpin)(void *block);
 } nr_device;
 
 /* Actions of nr_device.event: make; record; wait until it has passed; has it passed (value), or, without an event,

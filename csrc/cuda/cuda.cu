@@ -15,11 +15,9 @@
 
 const nr_host *nr_library;
 
-#define MOST_DEVICES 64
-
-static nr_gpu *gpus;
+nr_gpu *nr_gpus;
 static int gpu_count;
-static bool forked;     /* CUDA does not work in a child of the process that began with it */
+bool nr_forked;
 static bool sync_calls; /* NORCH_SYNC: each call waits for its kernels, so that what fails is named rightly */
 static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
 
@@ -53,14 +51,13 @@ static int32_t fork_error() {
         "start it with multiprocessing's \"spawn\", or use CUDA in the child only");
 }
 
-/* Makes the device of self the one that CUDA's calls mean. */
-static int32_t enter(const nr_backend *self) {
-    if (forked) return fork_error();
-    static thread_local int entered = -1;
+int32_t nr_cuda_enter(const nr_backend *self) {
+    if (nr_forked) return fork_error();
+    static thread_local int current = -1;
     int index = reinterpret_cast<const nr_gpu *>(self)->index;
-    if (entered == index) return NORCH_OK;
+    if (current == index) return NORCH_OK;
     TRY(self->name, cudaSetDevice(index));
-    entered = index;
+    current = index;
     return NORCH_OK;
 }
 
@@ -92,21 +89,23 @@ struct pool {
     int64_t waiting_bytes, in_use, peak;
 };
 static pool *pools;
-static bool caching = true;
+bool nr_caching = true;
 
 static pool &pool_of(const nr_backend *self) { return pools[self->device_index]; }
 
-/* Rounds n up to its class; -1 where it has none. */
-static int size_class(size_t *n) {
-    size_t wanted = *n < SMALLEST ? SMALLEST : *n;
-    if (wanted > LARGEST_KEPT) {
-        *n = (wanted + 511) / 512 * 512;
-        return -1;
-    }
+int nr_cuda_size_class(size_t *n, size_t smallest) {
+    size_t wanted = *n < smallest ? smallest : *n;
     int power = 63 - __builtin_clzll((unsigned long long)wanted);
     size_t quarter = (size_t)1 << (power - 2), steps = (wanted - ((size_t)1 << power) + quarter - 1) / quarter;
     *n = ((size_t)1 << power) + steps * quarter;
-    return (power - 9) * 4 + (int)steps;
+    return (power - __builtin_ctzll((unsigned long long)smallest)) * 4 + (int)steps;
+}
+
+/* Rounds n up to its class; -1 where it has none. */
+static int size_class(size_t *n) {
+    if (*n <= LARGEST_KEPT) return nr_cuda_size_class(n, SMALLEST);
+    *n = (*n + 511) / 512 * 512;
+    return -1;
 }
 
 /* Gives all that waits back to CUDA's pool. */
@@ -150,7 +149,7 @@ static void *take(const nr_gpu *gpu, pool &p, size_t n, int c) {
 }
 
 static void *gpu_alloc(const nr_backend *self, size_t n) {
-    if (enter(self) != NORCH_OK) return nullptr;
+    if (nr_cuda_enter(self) != NORCH_OK) return nullptr;
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     pool &p = pool_of(self);
     int c = size_class(&n);
@@ -163,16 +162,16 @@ static void *gpu_alloc(const nr_backend *self, size_t n) {
 }
 
 static void gpu_free(const nr_backend *self, void *memory, size_t n) {
-    if (!memory || forked) return;
+    if (!memory || nr_forked) return;
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     pool &p = pool_of(self);
     int c = size_class(&n);
     std::lock_guard<std::mutex> guard(p.lock);
     p.in_use -= (int64_t)n;
-    block *b = c < 0 || !caching ? nullptr : p.spare;
+    block *b = c < 0 || !nr_caching ? nullptr : p.spare;
     if (b)
         p.spare = b->next;
-    else if (c >= 0 && caching)
+    else if (c >= 0 && nr_caching)
         b = static_cast<block *>(malloc(sizeof *b));
     if (b) {
         b->memory = memory;
@@ -181,11 +180,8 @@ static void gpu_free(const nr_backend *self, void *memory, size_t n) {
         p.waiting_bytes += (int64_t)n;
         return;
     }
-    int before = 0; /* not enter(): what fails here has nobody to tell, and later calls will hear of it */
-    bool away = cudaGetDevice(&before) == cudaSuccess && before != gpu->index;
-    if (away) cudaSetDevice(gpu->index);
+    entered there(gpu);
     cudaFreeAsync(memory, gpu->stream);
-    if (away) cudaSetDevice(before);
 }
 
 void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes) {
@@ -202,7 +198,7 @@ void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes) { gpu_f
 
 /* Waits for the stream; then what kernels have reported is raised. */
 static int32_t gpu_synchronize(const nr_backend *self) {
-    NR_TRY(enter(self));
+    NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     TRY(self->name, cudaStreamSynchronize(gpu->stream));
     volatile nr_report *report = gpu->report;
@@ -220,14 +216,14 @@ static int32_t gpu_synchronize(const nr_backend *self) {
 }
 
 static int32_t gpu_to_host(const nr_backend *self, void *host, const void *device, size_t n) {
-    NR_TRY(enter(self));
+    NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     if (n) TRY("copy to the host", cudaMemcpyAsync(host, device, n, cudaMemcpyDeviceToHost, gpu->stream));
     return gpu_synchronize(self);
 }
 
 static int32_t gpu_from_host(const nr_backend *self, void *device, const void *host, size_t n, bool later) {
-    NR_TRY(enter(self));
+    NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     if (n) TRY("copy to the device", cudaMemcpyAsync(device, host, n, cudaMemcpyHostToDevice, gpu->stream));
     if (!later) TRY("copy to the device", cudaStreamSynchronize(gpu->stream));
@@ -237,7 +233,7 @@ static int32_t gpu_from_host(const nr_backend *self, void *device, const void *h
 /* ---- what a program may ask ----------------------------------------------------------------------------------- */
 
 static int32_t gpu_properties(const nr_backend *self, char *name, size_t room, int64_t *values) {
-    NR_TRY(enter(self));
+    NR_TRY(nr_cuda_enter(self));
     cudaDeviceProp found;
     TRY(self->name, cudaGetDeviceProperties(&found, self->device_index));
     snprintf(name, room, "%s", found.name);
@@ -256,7 +252,7 @@ static int32_t gpu_properties(const nr_backend *self, char *name, size_t room, i
 }
 
 static int32_t gpu_memory(const nr_backend *self, int64_t *values) {
-    NR_TRY(enter(self));
+    NR_TRY(nr_cuda_enter(self));
     pool &p = pool_of(self);
     cudaMemPool_t reserve;
     uint64_t reserved = 0, most = 0;
@@ -268,6 +264,7 @@ static int32_t gpu_memory(const nr_backend *self, int64_t *values) {
     std::lock_guard<std::mutex> guard(p.lock);
     int64_t all[] = {p.in_use, p.peak, (int64_t)reserved, (int64_t)most, (int64_t)free, (int64_t)total};
     memcpy(values, all, sizeof all);
+    nr_cuda_pinned_counts(values + sizeof all / sizeof *all);
     return NORCH_OK;
 }
 
@@ -279,7 +276,7 @@ static int32_t gpu_reset_peak(const nr_backend *self) {
 }
 
 static int32_t gpu_empty_cache(const nr_backend *self) {
-    NR_TRY(enter(self));
+    NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     {
         pool &p = pool_of(self);
@@ -290,16 +287,17 @@ static int32_t gpu_empty_cache(const nr_backend *self) {
     TRY(self->name, cudaStreamSynchronize(gpu->stream));
     TRY(self->name, cudaDeviceGetDefaultMemPool(&reserve, self->device_index));
     TRY(self->name, cudaMemPoolTrimTo(reserve, 0));
+    nr_cuda_empty_pinned();
     return NORCH_OK;
 }
 
 static int32_t gpu_event(const nr_backend *self, int32_t action, void **event, void *other, double *value) {
     if (action == NR_EVENT_FREE) {
-        if (!forked && *event) cudaEventDestroy(static_cast<cudaEvent_t>(*event));
+        if (!nr_forked && *event) cudaEventDestroy(static_cast<cudaEvent_t>(*event));
         *event = nullptr;
         return NORCH_OK;
     }
-    NR_TRY(enter(self));
+    NR_TRY(nr_cuda_enter(self));
     cudaEvent_t own = static_cast<cudaEvent_t>(*event);
     if (action == NR_EVENT_MAKE) {
         TRY("event", cudaEventCreateWithFlags(&own, cudaEventDefault));
@@ -328,21 +326,6 @@ static int32_t gpu_event(const nr_backend *self, int32_t action, void **event, v
     return NORCH_OK;
 }
 
-static void *gpu_pinned(const nr_backend *self, size_t n) {
-    if (enter(self) != NORCH_OK) return nullptr;
-    void *memory = nullptr;
-    cudaError_t error = cudaHostAlloc(&memory, n ? n : 1, cudaHostAllocDefault);
-    if (error == cudaSuccess) return memory;
-    nr_cuda_fail("pin_memory", error);
-    return nullptr;
-}
-
-static void gpu_unpin(void *memory) {
-    if (forked) return;
-    for (int i = 0; i < gpu_count; i++) cudaStreamSynchronize(gpus[i].stream); /* a copy may still read it */
-    cudaFreeHost(memory);
-}
-
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
 typedef int32_t (*runner)(const nr_call *call);
@@ -355,7 +338,7 @@ static_assert(sizeof families / sizeof *families == NR_FAMILY_COUNT &&
               "a family has no runner or no name");
 
 static int32_t run(const nr_call *call) {
-    NR_TRY(enter(call->backend));
+    NR_TRY(nr_cuda_enter(call->backend));
     NR_TRY(families[call->family](call));
     if (!sync_calls) return NORCH_OK;
     TRY(nr_call_name(call), cudaStreamSynchronize(gpu_of(call)->stream));
@@ -398,11 +381,11 @@ static int32_t ask_driver() {
     return NORCH_OK;
 }
 
-static const nr_device device_functions = {gpu_properties, gpu_memory, gpu_reset_peak, gpu_empty_cache,
-                                           gpu_event,      gpu_pinned, gpu_unpin};
+static const nr_device device_functions = {gpu_properties, gpu_memory,     gpu_reset_peak,       gpu_empty_cache,
+                                           gpu_event,      nr_cuda_pinned, nr_cuda_reads_pinned, nr_cuda_unpin};
 
 static int32_t prepare(nr_gpu *gpu, int index) {
-    static char names[MOST_DEVICES][16];
+    static char names[NR_MOST_DEVICES][16];
     snprintf(names[index], sizeof names[index], "cuda:%d", index);
     gpu->index = index;
     nr_backend *b = &gpu->backend;
@@ -436,7 +419,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     return NORCH_OK;
 }
 
-static void after_fork() { forked = true; }
+static void after_fork() { nr_forked = true; }
 
 extern "C" __attribute__((visibility("default"))) uint64_t nr_plugin_abi(void) { return NORCH_ABI; }
 
@@ -446,7 +429,7 @@ extern "C" __attribute__((visibility("default"))) const nr_backend *const *nr_pl
     const char *wanted = getenv("NORCH_SYNC");
     sync_calls = wanted && *wanted && *wanted != '0';
     const char *keep = getenv("NORCH_CUDA_CACHE"); /* "0": what is freed goes back at once, for memory checkers */
-    caching = !(keep && *keep == '0');
+    nr_caching = !(keep && *keep == '0');
     if (ask_driver() != NORCH_OK) return nullptr;
     int found = 0;
     cudaError_t error = cudaGetDeviceCount(&found);
@@ -455,11 +438,11 @@ extern "C" __attribute__((visibility("default"))) const nr_backend *const *nr_pl
         return nullptr;
     }
     if (error != cudaSuccess) return nr_cuda_fail("cuda", error), nullptr;
-    if (found > MOST_DEVICES) found = MOST_DEVICES;
-    gpus = static_cast<nr_gpu *>(calloc((size_t)found, sizeof *gpus));
+    if (found > NR_MOST_DEVICES) found = NR_MOST_DEVICES;
+    nr_gpus = static_cast<nr_gpu *>(calloc((size_t)found, sizeof *nr_gpus));
     pools = new (std::nothrow) pool[found]();
-    static const nr_backend *list[MOST_DEVICES];
-    if (!gpus || !pools) {
+    static const nr_backend *list[NR_MOST_DEVICES];
+    if (!nr_gpus || !pools) {
         host->fail(NORCH_ERROR_MEMORY, "cuda: out of memory");
         return nullptr;
     }
@@ -471,8 +454,8 @@ extern "C" __attribute__((visibility("default"))) const nr_backend *const *nr_pl
     for (int op = 0; op < NR_OP_COUNT; op++)
         for (int d = 0; d < NR_DTYPE_COUNT; d++) kernels[op][d] = kernels[op][host->dtypes[d].wide];
     for (int i = 0; i < found; i++) {
-        if (prepare(&gpus[i], i) != NORCH_OK) return nullptr;
-        list[i] = &gpus[i].backend;
+        if (prepare(&nr_gpus[i], i) != NORCH_OK) return nullptr;
+        list[i] = &nr_gpus[i].backend;
     }
     gpu_count = *count = found;
     pthread_atfork(nullptr, nullptr, after_fork);

@@ -48,10 +48,41 @@ struct nr_gpu {
 
 static inline const nr_gpu *gpu_of(const nr_call *call) { return reinterpret_cast<const nr_gpu *>(call->backend); }
 
+#define NR_MOST_DEVICES 64
+extern nr_gpu *nr_gpus;
+extern bool nr_forked;  /* CUDA does not work in a child of the process that began with it */
+extern bool nr_caching; /* what is freed waits for its next use */
+
+/* Makes the device of self the one that CUDA's calls mean. */
+int32_t nr_cuda_enter(const nr_backend *self);
+
+/* Does so for a while, where nobody could be told of a failure: later calls will hear of it. */
+struct entered {
+    int before = 0;
+    bool away;
+    explicit entered(const nr_gpu *gpu) {
+        away = cudaGetDevice(&before) == cudaSuccess && before != gpu->index;
+        if (away) cudaSetDevice(gpu->index);
+    }
+    ~entered() {
+        if (away) cudaSetDevice(before);
+    }
+};
+
 /* Notes a failure of the CUDA runtime while doing `what`; gives the status. */
 int32_t nr_cuda_fail(const char *what, cudaError_t error);
 /* "add", "matmul": what a call is to be named in messages. */
 const char *nr_call_name(const nr_call *call);
+
+/* Rounds n up to its size class, of which there are four a power of two from the smallest, itself one; gives its number. */
+int nr_cuda_size_class(size_t *n, size_t smallest);
+
+/* Memory of the host that a device reads: see nr_device in core/backend.h. */
+void *nr_cuda_pinned(const nr_backend *self, size_t n, void **memory);
+void nr_cuda_reads_pinned(const nr_backend *self, void *block);
+void nr_cuda_unpin(void *block);
+void nr_cuda_empty_pinned();
+void nr_cuda_pinned_counts(int64_t *values); /* bytes in tensors, bytes held, blocks got from CUDA so far */
 
 /* Leaves the function when a call of the CUDA runtime failed. */
 #define TRY(what, call)                                                   \

@@ -60,13 +60,13 @@ norch_tensor *norch_pin(const norch_tensor *x, int64_t type, int64_t index) {
     }
     int64_t strides[NORCH_MAX_DIMS];
     nr_fill_strides(x->ndim, x->shape, strides);
-    void *memory = backend->device->pinned(backend, (size_t)(x->numel * nr_size_of(x->dtype)));
-    if (!memory) return NULL;
+    void *memory, *block = backend->device->pinned(backend, (size_t)(x->numel * nr_size_of(x->dtype)), &memory);
+    if (!block) return NULL;
     void (*free)(void *) = backend->device->unpin;
     unpin = free;
-    norch_tensor *y = norch_from_memory(memory, x->ndim, x->shape, strides, x->dtype, *(void **)(void *)&free, memory);
+    norch_tensor *y = norch_from_memory(memory, x->ndim, x->shape, strides, x->dtype, *(void **)(void *)&free, block);
     if (!y) {
-        free(memory);
+        free(block);
         return NULL;
     }
     if (nr_copy_into(y, x) == NORCH_OK) return y;

@@ -197,6 +197,7 @@ typedef int cudaMemPool_t;
 #define cudaHostAllocMapped 2
 #define cudaHostAllocDefault 0
 #define cudaEventDefault 0
+#define cudaEventDisableTiming 2
 
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int device);
