@@ -16,7 +16,6 @@
 const nr_host *nr_library;
 
 nr_gpu *nr_gpus;
-static int gpu_count;
 bool nr_forked;
 static bool sync_calls; /* NORCH_SYNC: each call waits for its kernels, so that what fails is named rightly */
 static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
@@ -457,7 +456,7 @@ extern "C" __attribute__((visibility("default"))) const nr_backend *const *nr_pl
         if (prepare(&nr_gpus[i], i) != NORCH_OK) return nullptr;
         list[i] = &nr_gpus[i].backend;
     }
-    gpu_count = *count = found;
+    *count = found;
     pthread_atfork(nullptr, nullptr, after_fork);
     return list;
 }
