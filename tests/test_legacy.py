@@ -75,3 +75,25 @@ def test_the_factor_stands_before_what_it_multiplies():
     assert x.clone().sub_(2, y).tolist() == x.sub(2, y).tolist() == [-4, -4]
     assert x.clone().addcmul_(0.5, y, z).tolist() == norch.addcmul(x, 0.5, y, z).tolist() == [8, 8]
     assert x.clone().addcdiv_(4, y, z).tolist() == norch.addcdiv(x, 4, y, z).tolist() == [5, 5]
+
+
+@pytest.mark.filterwarnings("ignore:size_average")
+def test_size_average_and_reduce_in_place_of_reduction(torch):
+    def losses(lib, given):
+        x, y = lib.tensor([[0.2, 0.7], [0.4, 0.1]]), lib.tensor([[0.0, 1.0], [1.0, 0.0]])
+        sign, where, f = lib.tensor([1.0, -1.0]), lib.tensor([0, 1]), lib.nn.functional
+        yield from (f.mse_loss(x, y, **given), f.l1_loss(x, y, **given), f.smooth_l1_loss(x, y, **given))
+        yield from (f.binary_cross_entropy(x, y, **given), f.binary_cross_entropy_with_logits(x, y, **given))
+        yield from (f.nll_loss(x, where, **given), f.cross_entropy(x, where, **given), f.kl_div(x, y, **given))
+        yield from (f.soft_margin_loss(x, y, **given), f.poisson_nll_loss(x, y, **given))
+        yield f.margin_ranking_loss(x[0], x[1], sign, **given)
+        yield f.triplet_margin_loss(x, y, y + 1, **given)
+        for name in ("MSELoss", "L1Loss", "BCELoss", "BCEWithLogitsLoss", "SmoothL1Loss", "KLDivLoss"):
+            yield getattr(lib.nn, name)(**given)(x, y)
+        yield from (lib.nn.CrossEntropyLoss(**given)(x, where), lib.nn.NLLLoss(**given)(x, where))
+
+    for given in ({"size_average": False}, {"reduce": False}, {"size_average": True}, {"reduce": True}):
+        for ours, theirs in zip(losses(norch, given), losses(torch, given), strict=True):
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5)
+    with pytest.raises(TypeError, match="size"):
+        norch.nn.functional.huber_loss(norch.ones(1), norch.ones(1), size_average=False)

@@ -50,7 +50,7 @@ from .embedding import embedding as embedding
 from .functional_activation import *  # noqa: F403
 from .functional_activation import log_softmax, logsigmoid
 from .functional_loss import *  # noqa: F403
-from .functional_loss import BinaryCrossEntropy, reduced
+from .functional_loss import BinaryCrossEntropy, a_loss, older, reduced
 
 # ---- dropout, classes ----------------------------------------------------------------------------------------
 
@@ -175,24 +175,39 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     return difference
 
 
-def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean of (input - target)^2; sizes that differ but broadcast give a warning.
 
     >>> norch.nn.functional.mse_loss(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)
     """
     difference = _difference("mse_loss", input, target)
+    reduction = older(reduction, size_average, reduce)
     if reduction == "mean" and difference.is_floating_point():
         return difference._mean_square()
     return reduced(difference.square(), reduction)
 
 
-def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean of |input - target|."""
-    return reduced(_difference("l1_loss", input, target).abs(), reduction)
+    return reduced(_difference("l1_loss", input, target).abs(), older(reduction, size_average, reduce))
 
 
-@own_errors
+@a_loss
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """The mean of d^2 / (2 beta) where |d| = |input - target| is below beta, and of |d| - beta / 2 elsewhere.
 
@@ -221,7 +236,7 @@ def huber_loss(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@own_errors
+@a_loss
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target * (log(target) - input), where input holds log-probabilities; with log_target, target does too.
 
@@ -285,7 +300,7 @@ class _Classes:
         return loss.sum() / (self.at.count if self.weight is None else where(valid, self.weight, 0.0).sum())
 
 
-@own_errors
+@a_loss
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -303,7 +318,7 @@ def nll_loss(
     return _Classes("nll_loss", input, target, weight, ignore_index, reduction).loss(input)
 
 
-@own_errors
+@a_loss
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -362,7 +377,7 @@ def _soft_cross_entropy(
     return reduced(loss.sum(dim), reduction)
 
 
-@own_errors
+@a_loss
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -385,6 +400,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@a_loss
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:

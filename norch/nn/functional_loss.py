@@ -5,13 +5,14 @@ Each is the formula of its docstring over elements or samples, and then reduced:
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ..autograd import Function, no_grad
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..ops._operand import must, own_errors, tensor_of
+from ..ops._operand import OWN, must, own, own_errors, tensor_of
 from ..ops.composed.distance import pairwise_distance
 from ..ops.pointwise import exp, log, log1p, minimum, sub, where
 from ..ops.view import tied
@@ -34,6 +35,31 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return loss
     raise ArgumentError(f"{reduction!r} is not a valid value for reduction ('none', 'mean' or 'sum')")
+
+
+def older(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """The reduction by what older programs give in its place: no mean unless size_average, nothing unless reduce."""
+    if size_average is None and reduce is None:
+        return reduction
+    return "none" if reduce is False else "sum" if size_average is False else "mean"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def a_loss(function: F) -> F:
+    """own_errors() of a function with a reduction, that takes size_average and reduce as well."""
+
+    @functools.wraps(function)
+    def composed(*arguments: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any) -> Any:
+        if size_average is not None or reduce is not None:
+            named["reduction"] = older("mean", size_average, reduce)
+        try:
+            return function(*arguments, **named)
+        except OWN as error:
+            raise own(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+
+    return cast(F, composed)
 
 
 def _zero_if(condition: Tensor, x: Tensor) -> Tensor:
@@ -60,7 +86,7 @@ class BinaryCrossEntropy(Function):
         return g * (x - t) / ((1 - x) * x).clamp(min=1e-12), g * (log1p(-x) - log(x))
 
 
-@own_errors
+@a_loss
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -110,7 +136,7 @@ def gaussian_nll_loss(
 # ---- margins --------------------------------------------------------------------------------------------------------
 
 
-@own_errors
+@a_loss
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """input where target is 1, max(0, margin - input) where it is -1."""
     input, target = (tensor_of(x, "hinge_embedding_loss") for x in (input, target))
@@ -118,13 +144,13 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, 
     return reduced(apart + _zero_if(target == -1, input), reduction)
 
 
-@own_errors
+@a_loss
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target input)), for targets 1 and -1."""
     return reduced(-logsigmoid(target * input), reduction)
 
 
-@own_errors
+@a_loss
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
@@ -134,7 +160,7 @@ def margin_ranking_loss(
     return reduced((-target * sub(input1, input2) + margin).clamp(min=0), reduction)
 
 
-@own_errors
+@a_loss
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
@@ -148,7 +174,7 @@ def cosine_embedding_loss(
     return reduced(alike + apart, reduction)
 
 
-@own_errors
+@a_loss
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -196,7 +222,7 @@ def triplet_margin_with_distance_loss(
     return reduced((margin + distance(anchor, positive) - far).clamp(min=0), reduction)
 
 
-@own_errors
+@a_loss
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -205,7 +231,7 @@ def multilabel_soft_margin_loss(
     return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
 
 
-@own_errors
+@a_loss
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,

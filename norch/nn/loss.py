@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..tensor import Tensor
 from . import functional as F
 from .distance import PairwiseDistance
+from .functional_loss import older
 from .module import Module
 
 
+def _older(init: Any) -> Any:
+    """An __init__ with a reduction, that takes size_average and reduce as well."""
+
+    @functools.wraps(init)
+    def accepting(
+        self: Any, *given: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any
+    ) -> None:
+        if size_average is not None or reduce is not None:
+            named["reduction"] = older("mean", size_average, reduce)
+        init(self, *given, **named)
+
+    return accepting
+
+
 class _Loss(Module):
+    @_older
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
         if reduction not in ("none", "mean", "sum"):
@@ -39,6 +56,7 @@ class L1Loss(_Loss):
 class SmoothL1Loss(_Loss):
     """d^2 / (2 beta) near the target, |d| - beta / 2 beyond beta from it."""
 
+    @_older
     def __init__(self, *, reduction: str = "mean", beta: float = 1.0) -> None:
         super().__init__(reduction)
         self.beta = beta
@@ -61,6 +79,7 @@ class HuberLoss(_Loss):
 class KLDivLoss(_Loss):
     """target * (log(target) - input) of log-probabilities; reduction "batchmean" is the divergence itself."""
 
+    @_older
     def __init__(self, *, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__("mean" if reduction == "batchmean" else reduction)
         self.reduction = reduction
@@ -78,6 +97,7 @@ class NLLLoss(_Loss):
 
     weight: Tensor | None
 
+    @_older
     def __init__(self, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.register_buffer("weight", weight)
@@ -99,6 +119,7 @@ class CrossEntropyLoss(_Loss):
 
     weight: Tensor | None
 
+    @_older
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -122,6 +143,7 @@ class BCELoss(_Loss):
 
     weight: Tensor | None
 
+    @_older
     def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.register_buffer("weight", weight)
@@ -139,6 +161,7 @@ class BCEWithLogitsLoss(_Loss):
     weight: Tensor | None
     pos_weight: Tensor | None
 
+    @_older
     def __init__(
         self, weight: Tensor | None = None, *, reduction: str = "mean", pos_weight: Tensor | None = None
     ) -> None:
@@ -155,6 +178,7 @@ class BCEWithLogitsLoss(_Loss):
 class PoissonNLLLoss(_Loss):
     """Minus the log-likelihood of a Poisson distribution. See functional.poisson_nll_loss."""
 
+    @_older
     def __init__(
         self, log_input: bool = True, full: bool = False, *, eps: float = 1e-8, reduction: str = "mean"
     ) -> None:
@@ -179,6 +203,7 @@ class GaussianNLLLoss(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """Distances that are to be small (target 1) or beyond margin (-1). See functional.hinge_embedding_loss."""
 
+    @_older
     def __init__(self, margin: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.margin = margin
@@ -197,6 +222,7 @@ class SoftMarginLoss(_Loss):
 class MarginRankingLoss(_Loss):
     """Which of two inputs is to be the larger one. See functional.margin_ranking_loss."""
 
+    @_older
     def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.margin = margin
@@ -208,6 +234,7 @@ class MarginRankingLoss(_Loss):
 class CosineEmbeddingLoss(_Loss):
     """Vectors that are to be alike (target 1) or not (-1). See functional.cosine_embedding_loss."""
 
+    @_older
     def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.margin = margin
@@ -219,6 +246,7 @@ class CosineEmbeddingLoss(_Loss):
 class TripletMarginLoss(_Loss):
     """An anchor that is to be nearer to one than to another. See functional.triplet_margin_loss."""
 
+    @_older
     def __init__(
         self,
         margin: float = 1.0,
@@ -265,6 +293,7 @@ class MultiLabelSoftMarginLoss(_Loss):
 
     weight: Tensor | None
 
+    @_older
     def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.register_buffer("weight", weight)
@@ -278,6 +307,7 @@ class MultiMarginLoss(_Loss):
 
     weight: Tensor | None
 
+    @_older
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, *, reduction: str = "mean"
     ) -> None:
