@@ -347,6 +347,7 @@ def test_pad_sequence(torch: Any, first: bool, side: str) -> None:
     if side == "right":
         for part, a in zip(nn.utils.rnn.unpad_sequence(padded, norch.tensor([3, 1, 4]), first), arrays, strict=True):
             np.testing.assert_array_equal(part.detach().numpy(), a)
+    assert nn.utils.rnn.pad_sequence(norch.ones(2, 3), True).tolist() == norch.ones(2, 3).tolist()
     with pytest.raises(norch.ShapeError, match="pad_sequence"):
         nn.utils.rnn.pad_sequence([norch.ones(2, 3), norch.ones(2, 4)])
     with pytest.raises(norch.ArgumentError, match="padding_side is"):

@@ -108,6 +108,7 @@ def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 def _median(x: Any, dim: Any, keepdim: bool, ignore_nan: bool, result: Any) -> Any:
+    flag(keepdim, "median: keepdim")
     if dim is None:
         flat = x.detach().flatten()
         if not flat.numel():

@@ -24,7 +24,7 @@ def pad_sequence(
     tensor([[1, 2],
             [3, 0]])
     """
-    listed = tensors_of(sequences, "pad_sequence")
+    listed = tensors_of(sequences.unbind() if isinstance(sequences, Tensor) else sequences, "pad_sequence")
     if not listed or any(x.ndim == 0 for x in listed):
         raise ShapeError(f"pad_sequence: takes one sequence or more, not {[tuple(x.shape) for x in listed]}")
     if padding_side not in ("left", "right"):
