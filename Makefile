@@ -35,7 +35,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev \
-    cuda cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs
+    cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -167,7 +167,10 @@ CUDART ?= static
 CUDA_RUNPATH := $(if $(filter shared,$(CUDART)),-Xlinker '--enable-new-dtags$(comma)-rpath$(comma)$$ORIGIN/../nvidia/$(if \
     $(filter 12.%,$(NVCC_RELEASE)),cuda_runtime,cu13)/lib')
 
-cuda: $(CUDA_LIB)  ## the CUDA backend norch/libnorch_cuda.so, with nvcc 12 or 13
+cuda: $(if $(NVCC_FOUND),$(CUDA_LIB),no-nvcc)  ## the CUDA backend norch/libnorch_cuda.so, with nvcc 12 or 13
+
+no-nvcc:
+	@echo "make cuda needs nvcc 12 or 13, and there is none in PATH or CUDA_HOME ($(CUDA_HOME)): make cuda-toolchain gets one" >&2; exit 1
 
 # All of one release: a partial pin mixes versions, and fails.
 CUDA_WHEELS := nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 \

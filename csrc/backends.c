@@ -2,6 +2,7 @@
  * it is first needed: libnorch_cuda.so beside this library, or the file that NORCH_CUDA_LIBRARY names. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static bool plugin_path(char *path, size_t room) {
     const char *named = getenv("NORCH_CUDA_LIBRARY");
-    if (named && *named) return snprintf(path, room, "%s", named) < (int)room;
+    if (named && *named) /* a bare name means a file here to access(), and one of the system's to dlopen() */
+        return snprintf(path, room, "%s%s", strchr(named, '/') ? "" : "./", named) < (int)room;
     Dl_info here;
     if (!dladdr((void *)(uintptr_t)&opening, &here) || !here.dli_fname) return false;
     const char *slash = strrchr(here.dli_fname, '/');
@@ -25,10 +27,12 @@ static bool plugin_path(char *path, size_t room) {
     return snprintf(path, room, "%.*slibnorch_cuda.so", folder, here.dli_fname) < (int)room;
 }
 
-static int32_t open_plugin(void) {
+static int32_t open_plugin(const char *path) {
     static const nr_host host = {nr_fail, nr_allocation_fails, nr_ops, nr_dtypes};
-    char path[4096];
-    if (!plugin_path(path, sizeof path)) return nr_fail(NORCH_ERROR_DEVICE, "cuda: the plugin's path is too long");
+    const char *named = getenv("NORCH_CUDA_LIBRARY");
+    if (access(path, R_OK) != 0 && named && *named)
+        return nr_fail(NORCH_ERROR_DEVICE, "cuda: NORCH_CUDA_LIBRARY names %s, which cannot be read: %s", path,
+                       strerror(errno));
     if (access(path, R_OK) != 0)
         return nr_fail(NORCH_ERROR_DEVICE,
                        "cuda: norch was built without its CUDA backend: there is no %s; install nvcc 12 or 13 (or run "
@@ -54,9 +58,20 @@ static int32_t open_plugin(void) {
     return status;
 }
 
+/* What has failed once would fail again: it is told again, unless another file is named now. */
 static int32_t find_devices(void) {
+    static char tried[4096], why[512];
+    char path[sizeof tried];
     pthread_mutex_lock(&opening);
-    int32_t status = devices ? NORCH_OK : open_plugin();
+    int32_t status = NORCH_OK;
+    if (!devices && !plugin_path(path, sizeof path))
+        status = nr_fail(NORCH_ERROR_DEVICE, "cuda: the plugin's path is too long");
+    else if (!devices && strcmp(path, tried) == 0)
+        status = nr_fail(NORCH_ERROR_DEVICE, "%s", why);
+    else if (!devices && (status = open_plugin(path)) == NORCH_ERROR_DEVICE) {
+        memcpy(tried, path, sizeof tried);
+        snprintf(why, sizeof why, "%s", norch_last_error());
+    }
     pthread_mutex_unlock(&opening);
     return status;
 }
@@ -76,6 +91,7 @@ const nr_backend *nr_backend_find(int64_t device_type, int64_t device_index) {
 }
 
 int64_t norch_device_count(int64_t device_type) {
-    if (device_type == NORCH_CUDA) return find_devices() == NORCH_OK ? device_count : -1;
+    if (device_type == NORCH_CUDA) /* there they are; enter() knows whether this process may use them */
+        return find_devices() == NORCH_OK && devices[0]->device->enter(devices[0]) == NORCH_OK ? device_count : -1;
     return nr_backend_find(device_type, 0) ? 1 : -1;
 }

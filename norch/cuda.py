@@ -28,7 +28,7 @@ def _check() -> int:
 
 
 def is_available() -> bool:
-    """Whether tensors can be put on a CUDA device. Finds out at the first call; later ones cost little.
+    """Whether tensors can be put on a CUDA device. Finds out at the first call, and remembers.
 
     >>> device = "cuda" if norch.cuda.is_available() else "cpu"
     >>> norch.ones(2, device=device).sum().item()

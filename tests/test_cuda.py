@@ -380,6 +380,12 @@ def test_a_number_on_the_cpu_goes_with_anything() -> None:
     y[0], y[1:3] = two, norch.tensor(7)
     assert y.tolist() == [2, 7, 7, 3]
     assert x[norch.tensor([1, -1])].tolist() == [1, 3]  # indices in brackets go with any device, too
+    i = norch.tensor([0, 2], device="cuda")
+    for number in (2.0, two):
+        assert norch.isin(x, number).tolist() == [False, False, True, False] and norch.isin(number, x).item()
+        assert norch.kron(x, number).tolist() == norch.kron(number, x).tolist() == [0, 2, 4, 6]
+        assert nn.functional.cosine_similarity(x, number, dim=0).item() == pytest.approx(12 / (4 * 14**0.5))
+    assert x.index_put((i,), two).tolist() == [2, 1, 2, 3]
     with pytest.raises(norch.DeviceError):
         norch.ones(3) * x[0]  # a number on a device does not
     with pytest.raises(norch.DeviceError, match="cannot be written into a tensor on cpu"):

@@ -68,10 +68,40 @@ def compiled(source: str, to: Path) -> Path:
 
 
 def test_no_plugin(tmp_path: Path) -> None:
-    text = said(NORCH_CUDA_LIBRARY=str(tmp_path / "none.so"))
-    assert (
-        "built without its CUDA backend" in text and str(tmp_path / "none.so") in text and "make cuda-toolchain" in text
+    shutil.copy(norch._lib._PATH, tmp_path / "libnorch.so")
+    text = said(NORCH_LIBRARY=str(tmp_path / "libnorch.so"))
+    assert "built without its CUDA backend" in text and "make cuda-toolchain" in text
+    assert str(tmp_path / "libnorch_cuda.so") in text
+
+
+def test_a_plugin_that_is_named_and_is_not_there(tmp_path: Path) -> None:
+    named = str(tmp_path / "none.so")
+    assert said(NORCH_CUDA_LIBRARY=named) == (
+        f"cuda: NORCH_CUDA_LIBRARY names {named}, which cannot be read: No such file or directory"
     )
+
+
+def test_what_is_missing_is_looked_for_once(tmp_path: Path) -> None:
+    there = compiled("int other(void) { return 1; }", tmp_path / "other.so")
+    program = f"""
+import os, norch
+first = norch.cuda.why_not()
+os.rename({str(there)!r}, {str(there)!r} + ".away")
+assert norch.cuda.why_not() == first
+os.environ["NORCH_CUDA_LIBRARY"] = {str(tmp_path / "none.so")!r}
+print(norch.cuda.why_not())
+"""
+    assert "none.so, which cannot be read" in said(program, NORCH_CUDA_LIBRARY=str(there))
+
+
+def test_a_plugin_named_without_a_folder(simulated: dict[str, str], tmp_path: Path) -> None:
+    shutil.copy(simulated["NORCH_CUDA_LIBRARY"], tmp_path / "here.so")
+    program = f"""
+import os, norch
+os.chdir({str(tmp_path)!r})
+print(norch.cuda.device_count())
+"""
+    assert said(program, NORCH_CUDA_LIBRARY="here.so") == "1"
 
 
 def test_a_file_that_is_no_library(tmp_path: Path) -> None:
@@ -275,6 +305,7 @@ pinned = norch.ones(3).pin_memory()
 reader, writer = os.pipe()
 child = os.fork()
 if child == 0:
+    assert not norch.cuda.is_available() and "forked after CUDA" in norch.cuda.why_not()
     for call in (lambda: x + 1, lambda: x.tolist(), lambda: norch.ones(2).cuda(), norch.cuda.synchronize):
         try:
             call()
@@ -338,7 +369,7 @@ y = pinned.to("cuda", non_blocking=True) + x
 def test_timings_want_a_gpu(simulated: dict[str, str], tmp_path: Path) -> None:
     ask = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from benchmarks.gpu import main; sys.exit(main())"
     assert said(ask, NORCH_CUDA_LIBRARY=str(tmp_path / "none.so")).startswith(
-        "no timings: cuda: norch was built without"
+        "no timings: cuda: NORCH_CUDA_LIBRARY names"
     )
     assert "the CUDA device is simulated" in said(ask, **simulated)
     first, second, *rows = said(

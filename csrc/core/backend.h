@@ -223,6 +223,7 @@ typedef struct nr_attention_plan {
 
 /* What only a device beside the CPU has. Events mark moments in its stream of work. */
 typedef struct nr_device {
+    int32_t (*enter)(const nr_backend *self); /* makes it current; an error where this process cannot use it */
     int32_t (*properties)(const nr_backend *self, char *name, size_t room, int64_t *values);
     int32_t (*memory)(const nr_backend *self, int64_t *values);
     int32_t (*reset_peak)(const nr_backend *self);

@@ -380,8 +380,9 @@ static int32_t ask_driver() {
     return NORCH_OK;
 }
 
-static const nr_device device_functions = {gpu_properties, gpu_memory,     gpu_reset_peak,       gpu_empty_cache,
-                                           gpu_event,      nr_cuda_pinned, nr_cuda_reads_pinned, nr_cuda_unpin};
+static const nr_device device_functions = {nr_cuda_enter,  gpu_properties,       gpu_memory,
+                                           gpu_reset_peak, gpu_empty_cache,      gpu_event,
+                                           nr_cuda_pinned, nr_cuda_reads_pinned, nr_cuda_unpin};
 
 static int32_t prepare(nr_gpu *gpu, int index) {
     static char names[NR_MOST_DEVICES][16];

@@ -1,5 +1,5 @@
 /* reduce: how many threads share an output, and into how many parts its elements are cut: enough of both to keep
- * the device busy, and both by shape alone, so that a result is the same each time. */
+ * the device busy, and both by shape and strides, so that a result is the same each time. */
 #include "reduce.cuh"
 
 #define BUSY 2048       /* blocks that keep any device busy */

@@ -1,5 +1,6 @@
 /* reduce_dtype: every REDUCE row of ops.def over one dtype; compiled once a dtype. The order in which elements are
- * combined follows from the shape alone, so results do not depend on chance.
+ * combined follows from shape and layout (strides, and whether rows begin where one access takes 16 bytes), so results
+ * do not depend on chance.
  *
  * The states and their steps are those of the CPU (cpu/reduce_states.h). */
 #include "math.cuh"

@@ -18,7 +18,7 @@ from ..dtype import int64 as int64_
 from ..errors import BoundsError
 from ._operand import must
 from .copy import copy_, fill_
-from .index import Places, as_values, get_at, masked_fill_, nonzero, places_of, put_at
+from .index import Places, as_values, get_at, masked_fill_, near, nonzero, places_of, put_at
 from .view import _made as made
 
 _ALL = slice(None)
@@ -234,7 +234,8 @@ def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
     view, places = _resolve(x, tuple(_ALL if part is None else part for part in indices))
     if places is None:
         view, places = _resolve(x, (True, *indices))
-    put_at(view, places, must(values, "index_put_"), add=flag(accumulate, "index_put_: accumulate"))  # type: ignore[arg-type]
+    values = near(must(values, "index_put_"), x)
+    put_at(view, places, values, add=flag(accumulate, "index_put_: accumulate"))  # type: ignore[arg-type]
     return x
 
 

@@ -46,6 +46,11 @@ def near(value: Any, x: Any) -> Any:
     return to(value, x.device) if x._device_type and value.ndim == 0 and value.is_cpu else value
 
 
+def near_each_other(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both, where one is a number on the CPU on the device of the other: for what reshapes before it computes."""
+    return near(a, b), near(b, a)
+
+
 def _source(src: Any, x: Any, name: str) -> Any:
     """The same, but a tensor keeps its dtype, which must be that of x."""
     return near(src, x) if isinstance(src, Handle) else as_values(src, x, name)

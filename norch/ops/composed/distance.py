@@ -7,6 +7,7 @@ from typing import Any
 from ..._handle import Handle
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._operand import must, own_errors
+from ..index import near_each_other
 from ..norm import vector_norm
 from ..pointwise import where
 from ..reduce import sum as sum_
@@ -64,7 +65,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     >>> norch.cosine_similarity(norch.tensor([1.0, 0.0]), norch.tensor([1.0, 1.0]), dim=0)
     tensor(0.7071)
     """
-    a, b = must(x1, "cosine_similarity"), must(x2, "cosine_similarity")
+    a, b = near_each_other(must(x1, "cosine_similarity"), must(x2, "cosine_similarity"))
     for x in (a, b):
         _check_float(x, "cosine_similarity")
     a, b = broadcast_tensors(a, b)  # dim counts the axes of both

@@ -12,6 +12,7 @@ from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._operand import must, numpy_names, public
 from ..copy import cat
+from ..index import near_each_other
 from ..pointwise import isnan, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
 from ..scan import cummax, cumsum
@@ -194,7 +195,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
     tensor([False,  True, False,  True])
     """
-    x, among = must(elements, "isin"), must(test_elements, "isin")
+    x, among = near_each_other(must(elements, "isin"), must(test_elements, "isin"))
     if among.numel() == 0:
         found = (x != x) & False
     else:

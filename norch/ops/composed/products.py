@@ -10,6 +10,7 @@ from ..._lib import int64
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .._operand import called, must, on_one_device, own_errors, rounded_once
 from ..copy import copy_, stack
+from ..index import near_each_other
 from ..matmul import bmm, linear, matmul, mm, mv
 from ..pointwise import where
 from ..reduce import sum as sum_
@@ -217,7 +218,7 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
     tensor([[1., 1., 0., 0.],
             [0., 0., 1., 1.]])
     """
-    a, b = must(input, "kron"), must(other, "kron")
+    a, b = near_each_other(must(input, "kron"), must(other, "kron"))
     ndim = max(a.ndim, b.ndim)
     of_a, of_b = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
     blocks = reshape(a, tuple(n for size in of_a for n in (size, 1))) * reshape(
