@@ -165,7 +165,8 @@ _FOUND_IN = {
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
     "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
     "serialization": "load save",
-    "backends": "get_float32_matmul_precision set_float32_matmul_precision use_deterministic_algorithms",
+    "backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
+    "use_deterministic_algorithms",
     "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
 }

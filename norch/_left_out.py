@@ -275,7 +275,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             SerializationStorageContext ShortStorage StaticModule Storage StorageBase StringType
             SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark
             TracingState TupleType Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType
-            UntypedStorage Use Value are_deterministic_algorithms_enabled channels_last channels_last_3d
+            UntypedStorage Use Value channels_last channels_last_3d
             classes classproperty empty_permuted from_dlpack functional get_deterministic_debug_mode
             get_file_path hash_tensor import_ir_module
             import_ir_module_from_buffer is_deterministic_algorithms_warn_only_enabled

@@ -24,8 +24,22 @@ cudnn = _library(enabled=False, benchmark=False, deterministic=True, allow_tf32=
 cuda = SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False))
 
 
+_asked_for = SimpleNamespace(deterministic=False)
+
+
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing: see above."""
+    """Nothing: see above. are_deterministic_algorithms_enabled() gives mode back.
+
+    >>> norch.use_deterministic_algorithms(False)
+    >>> norch.are_deterministic_algorithms_enabled()
+    False
+    """
+    _asked_for.deterministic = bool(mode)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What use_deterministic_algorithms() was told last; the results do not depend on it."""
+    return _asked_for.deterministic
 
 
 def set_float32_matmul_precision(precision: str) -> None:

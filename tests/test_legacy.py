@@ -35,6 +35,9 @@ def test_settings():
     assert not norch.backends.mps.is_available() and not norch.backends.cudnn.is_available()
     norch.backends.cudnn.benchmark = True
     norch.use_deterministic_algorithms(True, warn_only=True)
+    assert norch.are_deterministic_algorithms_enabled()
+    norch.use_deterministic_algorithms(False)
+    assert not norch.are_deterministic_algorithms_enabled()
     norch.set_float32_matmul_precision("high")
     with pytest.raises(ValueError, match="banana"):
         norch.set_float32_matmul_precision("banana")
