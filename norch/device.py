@@ -16,6 +16,12 @@ class device:  # noqa: N801  (PyTorch's name)
 
     >>> norch.device("cuda", 1)
     device(type='cuda', index=1)
+
+    In a with statement it is where new tensors stand, as after set_default_device().
+
+    >>> with norch.device("cpu"):
+    ...     norch.zeros(1).device
+    device(type='cpu')
     """
 
     __slots__ = ("code", "index", "type")
@@ -57,6 +63,14 @@ class device:  # noqa: N801  (PyTorch's name)
     def __reduce__(self) -> tuple[Any, ...]:
         return device, (str(self),)
 
+    def __enter__(self) -> device:
+        _defaults_before.append(current.default)
+        set_default_device(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        current.default = _defaults_before.pop()
+
 
 CPU = device("cpu")
 _cuda_devices: list[device] = []
@@ -82,6 +96,7 @@ class _Current:
 
 
 current = _Current()
+_defaults_before: list[device] = []  # of the with statements under way
 
 
 def place(wanted: Any) -> tuple[int, int]:

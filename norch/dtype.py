@@ -20,6 +20,7 @@ class dtype:  # noqa: N801  (PyTorch's name)
 
     # format: of a memoryview, "" for the halves, which those do not know
     __slots__ = ("code", "format", "is_floating_point", "is_signed", "itemsize", "kind", "name")
+    is_complex = False  # what code written for PyTorch asks first
 
     def __init__(self, code: int):
         self.code: int = code  # its number in C

@@ -100,3 +100,11 @@ def test_size_average_and_reduce_in_place_of_reduction(torch):
             np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5)
     with pytest.raises(TypeError, match="size"):
         norch.nn.functional.huber_loss(norch.ones(1), norch.ones(1), size_average=False)
+
+
+def test_a_device_is_a_default_for_a_while():
+    norch.set_default_device("cpu")
+    with norch.device("cuda") as outer, norch.device("cpu") as inner:
+        assert norch.get_default_device() == inner and norch.ones(1).device == inner and outer.type == "cuda"
+    assert norch.get_default_device() == norch.device("cpu")
+    assert not norch.float32.is_complex
