@@ -327,6 +327,7 @@ def test_schedules_match_torch(torch):
         ("PolynomialLR", {"total_iters": 6, "power": 2.0}),
         ("CosineAnnealingWarmRestarts", {"T_0": 2, "T_mult": 2, "eta_min": 0.01}),
         ("OneCycleLR", {"max_lr": 2.0, "total_steps": 10, "pct_start": 0.4}),
+        ("OneCycleLR", {"max_lr": 2.0, "total_steps": 10, "pct_start": 0.4, "three_phase": True}),
         ("OneCycleLR", {"max_lr": [2.0, 1.0], "epochs": 2, "steps_per_epoch": 6, "anneal_strategy": "linear"}),
         ("LambdaLR", {"lr_lambda": lambda epoch: 0.9**epoch}),
         ("LambdaLR", {"lr_lambda": [lambda epoch: 1 / (epoch + 1), lambda epoch: 2.0]}),

@@ -6,7 +6,7 @@ The rates are closed forms of the epoch, so that a schedule can be resumed at an
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -237,6 +237,7 @@ class OneCycleLR(LRScheduler):
     final_div_factor times less than it began with (Smith and Topin 2017). Momentum goes the other way.
 
     total_steps, or epochs and steps_per_epoch, whose product it is. max_lr: a number, or one a group.
+    three_phase: the way back to the first rate takes as many steps as the way up, and the rest goes on down from there.
     """
 
     def __init__(
@@ -253,6 +254,7 @@ class OneCycleLR(LRScheduler):
         max_momentum: float = 0.95,
         div_factor: float = 25.0,
         final_div_factor: float = 1e4,
+        three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
         if total_steps is None:
@@ -264,6 +266,7 @@ class OneCycleLR(LRScheduler):
         groups = optimizer.param_groups
         self.max_lrs = [float(max_lr)] * len(groups) if isinstance(max_lr, (int, float)) else list(max_lr)
         self.total_steps, self.top = total_steps, pct_start * total_steps - 1
+        self.back = 2 * pct_start * total_steps - 2 if three_phase else None
         self.cosine, self.cycle_momentum = anneal_strategy == "cos", cycle_momentum
         self.momenta = base_momentum, max_momentum
         self.final_div_factor = final_div_factor
@@ -273,10 +276,12 @@ class OneCycleLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _between(self, start: float, top: float, end: float, epoch: int) -> float:
-        if epoch > self.top:
-            start, end, part = top, end, (epoch - self.top) / (self.total_steps - 1 - self.top)
-        else:
-            start, end, part = start, top, epoch / self.top
+        corners = [(0.0, start), (self.top, top), (self.total_steps - 1, end)]
+        if self.back is not None:
+            corners.insert(2, (self.back, start))
+        i = min(bisect_left([step for step, _ in corners], epoch, lo=1), len(corners) - 1)
+        (first, start), (last, end) = corners[i - 1], corners[i]
+        part = (epoch - first) / (last - first) if last > first else 1.0
         if self.cosine:
             part = (1 - math.cos(math.pi * part)) / 2
         return start + (end - start) * part
