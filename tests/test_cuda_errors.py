@@ -295,6 +295,27 @@ except norch.DeviceError as error:
     assert text.startswith("exp: ")
 
 
+def test_synchronous_calls_name_themselves_in_what_kernels_report(simulated: dict[str, str]) -> None:
+    program = """
+import norch
+w, bad = norch.rand(3, 2).cuda(), norch.tensor([9]).cuda()
+for call in (
+    lambda: norch.nn.functional.embedding(bad, w),
+    lambda: w.gather(0, bad[:, None]),
+    lambda: w.scatter(0, bad[:, None], 1.0),
+    lambda: norch.nn.functional.cross_entropy(w[:1], bad),
+):
+    try:
+        call()
+    except norch.BoundsError as error:
+        print(error)
+"""
+    assert said(program, **simulated, NORCH_SYNC="1").splitlines() == [
+        f"{name}: index 9 is out of range for size {size} on cuda:0; it was skipped"
+        for name, size in (("embedding", 3), ("gather", 3), ("scatter", 3), ("cross_entropy", 2))
+    ]
+
+
 def test_use_after_a_fork(simulated: dict[str, str]) -> None:
     program = """
 import os, norch

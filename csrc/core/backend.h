@@ -42,6 +42,7 @@ typedef struct nr_call {
     const void *plan;   /* the family's struct, below */
     nr_kernel kernel;   /* found by the gate, as the next */
     const nr_backend *backend;
+    const char *name; /* for messages, where family and op do not tell it; or NULL */
 } nr_call;
 
 /* ---- the structs that families pass, besides nr_plan for pointwise and copy ------------------- */

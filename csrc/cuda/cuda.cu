@@ -65,6 +65,7 @@ static const char *const family_names[] = {"pointwise", "reduction",      "matmu
                                            "conv",      "pool",           "norm",   "attention"};
 
 const char *nr_call_name(const nr_call *call) {
+    if (call->name) return call->name;
     if (call->family == NR_POINTWISE || call->family == NR_REDUCTION) return nr_library->ops[call->op].name;
     return family_names[call->family];
 }
@@ -195,14 +196,14 @@ void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes) { gpu_f
 
 /* ---- copies, waiting ------------------------------------------------------------------------------------------ */
 
-/* Waits for the stream; then what kernels have reported is raised. */
-static int32_t gpu_synchronize(const nr_backend *self) {
-    NR_TRY(nr_cuda_enter(self));
-    const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
-    TRY(self->name, cudaStreamSynchronize(gpu->stream));
-    volatile nr_report *report = gpu->report;
+/* Raises what kernels have reported, after a wait; name: the only call that it can come from, or NULL. */
+static int32_t raise_reported(const nr_backend *self, const char *name) {
+    volatile nr_report *report = reinterpret_cast<const nr_gpu *>(self)->report;
     const int32_t found = report->found;
     report->found = NR_NOTHING;
+    if (found == NR_LOST_INDEX && name)
+        return nr_library->fail(NORCH_ERROR_INDEX, "%s: index %lld is out of range for size %lld on %s; it was skipped",
+                                name, (long long)report->index, (long long)report->size, self->name);
     if (found == NR_NO_PROBABILITY)
         return nr_library->fail(NORCH_ERROR_VALUE,
                                 "bernoulli: a probability is not in [0, 1] (an earlier operation on %s)", self->name);
@@ -212,6 +213,12 @@ static int32_t gpu_synchronize(const nr_backend *self) {
             "index: index %lld is out of range for size %lld (an earlier operation on %s; it was skipped)",
             (long long)report->index, (long long)report->size, self->name);
     return NORCH_OK;
+}
+
+static int32_t gpu_synchronize(const nr_backend *self) {
+    NR_TRY(nr_cuda_enter(self));
+    TRY(self->name, cudaStreamSynchronize(reinterpret_cast<const nr_gpu *>(self)->stream));
+    return raise_reported(self, nullptr);
 }
 
 static int32_t gpu_to_host(const nr_backend *self, void *host, const void *device, size_t n) {
@@ -341,7 +348,7 @@ static int32_t run(const nr_call *call) {
     NR_TRY(families[call->family](call));
     if (!sync_calls) return NORCH_OK;
     TRY(nr_call_name(call), cudaStreamSynchronize(gpu_of(call)->stream));
-    return gpu_synchronize(call->backend);
+    return raise_reported(call->backend, nr_call_name(call));
 }
 
 /* ---- finding devices ------------------------------------------------------------------------------------------- */

@@ -142,7 +142,8 @@ static int32_t check_source(const way *w, const norch_tensor *x, const norch_ten
 
 /* ---- running ------------------------------------------------------------------------------------- */
 
-static int32_t run(nr_index_kind kind, const norch_tensor *dense, const places *p, const norch_tensor *where) {
+static int32_t run(const way *w, nr_index_kind kind, const norch_tensor *dense, const places *p,
+                   const norch_tensor *where) {
     if (dense->numel == 0) return NORCH_OK;
     nr_index_plan plan = {.axis_size = p->size, .axis_stride = p->step};
     const norch_tensor *operands[] = {dense, &p->index, &p->along};
@@ -151,6 +152,7 @@ static int32_t run(nr_index_kind kind, const norch_tensor *dense, const places *
                                                                               operands);
     nr_call call = {
         .family = NR_INDEXING, .op = (int32_t)kind, .dtype = where->dtype, .from_dtype = NORCH_INT64, .plan = &plan};
+    call.name = w->name;
     call.work = 2.0 * (double)dense->numel;
     return nr_gate(&call, where);
 }
@@ -162,12 +164,12 @@ static norch_tensor *finish(norch_tensor *y, int32_t status) {
     return NULL;
 }
 
-static norch_tensor *read_from(const norch_tensor *x, int32_t ndim, const places *p) {
+static norch_tensor *read_from(const way *w, const norch_tensor *x, int32_t ndim, const places *p) {
     norch_tensor *y = nr_make(ndim, p->along.shape, x->dtype, x);
     if (!y) return NULL;
     norch_tensor dense = *y; /* of at least one dimension, as the places are */
     if (ndim == 0) dense = p->along, dense.data = y->data;
-    return finish(y, run(NR_GATHER, &dense, p, x));
+    return finish(y, run(w, NR_GATHER, &dense, p, x));
 }
 
 /* What is written to: x itself, or a copy; a wide one where a narrow dtype is to be combined. */
@@ -179,9 +181,9 @@ static norch_tensor *target(const way *w, norch_tensor *x, int64_t in_place) {
 
 /* dense, which has the shape of the places, into them; a copy of it where it shares memory with y. */
 static int32_t write_dense(const way *w, norch_tensor *y, const norch_tensor *dense, const places *p) {
-    if (!norch_overlaps(y, dense)) return run(w->kind, dense, p, y);
+    if (!norch_overlaps(y, dense)) return run(w, w->kind, dense, p, y);
     norch_tensor *copy = norch_clone(dense);
-    int32_t status = copy ? run(w->kind, copy, p, y) : norch_last_error_kind();
+    int32_t status = copy ? run(w, w->kind, copy, p, y) : norch_last_error_kind();
     nr_release(copy);
     return status;
 }
@@ -262,7 +264,7 @@ norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tenso
         return NULL;
     if (index->numel == 0) return nr_make(index->ndim, index->shape, x->dtype, x);
     if (place_each(w, x, axis, index, NULL, NULL, &p)) return NULL;
-    norch_tensor *y = read_from(x, index->ndim, &p);
+    norch_tensor *y = read_from(w, x, index->ndim, &p);
     done(&p);
     return y;
 }
@@ -315,8 +317,8 @@ static norch_tensor spread(const norch_tensor *x, int32_t broadcast, int32_t lea
 }
 
 /* Adds index * step, in bytes, to the offsets; the first time (before is NULL) to nothing. */
-static int32_t add_offsets(norch_tensor *offsets, const norch_tensor *before, const norch_tensor *index, int64_t size,
-                           int64_t step) {
+static int32_t add_offsets(const way *w, norch_tensor *offsets, const norch_tensor *before, const norch_tensor *index,
+                           int64_t size, int64_t step) {
     nr_index_plan plan = {.axis_size = size, .axis_stride = step};
     norch_tensor nothing = *offsets;
     for (int32_t d = 0; d < nothing.ndim; d++) nothing.strides[d] = 0;
@@ -327,6 +329,7 @@ static int32_t add_offsets(norch_tensor *offsets, const norch_tensor *before, co
     if (!before) plan.nest.data[2] = NULL;
     nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .from_dtype = NORCH_INT64};
     call.plan = &plan;
+    call.name = w->name;
     call.work = 2.0 * (double)offsets->numel;
     return nr_gate(&call, offsets);
 }
@@ -382,7 +385,7 @@ static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const n
             const norch_tensor *before = offsets;
             view = spread(&view, broadcast, 0, broadcast, common);
             if (!offsets) offsets = nr_make(broadcast, common, NORCH_INT64, x);
-            status = offsets ? add_offsets(offsets, before, &view, x->shape[axis], step) : norch_last_error_kind();
+            status = offsets ? add_offsets(w, offsets, before, &view, x->shape[axis], step) : norch_last_error_kind();
             nr_release(owned);
         }
         if (status != NORCH_OK) {
@@ -400,7 +403,7 @@ norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, co
     const way *w = &ways[kind];
     places p;
     if (nr_check_tensor(w->name, x) || place_all(w, x, n, indices, count, axes, lead, NULL, &p)) return NULL;
-    norch_tensor *y = read_from(x, p.along.ndim, &p);
+    norch_tensor *y = read_from(w, x, p.along.ndim, &p);
     done(&p);
     return y;
 }
