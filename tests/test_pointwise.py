@@ -318,3 +318,44 @@ def test_the_formulas_are_as_accurate_as_math_h_says(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     done = subprocess.run([program, "30"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+LAID = {
+    "transposed": lambda x: x.transpose(0, 2),
+    "channels last": lambda x: x.permute(1, 2, 0),
+    "rows apart": lambda x: x[:, :2],
+    "every second": lambda x: x.transpose(0, 1)[:, ::2],
+    "one row again": lambda x: x[:1].expand(4, -1, -1).transpose(0, 2),
+    "sizes of 1": lambda x: x[:, :1].transpose(0, 2),
+}
+KEEPING = {
+    "unary": lambda m, x: x.abs(),
+    "a number": lambda m, x: x + 1,
+    "two": lambda m, x: x * x,
+    "a row": lambda m, x: x - x[:1, :1, :],
+    "choice": lambda m, x: m.where(x > 0, x, x + 1),
+    "comparison": lambda m, x: x == x,
+    "cast": lambda m, x: x.to(m.float64),
+}
+
+
+@pytest.mark.parametrize("name", KEEPING)
+@pytest.mark.parametrize("layout", LAID)
+def test_results_lie_as_what_they_are_made_of(torch: Any, layout: str, name: str) -> None:
+    """Dense inputs in another order than C's give results in that order, as in PyTorch; all others C-ordered ones."""
+    array = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 9
+    x, y = LAID[layout](norch.tensor(array)), LAID[layout](torch.tensor(array))
+    ours, theirs = KEEPING[name](norch, x), KEEPING[name](torch, y)
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+    kept = layout in ("transposed", "channels last")
+    assert ours.stride() == theirs.stride() == x.stride() if kept else ours.is_contiguous()
+
+
+def test_inputs_that_lie_differently_give_a_c_ordered_result() -> None:
+    x, y = norch.randn(3, 4).T, norch.randn(4, 3)
+    assert (x + y).is_contiguous() and (y + x).is_contiguous()
+    assert (x + x).stride() == (1, 4) and (x + norch.ones(3)).stride() == (1, 4)
+    assert norch.nonzero(x > 0).shape == norch.nonzero((x > 0).contiguous()).shape
+    assert_close(x.double().softmax(0), x.contiguous().double().softmax(0))
+    assert_close(x.int().softmax(0), x.contiguous().int().softmax(0))
+    assert norch.nonzero(x.bool()).tolist() == norch.nonzero(x.contiguous().bool()).tolist()

@@ -1,6 +1,8 @@
 /* shape: see shape.h. */
 #include "shape.h"
 
+#include "../norch.h"
+
 bool nr_count(int32_t ndim, const int64_t *shape, int64_t *count) {
     int64_t n = 1, bytes = 16; /* room for the widest element, so that byte offsets fit too */
     for (int32_t i = 0; i < ndim; i++) {
@@ -17,6 +19,20 @@ void nr_fill_strides(int32_t ndim, const int64_t *shape, int64_t *strides) {
     for (int32_t i = ndim - 1; i >= 0; i--) {
         strides[i] = step;
         step *= shape[i] > 1 ? shape[i] : 1;
+    }
+}
+
+void nr_fill_strides_beside(int32_t ndim, const int64_t *shape, const int64_t *other, int64_t *strides) {
+    int32_t axis[NORCH_MAX_DIMS]; /* from the outermost one in memory inwards */
+    for (int32_t i = 0; i < ndim; i++) {
+        int32_t at = i;
+        for (; at > 0 && other[axis[at - 1]] < other[i]; at--) axis[at] = axis[at - 1];
+        axis[at] = i;
+    }
+    int64_t step = 1;
+    for (int32_t i = ndim - 1; i >= 0; i--) {
+        strides[axis[i]] = step;
+        step *= shape[axis[i]] > 1 ? shape[axis[i]] : 1;
     }
 }
 

@@ -60,9 +60,10 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     return nr_gate(&call, dst);
 }
 
-/* A dense copy of x in another dtype; x has passed its checks. */
-static norch_tensor *copied(const norch_tensor *x, int32_t dtype) {
+/* A dense copy of x in another dtype, C-ordered unless it shall lie as x does; x has passed its checks. */
+static norch_tensor *copied(const norch_tensor *x, int32_t dtype, bool beside) {
     norch_tensor *y = nr_make(x->ndim, x->shape, dtype, x);
+    if (y && beside) nr_lie_beside(y, x);
     if (y && nr_copy_into(y, x) != NORCH_OK) {
         nr_release(y);
         return NULL;
@@ -72,26 +73,30 @@ static norch_tensor *copied(const norch_tensor *x, int32_t dtype) {
 
 norch_tensor *norch_clone(const norch_tensor *x) {
     if (nr_check_tensor("clone", x)) return NULL;
-    return copied(x, x->dtype);
+    return copied(x, x->dtype, false);
 }
 
 norch_tensor *norch_contiguous(norch_tensor *x) {
     if (nr_check_tensor("contiguous", x)) return NULL;
-    return x->contiguous ? norch_retain(x) : copied(x, x->dtype);
+    return x->contiguous ? norch_retain(x) : copied(x, x->dtype, false);
 }
 
 norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype) {
     if (nr_check_tensor("to", x) || nr_check_dtype("to", dtype)) return NULL;
-    return copied(x, (int32_t)dtype);
+    return copied(x, (int32_t)dtype, true);
+}
+
+norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype) {
+    return x->contiguous && x->dtype == dtype ? norch_retain((norch_tensor *)(uintptr_t)x) : copied(x, dtype, false);
 }
 
 norch_tensor *nr_widened(const norch_tensor *x) {
-    return nr_is_narrow(x->dtype) ? copied(x, nr_wide(x->dtype)) : norch_retain((norch_tensor *)(uintptr_t)x);
+    return nr_is_narrow(x->dtype) ? copied(x, nr_wide(x->dtype), false) : norch_retain((norch_tensor *)(uintptr_t)x);
 }
 
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype) {
     if (!x || x->dtype == dtype) return x;
-    norch_tensor *narrow = copied(x, dtype);
+    norch_tensor *narrow = copied(x, dtype, false);
     nr_release(x);
     return narrow;
 }
@@ -122,7 +127,7 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
         borrowed.references = 1; /* a header of our own, so that its count is not touched elsewhere */
         owned = norch_to_device(&borrowed, dst->device_type, dst->device_index, 0);
     } else if (norch_overlaps(dst, src)) {
-        owned = copied(src, src->dtype);
+        owned = copied(src, src->dtype, false);
     } else {
         return nr_copy_into(dst, src);
     }

@@ -128,24 +128,30 @@ int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {
     return NORCH_OK;
 }
 
+void nr_lie_beside(norch_tensor *out, const norch_tensor *x) {
+    int64_t strides[NORCH_MAX_DIMS];
+    if (x->contiguous) return;
+    nr_fill_strides_beside(x->ndim, x->shape, x->strides, strides);
+    for (int32_t d = 0; d < x->ndim; d++)
+        if (x->shape[d] > 1 && x->strides[d] != strides[d]) return;
+    memcpy(out->strides, strides, (size_t)x->ndim * sizeof *strides);
+    out->contiguous = 0;
+}
+
 norch_tensor *norch_empty_beside(const norch_tensor *x, int64_t last) {
     if (nr_check_tensor("empty", x)) return NULL;
     if (x->ndim == 0 || last < 0) {
         nr_fail(NORCH_ERROR_SHAPE, "empty: no tensor of %d axes has a last one of size %lld", x->ndim, (long long)last);
         return NULL;
     }
-    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
-    int32_t axis[NORCH_MAX_DIMS]; /* from the outermost one in memory inwards */
-    for (int32_t i = 0; i < x->ndim; i++) {
-        int32_t at = i;
-        for (; i < x->ndim - 1 && at > 0 && x->strides[axis[at - 1]] < x->strides[i]; at--) axis[at] = axis[at - 1];
-        axis[at] = i;
-        shape[i] = i < x->ndim - 1 ? x->shape[i] : last;
-    }
+    int64_t shape[NORCH_MAX_DIMS], order[NORCH_MAX_DIMS];
+    memcpy(shape, x->shape, sizeof shape);
+    memcpy(order, x->strides, sizeof order);
+    shape[x->ndim - 1] = last;
+    order[x->ndim - 1] = 0; /* innermost */
     norch_tensor *out = nr_make(x->ndim, shape, x->dtype, x);
     if (!out || out->numel == 0) return out;
-    for (int64_t i = x->ndim - 1, next = 1; i >= 0; next *= shape[axis[i--]]) strides[axis[i]] = next;
-    memcpy(out->strides, strides, (size_t)x->ndim * sizeof *strides);
+    nr_fill_strides_beside(x->ndim, shape, order, out->strides);
     out->contiguous = nr_is_contiguous(out->ndim, out->shape, out->strides);
     return out;
 }

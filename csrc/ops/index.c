@@ -442,12 +442,9 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
 
 norch_tensor *norch_nonzero(const norch_tensor *x, int64_t by_dimension) {
     if (nr_check_tensor("nonzero", x)) return NULL;
-    norch_tensor *truth = NULL, *y = NULL;
-    if (x->dtype != NORCH_BOOL || !x->contiguous) {
-        if (!(truth = norch_cast(x, NORCH_BOOL))) return NULL;
-        x = truth;
-    }
-    nr_nonzero_plan plan = {.truth = x->data, .ndim = x->ndim, .n = x->numel};
+    norch_tensor *y = NULL, *truth = nr_dense(x, NORCH_BOOL);
+    if (!truth) return NULL;
+    nr_nonzero_plan plan = {.truth = truth->data, .ndim = x->ndim, .n = x->numel};
     for (int32_t d = 0; d < x->ndim; d++) plan.size[d] = x->shape[d];
     const int64_t chunks = (x->numel + NR_NONZERO_CHUNK - 1) / NR_NONZERO_CHUNK;
     plan.counts = nr_malloc((size_t)(chunks + 1) * sizeof *plan.counts);

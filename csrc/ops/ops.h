@@ -4,6 +4,10 @@
 
 #include "../core/call.h"
 
+/* create */
+/* Where x lies dense in another order than C's, as a transposed matrix does, out, a new tensor of its shape, shall lie so too. */
+void nr_lie_beside(norch_tensor *out, const norch_tensor *x);
+
 /* pointwise */
 /* True in *result when every element of x is non-zero. */
 int32_t nr_all_nonzero(const norch_tensor *x, bool *result);
@@ -24,6 +28,8 @@ void nr_put_double(int32_t dtype, double value, void *eight_bytes);
 void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes);
 /* What is there: in *value for a float, else in *integer. */
 void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer);
+/* x C-ordered and in a dtype: retained, or a copy. */
+norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype);
 /* For families without kernels for narrow dtypes (dtype.h): x cast to the dtype that it is computed in, or retained;
  * and a result cast back, itself released. NULL stays NULL. */
 norch_tensor *nr_widened(const norch_tensor *x);

@@ -156,6 +156,23 @@ static int32_t run(job *j, norch_tensor *out) {
     return nr_gate(&call, out);
 }
 
+/* The result lies as the inputs do where those of its shape agree, so that one loop goes through all memory in order; else
+ * C-ordered. */
+static norch_tensor *make_result(const job *j) {
+    norch_tensor *out = nr_make(j->ndim, j->shape, j->result, where_to(j));
+    const norch_tensor *first = NULL;
+    for (int i = 0; i < j->inputs && out; i++) {
+        const norch_tensor *x = j->ready[i];
+        if (j->converted[i] || x->numel != out->numel || x->ndim != j->ndim) continue;
+        if (!first) first = x;
+        if (first->contiguous) return out;
+        for (int32_t d = 0; d < j->ndim; d++)
+            if (x->shape[d] > 1 && x->strides[d] != first->strides[d]) return out;
+    }
+    if (first) nr_lie_beside(out, first);
+    return out;
+}
+
 static void finish(job *j) {
     for (int i = 0; i < j->inputs; i++)
         if (j->made[i]) nr_release(j->made[i]);
@@ -170,7 +187,7 @@ static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, cons
     j.elsewhere = where_to(&j)->device_type != NORCH_CPU;
     if (infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
     norch_tensor *out = NULL;
-    if (ready_inputs(&j, NULL) == NORCH_OK) out = nr_make(j.ndim, j.shape, j.result, where_to(&j));
+    if (ready_inputs(&j, NULL) == NORCH_OK) out = make_result(&j);
     if (out && run(&j, out) != NORCH_OK) {
         nr_release(out);
         out = NULL;

@@ -2,12 +2,6 @@
  * own. What is not dense is copied; narrow floats pass through float32, integers become the default float dtype. */
 #include "ops.h"
 
-/* x dense and in the dtype of the kernels; retained where it is. */
-static norch_tensor *prepared(const norch_tensor *x, int32_t dtype) {
-    if (x->dtype != dtype) return norch_cast(x, dtype);
-    return norch_contiguous((norch_tensor *)(uintptr_t)x);
-}
-
 static norch_tensor *run(nr_softmax_kind kind, const norch_tensor *x, const norch_tensor *result, int32_t axis) {
     norch_tensor *out = nr_make(x->ndim, x->shape, x->dtype, x);
     if (!out || out->numel == 0) return out;
@@ -25,8 +19,8 @@ static norch_tensor *softmax(const char *op, nr_softmax_kind kind, const norch_t
                              int64_t dim) {
     int32_t axis, dtype = nr_is_float(x->dtype) ? x->dtype : nr_default_dtype;
     if (nr_check_axis(op, dim, x->ndim, &axis)) return NULL;
-    norch_tensor *input = prepared(x, nr_wide(dtype)), *second = NULL;
-    if (input && result) second = prepared(result, input->dtype);
+    norch_tensor *input = nr_dense(x, nr_wide(dtype)), *second = NULL;
+    if (input && result) second = nr_dense(result, input->dtype);
     norch_tensor *out = input && (second || !result) ? run(kind, input, second, axis) : NULL;
     nr_release(input);
     nr_release(second);
