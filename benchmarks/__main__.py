@@ -32,6 +32,7 @@ def main() -> None:
     cases = [case for case in TABLED if any(word == case.group or word in case.name for word in words)]
     if not cases and "import" not in words:
         parser.error(f"--only {' '.join(words)}: no group and no case of that name")
+    report.check_writable(options.json)
     if options.chart:
         chart.pyplot()  # its absence is found before anything is measured
     rounds, slot = (5, 0.003) if options.quick else (25, 0.01)

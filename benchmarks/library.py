@@ -84,6 +84,7 @@ class Case(NamedTuple):
     arrays: Setup | None
     marks: Marks | None = None
     counted: bool = True  # in the geometric mean and the worst case
+    tolerance: float = 1e-4  # of the largest element of each tensor, in which outputs may differ
 
 
 def same(group: str, name: str, setup: Setup, counted: bool = True) -> Case:

@@ -80,15 +80,17 @@ def start(others: list[str]) -> list[Worker]:
     return workers
 
 
-def agree(case: Case, outputs: dict[str, list[float]]) -> None:
-    """SystemExit unless all libraries computed the same."""
+def agree(case: Case, outputs: dict[str, list[list[float]]]) -> None:
+    """SystemExit unless all libraries computed the same, but for the case's tolerance."""
     ours = outputs["norch"]
     for name, theirs in outputs.items():
-        close = len(ours) == len(theirs) and all(
-            math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-4) for a, b in zip(ours, theirs)
+        close = [len(part) for part in ours] == [len(part) for part in theirs] and all(
+            math.isclose(a, b, rel_tol=1e-4, abs_tol=max(1e-6, case.tolerance * max(map(abs, part))))
+            for part, other in zip(ours, theirs)
+            for a, b in zip(part, other)
         )
         if not close:
-            raise SystemExit(f"{case.name}: norch and {name} disagree: {ours[:5]} ... and {theirs[:5]} ...")
+            raise SystemExit(f"{case.name}: norch and {name} disagree: {str(ours)[:200]} and {str(theirs)[:200]}")
 
 
 def measure(case: Case, workers: list[Worker], seed: int, rounds: int, slot: float) -> dict[str, Any]:

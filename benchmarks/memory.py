@@ -75,12 +75,13 @@ def main() -> None:
     if options.child:
         child(*options.child)
         return
+    chosen = [case for case in CASES if options.only in case]
+    if not chosen:
+        parser.error(f"--only {options.only}: no model of that name")
     others = ["torch"] if options.against == "torch" and find_spec("torch") else []
     print(f"MiB beyond those before the model was made, at the peak of {STEPS} steps, one thread")
     print(f"  {'':28} {'norch':>8} {'(tensors':>9} {'kept)':>7} {'PyTorch':>8}  PyTorch / norch")
-    for case in CASES:
-        if options.only not in case:
-            continue
+    for case in chosen:
         ours = measured("norch", case)
         line = f"  {case:28} {ours['peak'] / MIB:8.1f} {ours['live'] / MIB:9.1f} {ours['kept'] / MIB:7.1f}"
         for other in others:

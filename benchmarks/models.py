@@ -25,17 +25,27 @@ def _draw(lib: Library, model: Any) -> Any:
     return model
 
 
-def _training(lib: Library, model: Any, optimizer: Any, loss_of: Callable[[], Any]) -> Callable[[], Any]:
-    first = next(iter(model.parameters()))
+def training(model: Any, optimizer: Any, loss_of: Callable[[], Any]) -> Callable[[], Any]:
+    """A step, which gives its loss and a function that gives what it did: the gradients, and how far it moved."""
+    params = list(model.parameters())
+    starts = [p.detach() + 0.0 for p in params]
+
+    def done() -> Any:
+        return [p.grad for p in params], how_far([p.detach() for p in params], starts, optimizer.param_groups[0]["lr"])
 
     def run() -> Any:
         loss = loss_of()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        return loss, first.grad
+        return loss, done
 
     return run
+
+
+def how_far(params: list[Any], starts: list[Any], lr: float) -> list[Any]:
+    """The mean move of each parameter, in learning rates. (Adam moves what has hardly a gradient either way.)"""
+    return [abs(p - start).mean() / lr for p, start in zip(params, starts)]
 
 
 def cnn_step(lib: Library) -> Callable[[], Any]:
@@ -55,7 +65,7 @@ def cnn_step(lib: Library) -> Callable[[], Any]:
     criterion = nn.CrossEntropyLoss()
     optimizer = lib.module.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     x, target = lib.random(64, 1, 28, 28), lib.integers(64, 10)
-    return _training(lib, model, optimizer, lambda: criterion(model(x), target))
+    return training(model, optimizer, lambda: criterion(model(x), target))
 
 
 def _gpt(nn: Any) -> Any:
@@ -97,6 +107,6 @@ def gpt_step(lib: Library) -> Callable[[], Any]:
     optimizer = module.optim.AdamW(model.parameters(), lr=1e-3)
     tokens = lib.integers(BATCH * LENGTH, VOCABULARY).reshape(BATCH, LENGTH)
     target, places = lib.integers(BATCH * LENGTH, VOCABULARY), module.arange(LENGTH)
-    return _training(
-        lib, model, optimizer, lambda: criterion(model(tokens, places).reshape(BATCH * LENGTH, VOCABULARY), target)
+    return training(
+        model, optimizer, lambda: criterion(model(tokens, places).reshape(BATCH * LENGTH, VOCABULARY), target)
     )

@@ -12,6 +12,15 @@ SHOWN = {"norch": "norch", "numpy": "NumPy", "torch": "PyTorch"}
 Row = dict[str, Any]
 
 
+def check_writable(path: str | None) -> None:
+    """SystemExit where a file cannot be written: better said before hours of measuring than after."""
+    try:
+        if path is not None:
+            open(path, "a").close()
+    except OSError as error:
+        raise SystemExit(f"{path}: {error.strerror}") from None
+
+
 def describe(about: dict[str, Any]) -> str:
     """The machine in one line."""
     versions = ", ".join(f"{shown} {about[name]}" for name, shown in SHOWN.items() if name in about)

@@ -20,6 +20,9 @@ def main() -> None:
     parser.add_argument("--chart", metavar="FILE", default="scaling.png", help="the PNG (default scaling.png)")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
     options = parser.parse_args()
+    if options.elements < 1 or options.side < 1:
+        parser.error("--elements and --side: from 1 on")
+    report.check_writable(options.json)
     chart.pyplot()  # its absence is found before anything is measured
     workers = start(options.against or LIBRARIES[1:])
     about = machine(workers)

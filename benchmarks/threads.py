@@ -80,6 +80,11 @@ def main() -> None:
     parser.add_argument("--slot", type=float, default=0.05, help="seconds a run (default 0.05)")
     parser.add_argument("--only", metavar="WORD", help="cases with this in their names")
     options = parser.parse_args()
+    if options.rounds < 2:
+        parser.error("--rounds: quartiles need two at least")
+    chosen = {name: setup for name, setup in CASES.items() if not options.only or options.only in name}
+    if not chosen:
+        parser.error(f"--only {options.only}: no case of that name")
     lib = Library("norch")
     about = machine([])
     print(report.describe({**about, "norch": lib.version}))
@@ -87,9 +92,7 @@ def main() -> None:
     for where, aim in AIMS.items():
         print(f"\n{where}: aim {aim}")
         with neighbour(where != "alone"):
-            for name, setup in CASES.items():
-                if options.only and options.only not in name:
-                    continue
+            for name, setup in chosen.items():
                 found = gains(lib, setup(lib), options.threads, options.rounds, options.slot)
                 low, middle, high = statistics.quantiles(found, n=4)
                 verdict = "reached" if middle >= aim else "missed"

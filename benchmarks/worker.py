@@ -2,7 +2,7 @@
 
 Reads one JSON request a line from standard input and answers each with one line on standard output:
 
-    ["setup", case number, seed]  ->  {"output": [...]}: numbers from the first call, to be compared
+    ["setup", case number, seed]  ->  {"output": [[...]]}: numbers from the first call, to be compared
     ["calibrate", seconds]        ->  {"count": n, "seconds": s}: how many calls take about that long, and one takes
     ["time", n]                   ->  {"seconds": s}: CPU time of n calls
 
@@ -40,15 +40,18 @@ def calibrate(run: Run, seconds: float) -> tuple[int, float]:
     return max(1, round(count * seconds / spent)), spent / count
 
 
-def numbers(output: Any) -> list[float]:
-    """The elements of what a case gave, evenly thinned where they are many."""
+def numbers(output: Any) -> list[list[float]]:
+    """The elements of what a case gave, a list a tensor, thinned where they are many: by an odd step, so that they are
+    not of the same few columns. What is called for more than its time is a function that gives it."""
+    if callable(output):
+        return numbers(output())
     if isinstance(output, (list, tuple)):
-        return [number for part in output for number in numbers(part)]
+        return [part for some in output for part in numbers(some)]
     if isinstance(output, float):
-        return [output]
+        return [[output]]
     flat = (output.detach() if hasattr(output, "detach") else output).reshape(-1)
-    step = max(1, flat.shape[0] // COMPARED)
-    return [float(value) for value in flat[::step].tolist()]
+    step = flat.shape[0] // COMPARED | 1
+    return [[float(value) for value in flat[::step].tolist()]]
 
 
 def serve(lib: Library) -> None:

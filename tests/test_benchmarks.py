@@ -71,10 +71,34 @@ def test_an_unknown_case_is_refused() -> None:
 def test_outputs_that_differ_stop_the_benchmark() -> None:
     measure = pytest.importorskip("benchmarks.measure")
     case = measure.CASES[0]
-    measure.agree(case, {"norch": [1.0, 2.0], "numpy": [1.0, 2.00001]})
+    measure.agree(case, {"norch": [[1.0, 2.0]], "numpy": [[1.0, 2.00001]]})
     for wrong in ([1.0, 2.1], [1.0], [float("nan"), 2.0]):
         with pytest.raises(SystemExit, match=r"norch and numpy disagree"):
-            measure.agree(case, {"norch": [1.0, 2.0], "numpy": wrong})
+            measure.agree(case, {"norch": [[1.0, 2.0]], "numpy": [wrong]})
+    with pytest.raises(SystemExit, match=r"disagree"):  # small numbers are held against the largest of their tensor
+        measure.agree(case, {"norch": [[1e-4, 2e-4], [5.0]], "numpy": [[1e-4, 2.1e-4], [5.0]]})
+
+
+@pytest.mark.parametrize("broken", ["backward", "step"])
+def test_a_step_that_does_nothing_is_found(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = pytest.importorskip("benchmarks.cases_training").CASES
+    import norch
+    from benchmarks import library, measure, worker
+
+    for case in cases[:2]:
+        outputs = {}
+        for name in ("norch", "numpy"):
+            lib = library.Library("norch")
+            lib.seed(3)
+            with monkeypatch.context() as patch:
+                if name == "norch" and broken == "step":
+                    patch.setattr(norch.optim.SGD, "step", lambda self: None)
+                run = case.tensors(lib)
+                if name == "norch" and broken == "backward":
+                    run()  # leaves gradients and momenta of another step behind
+                outputs[name] = worker.numbers(run())
+        with pytest.raises(SystemExit, match="disagree"):
+            measure.agree(case, outputs)
 
 
 def test_inputs_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
