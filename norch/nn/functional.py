@@ -195,16 +195,10 @@ def mse_loss(
     return reduced(difference.square(), reduction)
 
 
-def l1_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
+@a_loss
+def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The mean of |input - target|."""
-    return reduced(_difference("l1_loss", input, target).abs(), older(reduction, size_average, reduce))
+    return reduced(_difference("l1_loss", input, target).abs(), reduction)
 
 
 @a_loss
