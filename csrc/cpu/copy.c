@@ -2,7 +2,16 @@
  *
  * The nest is cut into blocks over two of its dimensions, each done by one call of a two-dimensional
  * kernel: rows as they lie in memory, or squares where the source runs dense along another dimension than
- * the destination (a transpose). Blocks depend on the shape alone and are what threads share. */
+ * the destination (a transpose). Blocks depend on the shape alone and are what threads share.
+ *
+ *   rows    from  a b c d ...       to  a b c d ...      memcpy, or a loop that converts (copy_loops.h)
+ *   turned  from  a b c d | ...     to  a e i m | ...    64 x 64 elements at a time, and of these a cache line a side:
+ *                 e f g h |             b f j n |        what lies apart is read once, line by line, shuffled in
+ *                 i j k l |             c g k o |        registers, and written line by line (copy_moves.h)
+ *                 m n o p |             d h l p |
+ *
+ * Squares in the cache: Frigo, Leiserson, Prokop and Ramachandran, "Cache-Oblivious Algorithms" (1999), section 3, here
+ * with one fixed size. */
 #include <string.h>
 
 #include "../core/convert.h"

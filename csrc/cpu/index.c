@@ -1,6 +1,9 @@
 /* index: reads from and writes to indexed places, row by row of the innermost loop; indices are checked.
  *
- * A gather is cut anywhere. A scatter is cut only along a loop that moves the target, where no two chunks
+ *   index   2 0 1      gather   dense[i] = target[index[i]]      scatter  target[index[i]] = dense[i], or += ...
+ *   target  a b c      dense    c a b                            in the order of i: the last of equal places stays
+ *
+ * Rows of equal indices (x[i] of a matrix) are whole rows of memory, and moved so. A gather is cut anywhere. A scatter is cut only along a loop that moves the target, where no two chunks
  * can meet in one element; each chunk goes in the order of the nest, so threads change no bit. */
 #include <string.h>
 

@@ -1,4 +1,8 @@
-/* optim: runs an optimizer's step over one tensor, in parts that threads share. */
+/* optim: runs an optimizer's step, tensor by tensor, in parts that threads share.
+ *
+ *   param  [ 16384 elements | 16384 | ... ]    all that belongs to an element is read once and written once:
+ *   grad   [                |       |     ]    param, momentum (or both averages) stay in registers between
+ *   state  [                |       |     ]    the lines of a formula, which optim_loops.h holds */
 #include <math.h>
 
 #include "cpu.h"

@@ -1,7 +1,9 @@
 /* pointwise: walks a loop nest and hands its innermost runs to the kernel of the operation.
  *
  * A long run is cut into pieces, and pieces are dealt to the threads in chunks of about CHUNK elements,
- * so that what a chunk holds follows from the shape alone. Operands of narrow dtypes are widened for the kernel, and
+ * so that what a chunk holds follows from the shape alone. Short rows beside one that all of them meet, a bias, become
+ * long ones first. Which loop is the innermost is the plan's matter (core/plan.c); the results of transposed inputs lie
+ * as these do (ops/pointwise.c), so that it runs through neighbours. Operands of narrow dtypes are widened for the kernel, and
  * its results narrowed, piece by piece. */
 #include "pointwise.h"
 #include "stream.h"

@@ -1,5 +1,15 @@
 /* reduce_kind: the loops of one kind of state over one dtype; included once per kind by reduce_loops.h.
- * The row's formulas come as functions known at compile time, so that they melt into the loops. */
+ * The row's formulas come as functions known at compile time, so that they melt into the loops.
+ *
+ * A state is a struct of FIELDS, values and places (of the largest element, say), and comes in three forms:
+ *
+ *   PART    one of them, while a loop runs: places count from the last fold, in an integer as narrow as the elements
+ *   LANES   many, field by field:   value[ 0 1 2 ... ]  place[ 0 1 2 ... ]   so that a field of all lanes is a vector
+ *   STATE   one of them at rest, its places 64 bits wide
+ *
+ *   x  [ run ] --step--> LANES --join, halves on halves--> PART --widen--> STATE --merge--> the STATE of all runs
+ *
+ * VALUE and PLACE say what each field becomes in the form at hand. */
 
 #define OF_KIND(name) NR_JOIN2(NR_JOIN2(name, KIND), DTYPE)
 #define PART OF_KIND(part)
