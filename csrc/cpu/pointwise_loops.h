@@ -12,7 +12,8 @@
  * IVDEP promises that an output is an input itself or does not touch it. */
 
 /* n elements of an operand from element `first` on: where they lie, or packed into room; one number fills it once. */
-static inline const S *LOOP_NAME(packed)(S *room, const char *p, int64_t stride, int64_t first, int64_t n) {
+static __attribute__((noinline)) const S *LOOP_NAME(packed)(S *room, const char *p, int64_t stride, int64_t first,
+                                                            int64_t n) {
     if (stride == sizeof(S)) return (const S *)(const void *)p + first;
     if (stride == 0 && first > 0) return room;
     p += first * stride;
