@@ -59,6 +59,23 @@ typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const 
 static const mover conversions[NR_DTYPE_COUNT][NR_DTYPE_COUNT] = {ROW(bool),  ROW(uint8),   ROW(int32),
                                                                   ROW(int64), ROW(float32), ROW(float64)};
 
+/* Between float32 and float64 the conversions of the instruction set at hand. */
+#define ROWS(name, conversion)                                                                                 \
+    static void name(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0, \
+                     int64_t n1) {                                                                             \
+        for (int64_t j = 0; j < n1; j++, to += to_step[1], from += from_step[1])                               \
+            conversion[NORCH_FLOAT32](to, to_step[0], from, from_step[0], n0);                                 \
+    }
+ROWS(widen_rows, nr_widen)
+ROWS(narrow_rows, nr_narrow)
+#undef ROWS
+
+static mover conversion_of(int32_t from, int32_t to) {
+    if (from == NORCH_FLOAT32 && to == NORCH_FLOAT64) return widen_rows;
+    if (from == NORCH_FLOAT64 && to == NORCH_FLOAT32) return narrow_rows;
+    return conversions[from][to]; /* none where one is narrow */
+}
+
 /* Squares of a cache line a side, transposed: by shuffles of four rows (of two), or plainly. */
 static inline void flip_1(uint8_t *restrict to, const uint8_t *restrict from) {
     for (int i = 0; i < 64; i++)
@@ -293,7 +310,7 @@ int32_t nr_run_copy(const nr_call *call) {
     const bool converts = j.dtype != j.from_dtype;
     j.narrow = converts && (nr_is_narrow(j.dtype) || nr_is_narrow(j.from_dtype));
     if (converts)
-        j.move = conversions[j.from_dtype][j.dtype]; /* none where one is narrow */
+        j.move = conversion_of(j.from_dtype, j.dtype);
     else if (j.to_step[0] != element)
         j.move = move_of(MOVE, element);
     else if (turned)

@@ -35,7 +35,7 @@ void nr_scratch_free(void *memory, size_t n);
 #define NR_ISA(name) NR_JOIN2(name, NR_ISA_NAME)
 
 /* n elements from one strided run to another, steps in bytes; by narrow dtype, to and from what it is computed in,
- * which has NR_WIDE bytes. A buffer of NR_PIECE such elements fits the stack. */
+ * which has NR_WIDE bytes; and by float32, to and from float64. A buffer of NR_PIECE such elements fits the stack. */
 typedef void (*nr_conversion)(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n);
 extern nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
 #define NR_WIDE 4

@@ -1,5 +1,5 @@
 /* narrow_isa: runs of elements of the narrow dtypes (dtype.h), widened to what kernels compute in and narrowed back,
- * compiled once an instruction set. The conversions are core/convert.h's; float16 has the processor's own where
+ * compiled once an instruction set; and float32 from and to float64, the cast that is met most. The conversions are core/convert.h's; float16 has the processor's own where
  * there are some (F16C). */
 #if defined(__AVX2__)
 #include <cpuid.h>
@@ -26,6 +26,7 @@ BOTH(int8, int8_t, int32_t)
 BOTH(int16, int16_t, int32_t)
 BOTH(float16, uint16_t, float)
 BOTH(bfloat16, uint16_t, float)
+BOTH(float32, float, double)
 
 #if defined(__AVX2__)
 #define F16C __attribute__((target("f16c")))
@@ -57,6 +58,7 @@ void NR_ISA(nr_fill_narrow)(nr_conversion *widen, nr_conversion *narrow) {
     ENTER(NORCH_INT16, int16)
     ENTER(NORCH_FLOAT16, float16)
     ENTER(NORCH_BFLOAT16, bfloat16)
+    ENTER(NORCH_FLOAT32, float32)
 #if defined(__AVX2__)
     if (has_f16c()) {
         ENTER(NORCH_FLOAT16, f16c)
