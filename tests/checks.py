@@ -204,3 +204,10 @@ def wait() -> None:
     """A CUDA device says that an index was out of range when it is waited for."""
     if DEVICE != "cpu":
         norch.cuda.synchronize()
+
+
+def other_device() -> str:
+    """A second CUDA device; the test is left out where there is none."""
+    if norch.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    return "cuda:1"
