@@ -253,6 +253,17 @@ int32_t nr_check_written(const char *op, const char *what, const norch_tensor *w
                    nr_dtypes[written->dtype].name);
 }
 
+int32_t nr_check_full_float(const char *op, const norch_tensor *x) {
+    if (x->dtype == NORCH_FLOAT32 || x->dtype == NORCH_FLOAT64) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s; convert to float32 or float64 first", op,
+                   nr_dtypes[x->dtype].name);
+}
+
+int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given) {
+    if (given == wanted) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld numbers where %lld are due", op, (long long)given, (long long)wanted);
+}
+
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs) {
     const norch_tensor *first = NULL;
     for (int i = 0; i < n; i++) {

@@ -31,6 +31,10 @@ int32_t nr_check_place(const char *op, const norch_tensor *x, const norch_tensor
 /* That what is written to has this shape, and the dtype and device of x. */
 int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
                          int32_t ndim, const int64_t *shape);
+/* float32 or float64, for families without kernels for other dtypes. */
+int32_t nr_check_full_float(const char *op, const norch_tensor *x);
+/* That a list of integers of a caller has as many as are due. */
+int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given);
 int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result);
 /* Sizes given by a caller: not negative, at most NORCH_MAX_DIMS of them, product within 63 bits. */
 int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape);

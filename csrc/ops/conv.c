@@ -1,21 +1,10 @@
 /* conv: what a convolution over two axes means, and its two adjoints: which sizes must agree and what comes out.
  * One axis is two of which the first has size 1; that, and the padding modes, are norch/ops/conv.py's affair. */
-#include "ops.h"
+#include "../core/call.h"
 
 #define OPERATIONS_PER_NS 10.0
 #define GEOMETRY_LIMIT ((int64_t)1 << 31)
 #define AREA_LIMIT 1e15
-
-int32_t nr_check_full_float(const char *op, const norch_tensor *x) {
-    if (x->dtype == NORCH_FLOAT32 || x->dtype == NORCH_FLOAT64) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s; convert to float32 or float64 first", op,
-                   nr_dtypes[x->dtype].name);
-}
-
-int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given) {
-    if (given == wanted) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld numbers where %lld are due", op, (long long)given, (long long)wanted);
-}
 
 static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias) {
     const norch_tensor *all[] = {a, b, bias};

@@ -1,6 +1,6 @@
 /* normalize: what normalising the last axes means: which shapes and dtypes go together. The formulas of the derivatives are
  * those of Ba, Kiros and Hinton, "Layer Normalization" (2016), and Zhang and Sennrich (2019) for the mean square alone. */
-#include "ops.h"
+#include "../core/call.h"
 
 /* other: of the dtype of x, and of its shape, or of that of its last axes alone. */
 static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,

@@ -12,11 +12,6 @@ void nr_lie_beside(norch_tensor *out, const norch_tensor *x);
 /* True in *result when every element of x is non-zero. */
 int32_t nr_all_nonzero(const norch_tensor *x, bool *result);
 
-/* what several families check of their arguments (conv.c) */
-/* float32 and float64, for families without kernels for other dtypes. */
-int32_t nr_check_full_float(const char *op, const norch_tensor *x);
-int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given);
-
 /* copy */
 /* src, broadcast to the shape of dst and cast to its dtype; the shapes and devices are checked already and
  * the memory does not overlap. */

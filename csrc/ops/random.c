@@ -96,7 +96,7 @@ norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
         nr_fail(NORCH_ERROR_DTYPE, "bernoulli: probabilities must be floats, not %s", nr_dtypes[p->dtype].name);
         return NULL;
     }
-    norch_tensor *dense = p->contiguous || nr_is_narrow(p->dtype) ? nr_widened(p) : norch_clone(p), *y = NULL;
+    norch_tensor *dense = nr_dense(p, nr_wide(p->dtype)), *y = NULL;
     if (dense && check_probabilities(dense) == NORCH_OK)
         y = draw(state, nr_make(p->ndim, p->shape, dense->dtype, p), NR_BERNOULLI, dense->data, 0, 0);
     nr_release(dense);
