@@ -62,7 +62,8 @@ class Simulation:
         path = os.environ.get("NORCH_CUDA_LIBRARY", "")
         self.norch = norch
         if not (path and norch.cuda.is_available() and norch.cuda.get_device_properties().simulated):
-            sys.exit("nothing is counted: this needs the simulation that counts; `make cuda-counts` runs it")
+            why = norch.cuda.why_not() or "NORCH_CUDA_LIBRARY names none"
+            sys.exit(f"nothing is counted: this needs the simulation that counts, which `make cuda-counts` runs: {why}")
         self.library = ctypes.CDLL(path)
         x = norch.ones(8, device="cuda")
         if self.count(lambda: x + x).read == 0:
