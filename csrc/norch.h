@@ -281,10 +281,12 @@ norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* NumPy's matmul for every rank; a flag exchanges the last two axes of its operand (not of a vector). linear: x (..., K) @ weight (N, K)^T + optional_bias (N). What is called
- * optional may be NULL. */
+/* NumPy's matmul for every rank; a flag exchanges the last two axes of its operand (not of a vector).
+ * linear: x (..., K) @ weight (N, K)^T + optional_bias (N), and of that the UNARY row `then`, if it is not -1: in the same
+ * pass, where it keeps the dtype. What is called optional may be NULL. */
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b);
-norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias);
+norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
+                           int64_t then);
 
 /* ---- attention ------------------------------------------------------------------------------ */
 

@@ -35,7 +35,8 @@ typedef struct nr_backend nr_backend;
 
 typedef struct nr_call {
     nr_family family;
-    int32_t op;         /* opcode for pointwise and reduction; else a family's own number */
+    int32_t
+        op; /* opcode for pointwise and reduction; of what a product ends in, or NR_NO_OP; else a family's own number */
     int32_t dtype;      /* what the kernel computes on */
     int32_t from_dtype; /* copy: what it reads */
     double work;        /* nanoseconds one core may take, roughly */
@@ -59,7 +60,7 @@ typedef struct nr_reduce_plan {
 } nr_reduce_plan;
 
 /* c[m][n] = sum over k of a[m][k] b[k][n], plus bias[n] if there is one, for each step of the batch
- * nest. Strides count elements; c has column stride 1. Batch strides: operand 0 c, 1 a, 2 b. */
+ * nest; then, where the call has a kernel, that of a UNARY row, on what was summed (c is dense in that case). Strides count elements; c has column stride 1. Batch strides: operand 0 c, 1 a, 2 b. */
 typedef struct nr_matmul_plan {
     int64_t m, n, k;
     int64_t a_row, a_col, b_row, b_col, c_row;

@@ -57,7 +57,8 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
     if (!backend->run[call->family])
         return nr_fail(NORCH_ERROR_DEVICE, "this operation has no kernels on %s; move its inputs with .cpu()",
                        backend->name);
-    if (call->family == NR_POINTWISE || call->family == NR_REDUCTION) {
+    const bool by_row = call->family == NR_POINTWISE || call->family == NR_REDUCTION;
+    if (by_row || (call->family == NR_MATMUL && call->op != NR_NO_OP)) {
         call->kernel = backend->kernels[call->op][call->dtype];
         if (!call->kernel)
             return nr_fail(NORCH_ERROR_DTYPE, "%s: no %s kernel for dtype %s", nr_ops[call->op].name, backend->name,

@@ -11,7 +11,8 @@ typedef enum nr_op {
 #define TERNARY(name, domain, result, formula) NR_OP_##name,
 #define REDUCE(name, domain, result, state, identity, step, merge, finish) NR_OP_##name,
 #include "../ops.def"
-    NR_OP_COUNT
+    NR_OP_COUNT,
+    NR_NO_OP = -1
 } nr_op;
 
 typedef enum nr_form { NR_UNARY, NR_BINARY, NR_CHOICE, NR_TERNARY, NR_REDUCE } nr_form;

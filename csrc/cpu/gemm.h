@@ -1,4 +1,4 @@
-/* gemm: C = A B (+ bias) for one float type T, included by matmul_isa.c after gemm_pack.h and gemm_tile.h.
+/* gemm: C = A B (+ bias), or a function of it, for one float type T, included by matmul_isa.c after gemm_pack.h and gemm_tile.h.
  *
  * The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), with
  * the loops of BLIS (Van Zee and van de Geijn 2015):
@@ -260,6 +260,7 @@ static void NAME(block_task)(const BLOCKS *s, T *packed_a, int64_t task) {
             NAME(tile_packed)(kc, packed_a + i * kc, s->packed_b + j * kc, &to);
         }
     }
+    if (s->pc + kc == p->k) end_rows(p, (T *)p->c + i0 * p->c_row + s->jc + first, mc, last - first, sizeof(T));
 }
 
 /* A slot owns a buffer for A and takes tasks while there are any. */
@@ -331,6 +332,7 @@ static void NAME(run_form)(const product *p, form way) {
         NAME(run_dot)(p);
     else
         NAME(run_panel)(p);
+    end_rows(p, p->c, p->m, p->n, sizeof(T));
 }
 
 typedef struct NAME(job) {
@@ -366,10 +368,11 @@ static void NAME(job_chunk)(void *context, int64_t chunk) {
     NAME(run_form)(&p, job->way);
 }
 
-static int32_t NAME(run)(const nr_matmul_plan *plan) {
+static int32_t NAME(run)(const nr_call *call) {
+    const nr_matmul_plan *plan = call->plan;
     NAME(job) job;
     product *p = &job.first;
-    first_product(plan, p);
+    first_product(call, p);
     if (plan->batch_ndim == 0 && p->m == 1 && p->n * p->k <= 4096) {
         NAME(run_form)(p, p->k == 0 ? ROW : NAME(form_of)(p));
         return NORCH_OK;
@@ -382,6 +385,7 @@ static int32_t NAME(run)(const nr_matmul_plan *plan) {
             move_to(plan, item, sizeof(T), p);
             product row = *p;
             for (int64_t i = 0; i < p->m; i++, row.c = (T *)row.c + p->c_row) NAME(run_row)(&row);
+            end_rows(p, p->c, p->m, p->n, sizeof(T));
         }
         return NORCH_OK;
     }

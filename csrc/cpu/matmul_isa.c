@@ -7,6 +7,7 @@
 #include <string.h>
 #include "cpu.h"
 #include "gemm_isa.h"
+#include "pointwise.h"
 
 /* Multiply-adds below which a product stays in one thread, and those worth a chunk of their own. */
 #define SERIAL_WORK 1e6
@@ -30,6 +31,7 @@ typedef struct product {
     void *c;
     int64_t bias_step; /* 1, or 0 when one number serves every column */
     int64_t k_block;
+    nr_pointwise_run then; /* what C ends in, or NULL: an activation */
 } product;
 
 /* ROW: m is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
@@ -39,12 +41,15 @@ typedef enum form { ROW, DOT, PANEL, BLOCKED } form;
 static ALWAYS_INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 
 /* The product without its batch; n = 1 is turned over, C^T = B^T A^T, so that ROW serves it as well. */
-static void first_product(const nr_matmul_plan *plan, product *p) {
-    *p = (product){plan->m,     plan->n, plan->k, plan->a_row, plan->a_col, plan->b_row, plan->b_col,
-                   plan->c_row, plan->a, plan->b, plan->bias,  plan->c,     1,           0};
+static void first_product(const nr_call *call, product *p) {
+    const nr_matmul_plan *plan = call->plan;
+    *p = (product){plan->m, plan->n, plan->k,    plan->a_row, plan->a_col, plan->b_row, plan->b_col, plan->c_row,
+                   plan->a, plan->b, plan->bias, plan->c,     1,           0,           NULL};
     if (p->n == 1 && p->m > 1 && p->c_row == 1) {
-        *p = (product){1, p->m, p->k, 0, p->b_row, p->a_col, p->a_row, p->m, plan->b, plan->a, plan->bias, p->c, 0, 0};
+        *p = (product){1,       p->m,    p->k,       0,    p->b_row, p->a_col, p->a_row, p->m,
+                       plan->b, plan->a, plan->bias, p->c, 0,        0,        NULL};
     }
+    p->then = (nr_pointwise_run)call->kernel;
 }
 
 /* Offsets in elements of step `index` of the batch, for C, A and B. */
@@ -74,6 +79,14 @@ static void move_to(const nr_matmul_plan *plan, int64_t index, int64_t size, pro
     p->c = (char *)plan->c + offset[0] * size;
     p->a = (const char *)(turned ? plan->b : plan->a) + offset[turned ? 2 : 1] * size;
     p->b = (const char *)(turned ? plan->a : plan->b) + offset[turned ? 1 : 2] * size;
+}
+
+/* What a product ends in, on rows of C that no more is added to, while they are in the cache. size: of an element. */
+static void end_rows(const product *p, void *c, int64_t rows, int64_t cols, int64_t size) {
+    if (!p->then) return;
+    const int64_t stride[2] = {size, size}, apart = p->c_row * size;
+    if (p->c_row == cols) cols *= rows, rows = 1;
+    for (char *row = c; rows > 0; rows--, row += apart) p->then(cols, (char *const[2]){row, row}, stride, false);
 }
 
 /* ---- floats ---------------------------------------------------------------------------------- */
@@ -118,6 +131,7 @@ static void move_to(const nr_matmul_plan *plan, int64_t index, int64_t size, pro
                 for (int64_t q = 0; q < p->k; q++) sum = (T)(sum + a[q * p->a_col] * b[q * p->b_row]); \
                 c[j] = sum;                                                                            \
             }                                                                                          \
+            end_rows(p, c, 1, p->n, sizeof(T));                                                        \
         }                                                                                              \
     }
 INTEGER_ROWS(uint8_t, rows_uint8)
@@ -146,7 +160,7 @@ static void integer_chunk(void *context, int64_t chunk) {
 
 static int32_t run_integers(const nr_call *call) {
     integer_job job = {.plan = call->plan};
-    first_product(job.plan, &job.first);
+    first_product(call, &job.first);
     job.total = job.first.m * batch_count(job.plan);
     switch (call->dtype) {
     case NORCH_UINT8: job.size = 1, job.run = rows_uint8; break;
@@ -167,8 +181,8 @@ static int32_t run_integers(const nr_call *call) {
 #endif
 
 int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
-    if (call->dtype == NORCH_FLOAT32) return run_f32(call->plan);
-    if (call->dtype == NORCH_FLOAT64) return run_f64(call->plan);
+    if (call->dtype == NORCH_FLOAT32) return run_f32(call);
+    if (call->dtype == NORCH_FLOAT64) return run_f64(call);
 #ifdef NR_ISA_BASELINE
     return run_integers(call);
 #else

@@ -244,6 +244,25 @@ static int32_t run_some(const nr_call *call, nr_matmul_plan p, const matmul_kern
     return NORCH_OK;
 }
 
+/* What the product ends in, by a launch of its own: in the registers of the products' kernels no room is left for it. */
+static int32_t end_in(const nr_call *call, const nr_matmul_plan &p) {
+    const int64_t size = nr_library->dtypes[call->dtype].size;
+    nr_plan all = {};
+    all.operands = 2;
+    all.ndim = 1;
+    all.numel = p.m * p.n;
+    for (int32_t d = 0; d < p.batch_ndim; d++) all.numel *= p.batch[d];
+    all.size[0] = all.numel;
+    for (int o = 0; o < 2; o++) {
+        all.data[o] = static_cast<char *>(p.c);
+        all.stride[o][0] = size;
+    }
+    nr_call then = *call;
+    then.family = NR_POINTWISE;
+    then.plan = &all;
+    return nr_cuda_pointwise(&then);
+}
+
 int32_t nr_cuda_matmul(const nr_call *call) {
     const nr_matmul_plan &p = *static_cast<const nr_matmul_plan *>(call->plan);
     const matmul_kernels *kernels = find(call->dtype);
@@ -253,5 +272,6 @@ int32_t nr_cuda_matmul(const nr_call *call) {
         return nr_library->fail(NORCH_ERROR_SHAPE,
                                 "matmul: a CUDA kernel takes sizes up to 2147483647, not (%lld, %lld, %lld)",
                                 (long long)p.m, (long long)p.n, (long long)p.k);
-    return run_some(call, p, kernels, nr_library->dtypes[call->dtype].size);
+    NR_TRY(run_some(call, p, kernels, nr_library->dtypes[call->dtype].size));
+    return call->kernel ? end_in(call, p) : NORCH_OK;
 }

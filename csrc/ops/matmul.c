@@ -81,10 +81,10 @@ static void plan_batches(nr_matmul_plan *plan, const norch_tensor *a, const norc
         plan->batch_ndim = nr_nest_collapse(plan->batch_ndim, plan->batch, 3, plan->batch_stride, 1);
 }
 
-/* Makes the output, m x n over `ndim` batch dimensions, and runs the plan, whose m, n, k and strides are set.
- * keep_m, keep_n: whether those dimensions show in the result. */
+/* Makes the output, m x n over `ndim` batch dimensions, and runs the plan, whose m, n, k and strides are set, and the row
+ * `then` on what comes out. keep_m, keep_n: whether those dimensions show in the result. */
 static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const norch_tensor *b, int32_t ndim,
-                              int64_t *shape, bool keep_m, bool keep_n) {
+                              int64_t *shape, bool keep_m, bool keep_n, int32_t then) {
     int32_t batches = ndim;
     if (keep_m) shape[ndim++] = plan->m;
     if (keep_n) shape[ndim++] = plan->n;
@@ -95,7 +95,7 @@ static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const
     plan->b = b->data;
     plan->c = out->data;
     plan->c_row = plan->n;
-    nr_call call = {.family = NR_MATMUL, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
+    nr_call call = {.family = NR_MATMUL, .op = then, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
     call.work = (double)out->numel * (2.0 * (double)plan->k + 1.0) / OPERATIONS_PER_NS;
     if (nr_gate(&call, out) == NORCH_OK) return out;
     nr_release(out);
@@ -134,7 +134,7 @@ norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t
     int64_t shape[NORCH_MAX_DIMS];
     int32_t ndim = 0;
     if ((a->ndim > 2 || b->ndim > 2) && broadcast_batches("matmul", a, b, &ndim, shape)) return NULL;
-    return multiply(&plan, a, b, ndim, shape, a->ndim > 1, b->ndim > 1);
+    return multiply(&plan, a, b, ndim, shape, a->ndim > 1, b->ndim > 1, NR_NO_OP);
 }
 
 /* What a layer's weight and bias must look like. */
@@ -156,12 +156,24 @@ static int32_t check_layer(const norch_tensor *x, const norch_tensor *weight, co
     return check_dtypes("linear", x, bias);
 }
 
-norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias) {
+/* Whether the kernels of a product can end in a UNARY row: one that gives the dtype that it takes, and that they sum in. */
+static bool ends_within(const norch_tensor *x, int64_t then) {
+    if (then < 0 || then >= NR_OP_COUNT || nr_ops[then].form != NR_UNARY || nr_is_narrow(x->dtype)) return false;
+    const bool keeps = nr_ops[then].result == NR_SAME || (nr_ops[then].result == NR_FLOAT && nr_is_float(x->dtype));
+    return keeps && nr_in_domain((int32_t)then, x->dtype);
+}
+
+norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias, int64_t then) {
     if (check_layer(x, weight, bias)) return NULL;
+    if (then != NR_NO_OP && !ends_within(x, then)) {
+        norch_tensor *sums = norch_linear(x, weight, bias, NR_NO_OP), *out = sums ? norch_unary(then, sums) : NULL;
+        nr_release(sums);
+        return out;
+    }
     if (nr_is_narrow(x->dtype)) {
         norch_tensor *wide_x = nr_widened(x), *wide_weight = wide_x ? nr_widened(weight) : NULL;
         norch_tensor *wide_bias = wide_weight && bias ? nr_widened(bias) : NULL, *out = NULL;
-        if (wide_weight && !bias == !wide_bias) out = norch_linear(wide_x, wide_weight, wide_bias);
+        if (wide_weight && !bias == !wide_bias) out = norch_linear(wide_x, wide_weight, wide_bias, NR_NO_OP);
         nr_release(wide_x);
         nr_release(wide_weight);
         nr_release(wide_bias);
@@ -184,7 +196,7 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
     int64_t shape[NORCH_MAX_DIMS];
     int32_t ndim = batch_dims(x);
     for (int32_t i = 0; i < ndim; i++) shape[i] = x->shape[i];
-    norch_tensor *out = multiply(&plan, x, weight, ndim, shape, x->ndim > 1, true);
+    norch_tensor *out = multiply(&plan, x, weight, ndim, shape, x->ndim > 1, true, (int32_t)then);
     nr_release(dense);
     return out;
 }

@@ -1,4 +1,8 @@
-"""The activation layers: each is one function of functional.py, or one method of Tensor, as a Module."""
+"""The activation layers: each is one function of functional.py, or one method of Tensor, as a Module.
+
+`ending`, where there is one, is the same function as a row of csrc/ops.def, which the kernel of a product can end in:
+right behind a Linear, Sequential asks for that and does not call `forward`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ from typing import Any
 
 from .. import create
 from ..errors import ArgumentError, ShapeError
+from ..ops.activation import gelu, gelu_tanh, silu
+from ..ops.pointwise import relu, sigmoid, tanh
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module
@@ -30,6 +36,9 @@ class ReLU(_Writing):
     tensor([0., 2.])
     """
 
+    def ending(self) -> Any:
+        return relu
+
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, True) if self.inplace else input.relu()
 
@@ -37,12 +46,18 @@ class ReLU(_Writing):
 class Sigmoid(Module):
     """1 / (1 + exp(-x)), of any shape."""
 
+    def ending(self) -> Any:
+        return sigmoid
+
     def forward(self, input: Tensor) -> Tensor:
         return input.sigmoid()
 
 
 class Tanh(Module):
     """The hyperbolic tangent, of any shape."""
+
+    def ending(self) -> Any:
+        return tanh
 
     def forward(self, input: Tensor) -> Tensor:
         return input.tanh()
@@ -54,6 +69,9 @@ class GELU(Module):
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
+
+    def ending(self) -> Any:
+        return gelu if self.approximate == "none" else gelu_tanh
 
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, self.approximate)
@@ -71,6 +89,9 @@ class LogSigmoid(Module):
 
 class SiLU(_Writing):
     """x * sigmoid(x), of any shape; `inplace` writes into the input."""
+
+    def ending(self) -> Any:
+        return silu
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)

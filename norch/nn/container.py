@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
+from .linear import Linear
 from .module import Module, _indent
 
 L = TypeVar("L", bound="_Numbered")
@@ -75,6 +76,9 @@ class Sequential(_Numbered):
     """Calls its modules one after another, each on the result of the one before. Takes modules, or one
     mapping of names to modules. Supports indices, slices, `append`, `extend`, `insert` and `del`.
 
+    An activation right behind a Linear is done in the same pass, `Linear.forward_ending_in`, unless either has hooks;
+    results and graph are the same.
+
     >>> net = norch.nn.Sequential(norch.nn.Linear(4, 8), norch.nn.ReLU(), norch.nn.Linear(8, 2))
     >>> net(norch.ones(5, 4)).shape
     norch.Size([5, 2])
@@ -110,9 +114,19 @@ class Sequential(_Numbered):
         return Sequential(*self, *other) if isinstance(other, Sequential) else NotImplemented
 
     def forward(self, input: Any) -> Any:
+        linear = None  # to be called when it is known what follows
         for module in self._modules.values():
-            input = module(input)
-        return input
+            if linear is not None:
+                ending = vars(type(module)).get("ending")
+                if ending is not None and linear._is_plain() and module._is_plain():
+                    input, linear = linear.forward_ending_in(ending(module), input), None
+                    continue
+                input, linear = linear(input), None
+            if type(module) is Linear:
+                linear = module
+            else:
+                input = module(input)
+        return input if linear is None else linear(input)
 
 
 class ModuleList(_Numbered):

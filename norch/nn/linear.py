@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..dtype import dtype as DType
-from ..ops.matmul import linear
+from ..ops.matmul import linear, linear_ending_in
 from ..tensor import Tensor
 from . import init
 from .module import Module
@@ -51,6 +51,10 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return linear(input, self.weight, self.bias)
+
+    def forward_ending_in(self, function: Any, input: Tensor) -> Tensor:
+        """function(forward(input)) in one pass, for Sequential; function: the `ending` of an activation."""
+        return linear_ending_in(function, input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         sizes = f"in_features={self.in_features}, out_features={self.out_features}"

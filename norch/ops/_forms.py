@@ -64,6 +64,7 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
             out._node = node
         return out
 
+    function.opcode, function.derivative = op, node_class  # type: ignore[attr-defined]  # for a product that ends in it
     return _finish(function, name, about, lambda: unary_(name, node_class))
 
 

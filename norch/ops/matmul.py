@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle
+from .._handle import Handle, alias
 from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
@@ -50,23 +50,47 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
     """
     x = input
     try:
-        out = lib.norch_linear(x, weight, bias)
+        out = lib.norch_linear(x, weight, bias, -1)
     except ShapeError:
         if weight.ndim != 1:
             raise
         out = product(x, weight)
         return out if bias is None else out + bias
+    if mode.enabled:
+        out._node = _linear_node(x, weight, bias)
+    return out
+
+
+def linear_ending_in(function: Any, x: Any, weight: Any, bias: Any) -> Any:
+    """function(linear(x, weight, bias)), for the function of a UNARY row with a derivative, in one pass.
+
+    The graph is the same. So where a derivative may need what lies between, as gelu's does, there are two passes.
+    """
+    derivative = function.derivative
+    if weight.ndim != 2 or (mode.enabled and derivative.saves[0]):
+        return function(linear(x, weight, bias))
+    out = lib.norch_linear(x, weight, bias, function.opcode)
+    if mode.enabled and (inner := _linear_node(x, weight, bias)) is not None:
+        node = derivative(inner)
+        node.likes = None
+        node._out = alias(out)
+        out._node = node
+    return out
+
+
+def _linear_node(x: Any, weight: Any, bias: Any) -> d.Linear | None:
+    """What linear() records, if any gradient is wanted."""
     to_x = x._node if x._view is None else edge(x)
     to_weight = weight._node if weight._view is None else edge(weight)
     to_bias = None if bias is None else edge(bias)
-    if (to_x is not None or to_weight is not None or to_bias is not None) and mode.enabled:
-        node = d.Linear(to_x, to_weight, to_bias)
-        node._a = x if to_weight is not None else None
-        node._b = weight if to_x is not None else None
-        node._c = node._out = node.likes = None
-        node.bias = bias
-        out._node = node
-    return out
+    if to_x is None and to_weight is None and to_bias is None:
+        return None
+    node = d.Linear(to_x, to_weight, to_bias)
+    node._a = x if to_weight is not None else None
+    node._b = weight if to_x is not None else None
+    node._c = node._out = node.likes = None
+    node.bias = bias
+    return node
 
 
 def mm(input: Any, mat2: Any) -> Any:  # noqa: A002
