@@ -45,7 +45,7 @@ HOT = {
     r"sum_columns<float, 4>": {"load G"},
     r"attend(_back)?<float, [1248]>": {"load G", "store G"},
     r"fill_dense<unsigned int>": {"store G"},
-    r"(sgd|adam)<float>": {"load G", "store G"},
+    r"(sgd|adam|rmsprop|adagrad)<float>": {"load G", "store G"},
     r"draw32<\d>": {"store G"},
 }
 

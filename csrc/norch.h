@@ -403,9 +403,15 @@ norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
  * dampening, weight_decay, nesterov, maximize}, read when the step runs. first: the momenta are not yet set. */
 int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper,
                        int64_t first);
-/* hyper points at {lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step}. */
+/* hyper points at {lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step}. largest: NULL without amsgrad. */
 int32_t norch_adam_step(int64_t n, const void *params, const void *grads, const void *means, const void *squares,
-                        const double *hyper);
+                        const void *largest, const double *hyper);
+/* hyper points at {lr, alpha, eps, weight_decay, momentum, maximize}. means: NULL unless centered; momenta: NULL
+ * without momentum. */
+int32_t norch_rmsprop_step(int64_t n, const void *params, const void *grads, const void *squares, const void *means,
+                           const void *momenta, const double *hyper);
+/* hyper points at {lr, lr_decay, eps, weight_decay, maximize, step}. */
+int32_t norch_adagrad_step(int64_t n, const void *params, const void *grads, const void *sums, const double *hyper);
 
 #pragma GCC visibility pop
 

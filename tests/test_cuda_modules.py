@@ -52,7 +52,14 @@ def test_state_crosses_devices() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.1), optim.AdamW]
+    "make",
+    [
+        lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
+        lambda p: optim.Adam(p, lr=0.1),
+        optim.AdamW,
+        lambda p: optim.RMSprop(p, momentum=0.9, centered=True),
+        optim.Adagrad,
+    ],
 )
 def test_optimizer_state_lies_with_its_parameters_and_crosses_devices(make: Any) -> None:
     norch.manual_seed(0)

@@ -25,6 +25,11 @@ def test_every_function_of_the_header_is_bound():
         assert getattr(lib, name).argtypes is not None
 
 
+def rmsprop_without_buffers(x):
+    hyper = _lib.doubles(0.1, 0.9, 1e-8, 0.0, 0.5, 0.0)
+    lib.norch_rmsprop_step(([x], [x], [x], None, None), _lib.address(hyper))
+
+
 def test_builtins_check_what_they_get():
     x = norch.zeros(2, 3)
     calls = [
@@ -45,6 +50,7 @@ def test_builtins_check_what_they_get():
         (TypeError, "cat: expected a sequence of tensors, not int", lambda: lib.norch_cat(3, 0)),
         (norch.ArgumentError, "1 tensors beside 2", lambda: lib.norch_sgd_step(([x, x], [x], None), 0, 0)),
         (TypeError, "a tuple of sequences", lambda: lib.norch_sgd_step(([x], [x]), 0, 0)),
+        (norch.ArgumentError, "rmsprop: momentum 0.5 without", lambda: rmsprop_without_buffers(x)),
         (TypeError, "adopt: expected a class of tensors", lambda: lib.norch_adopt(int, x)),
     ]
     for error, message, call in calls:

@@ -45,6 +45,8 @@ CASES = [
     ("RMSprop", {"lr": 0.1}),
     ("RMSprop", {"lr": 0.1, "alpha": 0.9, "momentum": 0.5, "centered": True, "weight_decay": 0.1}),
     ("RMSprop", {"maximize": True, "eps": 0.1}),
+    ("RMSprop", {"lr": 0.1, "momentum": 0.9}),
+    ("RMSprop", {"lr": 0.1, "alpha": 0.8, "centered": True}),
     ("Adagrad", {"lr": 0.1}),
     ("Adagrad", {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5, "maximize": True}),
 ]
@@ -165,8 +167,9 @@ def test_adam_by_hand():
 
 
 def test_mixed_dtypes_and_strided_tensors_in_one_group():
-    for name in ("SGD", "Adam"):
-        options = {"lr": 0.5, "momentum": 0.9} if name == "SGD" else {"lr": 0.5}
+    momentum = {"lr": 0.5, "momentum": 0.9}
+    kinds = {"SGD": momentum, "Adam": {"lr": 0.5, "amsgrad": True}, "RMSprop": momentum, "Adagrad": {"lr": 0.5}}
+    for name, options in kinds.items():
         single = parameter([[1.0, 2.0], [3.0, 4.0]], dtype=norch.float32)
         double = parameter([[1.0, 2.0], [3.0, 4.0]], dtype=norch.float64)
         strided = nn.Parameter(norch.tensor([[1.0, 3.0], [2.0, 4.0]]).T)

@@ -118,9 +118,9 @@ typedef struct nr_random_plan {
 } nr_random_plan;
 
 /* The tensors of an optimizer step: n elements each, contiguous; buffers as the kind needs them. */
-typedef enum nr_optim_kind { NR_SGD, NR_ADAM } nr_optim_kind;
+typedef enum nr_optim_kind { NR_SGD, NR_ADAM, NR_RMSPROP, NR_ADAGRAD } nr_optim_kind;
 typedef struct nr_optim_item {
-    void *param, *first, *second;
+    void *param, *first, *second, *third;
     const void *grad;
     int64_t n;
 } nr_optim_item;

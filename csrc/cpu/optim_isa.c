@@ -7,6 +7,7 @@
 
 #include "cpu.h"
 
+#define INLINE static inline __attribute__((always_inline))
 #define CHUNK 16384 /* elements a thread takes at a time */
 
 #define T float
@@ -29,10 +30,13 @@ static void run_chunk(void *context, int64_t chunk) {
     const nr_optim_plan *plan = j->call->plan;
     const bool narrow = j->call->dtype == NORCH_FLOAT32;
     const int64_t from = chunk * CHUNK, to = from + CHUNK < j->item->n ? from + CHUNK : j->item->n;
-    if (j->call->op == NR_SGD)
-        (narrow ? sgd_float32 : sgd_float64)(plan, j->item, from, to);
-    else
-        (narrow ? adam_float32 : adam_float64)(plan, j->item, from, to);
+    static void (*const steps[][2])(const nr_optim_plan *, const nr_optim_item *, int64_t, int64_t) = {
+        [NR_SGD] = {sgd_float64, sgd_float32},
+        [NR_ADAM] = {adam_float64, adam_float32},
+        [NR_RMSPROP] = {rmsprop_float64, rmsprop_float32},
+        [NR_ADAGRAD] = {adagrad_float64, adagrad_float32},
+    };
+    steps[j->call->op][narrow](plan, j->item, from, to);
 }
 
 int32_t NR_ISA(nr_run_optim)(const nr_call *call) {

@@ -1,5 +1,7 @@
-/* optim_loops: the steps of torch.optim's SGD and of Adam (Kingma, Ba 2015; decoupled: Loshchilov, Hutter
- * 2019), included once per dtype (T, NAME, SQRT). Plain loops that compilers turn into vectors. */
+/* optim_loops: the steps of torch.optim's SGD, Adam (Kingma, Ba 2015; decoupled: Loshchilov, Hutter 2019; the largest
+ * square: Reddi, Kale, Kumar 2018), RMSprop (Hinton 2012) and Adagrad (Duchi, Hazan, Singer 2011), included once per
+ * dtype (T, NAME, SQRT). Plain loops that compilers turn into vectors; what differs between variants is a constant in
+ * each of them. */
 
 /* hyper: lr, momentum, dampening, weight_decay, nesterov, maximize. */
 static void NR_JOIN2(sgd, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) {
@@ -34,9 +36,10 @@ static void NR_JOIN2(sgd, NAME)(const nr_optim_plan *plan, const nr_optim_item *
 }
 
 /* hyper: lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step (1 for the first). */
-static void NR_JOIN2(adam, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) {
-    const double *hyper = plan->hyper;
+INLINE void NR_JOIN2(adam_of, NAME)(const double *hyper, const nr_optim_item *item, int64_t from, int64_t to,
+                                    const bool amsgrad) {
     T *restrict param = item->param, *restrict mean = item->first, *restrict square = item->second;
+    T *restrict largest = item->third;
     const T *restrict grad = item->grad;
     const bool decoupled = hyper[5] != 0;
     const T rate = (T)(-hyper[0] / (1.0 - pow(hyper[1], hyper[7])));
@@ -51,7 +54,63 @@ static void NR_JOIN2(adam, NAME)(const nr_optim_plan *plan, const nr_optim_item 
         T v = keep2 * square[i] + take2 * (g * g);
         mean[i] = m;
         square[i] = v;
+        if (amsgrad) largest[i] = v = largest[i] >= v || largest[i] != largest[i] ? largest[i] : v;
         param[i] = p + rate * (m / (SQRT(v) / root + eps));
+    }
+}
+
+static void NR_JOIN2(adam, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) {
+    if (item->third)
+        NR_JOIN2(adam_of, NAME)(plan->hyper, item, from, to, true);
+    else
+        NR_JOIN2(adam_of, NAME)(plan->hyper, item, from, to, false);
+}
+
+/* hyper: lr, alpha, eps, weight_decay, momentum, maximize. */
+INLINE void NR_JOIN2(rmsprop_of, NAME)(const double *hyper, const nr_optim_item *item, int64_t from, int64_t to,
+                                       const bool centered, const bool has_momentum) {
+    T *restrict param = item->param, *restrict square = item->first, *restrict mean = item->second;
+    T *restrict momentum = item->third;
+    const T *restrict grad = item->grad;
+    const T rate = (T)-hyper[0], keep = (T)hyper[1], take = (T)(1.0 - hyper[1]), eps = (T)hyper[2];
+    const T decay = (T)hyper[3], carry = (T)hyper[4], sign = hyper[5] != 0 ? (T)-1 : (T)1;
+    for (int64_t i = from; i < to; i++) {
+        T g = sign * grad[i] + (decay != 0 ? decay * param[i] : (T)0);
+        T v = keep * square[i] + take * (g * g);
+        square[i] = v;
+        if (centered) {
+            T m = mean[i] + take * (g - mean[i]);
+            mean[i] = m;
+            v -= m * m;
+        }
+        T move = g / (SQRT(v) + eps);
+        if (has_momentum) momentum[i] = move = carry * momentum[i] + move;
+        param[i] += rate * move;
+    }
+}
+
+static void NR_JOIN2(rmsprop, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) {
+    if (item->second && item->third)
+        NR_JOIN2(rmsprop_of, NAME)(plan->hyper, item, from, to, true, true);
+    else if (item->second)
+        NR_JOIN2(rmsprop_of, NAME)(plan->hyper, item, from, to, true, false);
+    else if (item->third)
+        NR_JOIN2(rmsprop_of, NAME)(plan->hyper, item, from, to, false, true);
+    else
+        NR_JOIN2(rmsprop_of, NAME)(plan->hyper, item, from, to, false, false);
+}
+
+/* hyper: lr, lr_decay, eps, weight_decay, maximize, step (1 for the first). */
+static void NR_JOIN2(adagrad, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) {
+    const double *hyper = plan->hyper;
+    T *restrict param = item->param, *restrict sum = item->first;
+    const T *restrict grad = item->grad;
+    const T rate = (T)(-hyper[0] / (1.0 + (hyper[5] - 1.0) * hyper[1])), eps = (T)hyper[2], decay = (T)hyper[3];
+    const T sign = hyper[4] != 0 ? (T)-1 : (T)1;
+    for (int64_t i = from; i < to; i++) {
+        T g = sign * grad[i] + (decay != 0 ? decay * param[i] : (T)0), s = sum[i] + g * g;
+        sum[i] = s;
+        param[i] += rate * (g / (SQRT(s) + eps));
     }
 }
 #undef T

@@ -12,7 +12,7 @@ struct optim_args {
     int32_t count;
     int32_t fresh;
     double hyper[8];
-    double rate, root; /* adam: with the corrections of its step */
+    double rate, root; /* adam, adagrad: with the corrections of their step */
 };
 
 /* The tensor that this block belongs to, and this thread's first element there. */
@@ -48,7 +48,8 @@ template <class T> DEVICE void write(void *to, const T (&from)[IN_ROW], int64_t 
 /* Whether a thread may move its elements of all tensors at once. */
 template <class T> DEVICE bool is_wide(const nr_optim_item &item, int64_t i) {
     const uintptr_t all = reinterpret_cast<uintptr_t>(item.param) | reinterpret_cast<uintptr_t>(item.grad) |
-                          reinterpret_cast<uintptr_t>(item.first) | reinterpret_cast<uintptr_t>(item.second);
+                          reinterpret_cast<uintptr_t>(item.first) | reinterpret_cast<uintptr_t>(item.second) |
+                          reinterpret_cast<uintptr_t>(item.third);
     return all % (IN_ROW * sizeof(T)) == 0 && i + IN_ROW <= item.n;
 }
 
@@ -84,34 +85,89 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) adam(const optim_
     const T decay = decoupled ? (T)0 : (T)a.hyper[4];
     const T shrink = decoupled ? (T)(1.0 - a.hyper[0] * a.hyper[4]) : (T)1;
     const T sign = a.hyper[6] != 0 ? (T)-1 : (T)1;
-    T p[IN_ROW], g[IN_ROW], m[IN_ROW], v[IN_ROW];
+    T p[IN_ROW], g[IN_ROW], m[IN_ROW], v[IN_ROW], most[IN_ROW];
     read(p, item.param, i, item.n, wide);
     read(g, item.grad, i, item.n, wide);
     read(m, item.first, i, item.n, wide);
     read(v, item.second, i, item.n, wide);
+    read(most, item.third, i, item.n, wide);
     for (int k = 0; k < IN_ROW; k++) {
         p[k] *= shrink;
         g[k] = sign * g[k] + (decay != 0 ? decay * p[k] : (T)0);
         m[k] = m[k] + take1 * (g[k] - m[k]);
         v[k] = keep2 * v[k] + take2 * (g[k] * g[k]);
-        p[k] = p[k] + rate * (m[k] / (sqrt(v[k]) / root + eps));
+        if (!item.third || !(most[k] >= v[k] || most[k] != most[k])) most[k] = v[k];
+        p[k] = p[k] + rate * (m[k] / (sqrt(most[k]) / root + eps));
     }
     write(item.first, m, i, item.n, wide);
     write(item.second, v, i, item.n, wide);
+    if (item.third) write(item.third, most, i, item.n, wide);
     write(item.param, p, i, item.n, wide);
+}
+
+/* hyper: lr, alpha, eps, weight_decay, momentum, maximize. */
+template <class T> __global__ void __launch_bounds__(NR_BLOCK) rmsprop(const optim_args a) {
+    int64_t i;
+    const nr_optim_item &item = item_of(a, &i);
+    if (i >= item.n) return;
+    const T rate = (T)-a.hyper[0], keep = (T)a.hyper[1], take = (T)(1.0 - a.hyper[1]), eps = (T)a.hyper[2];
+    const T decay = (T)a.hyper[3], carry = (T)a.hyper[4], sign = a.hyper[5] != 0 ? (T)-1 : (T)1;
+    const bool wide = is_wide<T>(item, i);
+    T p[IN_ROW], g[IN_ROW], v[IN_ROW], m[IN_ROW], b[IN_ROW];
+    read(p, item.param, i, item.n, wide);
+    read(g, item.grad, i, item.n, wide);
+    read(v, item.first, i, item.n, wide);
+    read(m, item.second, i, item.n, wide);
+    read(b, item.third, i, item.n, wide);
+    for (int k = 0; k < IN_ROW; k++) {
+        g[k] = sign * g[k] + (decay != 0 ? decay * p[k] : (T)0);
+        v[k] = keep * v[k] + take * (g[k] * g[k]);
+        if (item.second) m[k] = m[k] + take * (g[k] - m[k]); /* else it is 0 */
+        const T move = g[k] / (sqrt(v[k] - m[k] * m[k]) + eps);
+        b[k] = item.third ? carry * b[k] + move : move;
+        p[k] = p[k] + rate * b[k];
+    }
+    write(item.first, v, i, item.n, wide);
+    if (item.second) write(item.second, m, i, item.n, wide);
+    if (item.third) write(item.third, b, i, item.n, wide);
+    write(item.param, p, i, item.n, wide);
+}
+
+/* hyper: lr, lr_decay, eps, weight_decay, maximize, step. */
+template <class T> __global__ void __launch_bounds__(NR_BLOCK) adagrad(const optim_args a) {
+    int64_t i;
+    const nr_optim_item &item = item_of(a, &i);
+    if (i >= item.n) return;
+    const T rate = (T)a.rate, eps = (T)a.hyper[2], decay = (T)a.hyper[3], sign = a.hyper[4] != 0 ? (T)-1 : (T)1;
+    const bool wide = is_wide<T>(item, i);
+    T p[IN_ROW], g[IN_ROW], s[IN_ROW];
+    read(p, item.param, i, item.n, wide);
+    read(g, item.grad, i, item.n, wide);
+    read(s, item.first, i, item.n, wide);
+    for (int k = 0; k < IN_ROW; k++) {
+        g[k] = sign * g[k] + (decay != 0 ? decay * p[k] : (T)0);
+        s[k] = s[k] + g[k] * g[k];
+        p[k] = p[k] + rate * (g[k] / (sqrt(s[k]) + eps));
+    }
+    write(item.first, s, i, item.n, wide);
+    write(item.param, p, i, item.n, wide);
+}
+
+template <class T> static void (*kernel_of(int32_t kind))(const optim_args) {
+    return kind == NR_SGD ? sgd<T> : kind == NR_ADAM ? adam<T> : kind == NR_RMSPROP ? rmsprop<T> : adagrad<T>;
 }
 
 int32_t nr_cuda_optim(const nr_call *call) {
     const nr_optim_plan &plan = *static_cast<const nr_optim_plan *>(call->plan);
-    const bool narrow = call->dtype == NORCH_FLOAT32;
     optim_args a = {};
     a.fresh = plan.fresh;
-    memcpy(a.hyper, plan.hyper, (call->op == NR_SGD ? 6 : 8) * sizeof(double));
+    memcpy(a.hyper, plan.hyper, (call->op == NR_ADAM ? 8 : 6) * sizeof(double));
     if (call->op == NR_ADAM) {
         a.rate = -a.hyper[0] / (1.0 - pow(a.hyper[1], a.hyper[7]));
         a.root = sqrt(1.0 - pow(a.hyper[2], a.hyper[7]));
     }
-    auto kernel = call->op == NR_SGD ? (narrow ? sgd<float> : sgd<double>) : (narrow ? adam<float> : adam<double>);
+    if (call->op == NR_ADAGRAD) a.rate = -a.hyper[0] / (1.0 + (a.hyper[5] - 1.0) * a.hyper[1]);
+    auto kernel = call->dtype == NORCH_FLOAT32 ? kernel_of<float>(call->op) : kernel_of<double>(call->op);
     for (int64_t from = 0; from < plan.count; from += AT_ONCE) {
         a.count = 0;
         for (int64_t i = from; i < plan.count && a.count < AT_ONCE; i++) {

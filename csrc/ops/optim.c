@@ -3,8 +3,8 @@
 #include "ops.h"
 
 /* The lists of a step: parameters, gradients and the buffers that the kind needs (NULL: none). */
-enum { PARAM, GRAD, FIRST, SECOND, LISTS };
-static const char *const list_names[LISTS] = {"parameter", "gradient", "buffer", "second buffer"};
+enum { PARAM, GRAD, FIRST, SECOND, THIRD, LISTS };
+static const char *const list_names[LISTS] = {"parameter", "gradient", "buffer", "second buffer", "third buffer"};
 
 static int32_t check_step(const char *op, int64_t n, norch_tensor *const *const lists[LISTS], bool *dense) {
     *dense = true;
@@ -52,7 +52,7 @@ static int32_t run_batch(batch *b) {
     const int32_t dtype = b->where->dtype;
     b->plan.items = b->items;
     nr_call call = {.family = NR_OPTIM, .op = (int32_t)b->kind, .dtype = dtype, .from_dtype = dtype, .plan = &b->plan};
-    call.work = (b->kind == NR_ADAM ? 2.0 : 0.5) * b->elements;
+    call.work = (b->kind == NR_SGD ? 0.5 : 2.0) * b->elements;
     int32_t status = nr_gate(&call, b->where);
     b->plan.count = 0;
     b->elements = 0;
@@ -70,6 +70,7 @@ static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
                                                 .grad = xs[GRAD]->data,
                                                 .first = xs[FIRST] ? xs[FIRST]->data : NULL,
                                                 .second = xs[SECOND] ? xs[SECOND]->data : NULL,
+                                                .third = xs[THIRD] ? xs[THIRD]->data : NULL,
                                                 .n = param->numel};
     return NORCH_OK;
 }
@@ -120,12 +121,25 @@ int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const v
                        int64_t first) {
     if (!momenta && hyper[1] != 0)
         return nr_fail(NORCH_ERROR_VALUE, "sgd: momentum %g without momentum buffers", hyper[1]);
-    norch_tensor *const *const lists[LISTS] = {params, grads, momenta, NULL};
+    norch_tensor *const *const lists[LISTS] = {params, grads, momenta, NULL, NULL};
     return step("sgd", NR_SGD, n, lists, hyper, first != 0);
 }
 
 int32_t norch_adam_step(int64_t n, const void *params, const void *grads, const void *means, const void *squares,
-                        const double *hyper) {
-    norch_tensor *const *const lists[LISTS] = {params, grads, means, squares};
+                        const void *largest, const double *hyper) {
+    norch_tensor *const *const lists[LISTS] = {params, grads, means, squares, largest};
     return step("adam", NR_ADAM, n, lists, hyper, false);
+}
+
+int32_t norch_rmsprop_step(int64_t n, const void *params, const void *grads, const void *squares, const void *means,
+                           const void *momenta, const double *hyper) {
+    if (!momenta && hyper[4] != 0)
+        return nr_fail(NORCH_ERROR_VALUE, "rmsprop: momentum %g without momentum buffers", hyper[4]);
+    norch_tensor *const *const lists[LISTS] = {params, grads, squares, means, momenta};
+    return step("rmsprop", NR_RMSPROP, n, lists, hyper, false);
+}
+
+int32_t norch_adagrad_step(int64_t n, const void *params, const void *grads, const void *sums, const double *hyper) {
+    norch_tensor *const *const lists[LISTS] = {params, grads, sums, NULL, NULL};
+    return step("adagrad", NR_ADAGRAD, n, lists, hyper, false);
 }

@@ -24,14 +24,15 @@ typedef struct place {
 } place;
 
 /* Sequences of tensors of one length. Few tensors lie in `own`, more in memory of the library. */
-#define OWN 64
+#define OWN 80
+#define MOST_COLUMNS 5
 typedef struct columns {
     int64_t count;
-    void **column[4];
+    void **column[MOST_COLUMNS];
     void **memory;
-    void *tuples[4];
+    void *tuples[MOST_COLUMNS];
     void *own[OWN];
-} columns, tensors, columns3, columns4;
+} columns, tensors, columns3, columns5;
 
 /* Which argument it was is left out: callers of the Python function count others than this builtin has. */
 static bool refuse(const char *name, const char *wanted, const void *object) {
@@ -117,7 +118,7 @@ static bool take_place(const char *name, void *from, place *to) {
 
 static bool take_columns(const char *name, void *from, int width, columns *to) {
     to->memory = NULL;
-    for (int c = 0; c < 4; c++) to->tuples[c] = to->column[c] = NULL;
+    for (int c = 0; c < MOST_COLUMNS; c++) to->tuples[c] = to->column[c] = NULL;
     void *rows = width > 1 ? PySequence_Tuple(from) : NULL;
     if (width > 1 && (!rows || PyTuple_Size(rows) != width)) {
         if (rows) Py_DecRef(rows);
@@ -156,11 +157,11 @@ static bool take_columns(const char *name, void *from, int width, columns *to) {
 
 static bool take_tensors(const char *name, void *from, tensors *to) { return take_columns(name, from, 1, to); }
 static bool take_columns3(const char *name, void *from, columns3 *to) { return take_columns(name, from, 3, to); }
-static bool take_columns4(const char *name, void *from, columns4 *to) { return take_columns(name, from, 4, to); }
+static bool take_columns5(const char *name, void *from, columns5 *to) { return take_columns(name, from, 5, to); }
 
 /* What a kind leaves behind when the call is over. */
 static inline void drop_columns(columns *taken) {
-    for (int c = 0; c < 4; c++)
+    for (int c = 0; c < MOST_COLUMNS; c++)
         if (taken->tuples[c]) Py_DecRef(taken->tuples[c]);
     nr_free(taken->memory);
 }
@@ -176,7 +177,7 @@ static inline void drop_columns(columns *taken) {
 #define DROP_place
 #define DROP_tensors __attribute__((cleanup(drop_columns)))
 #define DROP_columns3 DROP_tensors
-#define DROP_columns4 DROP_tensors
+#define DROP_columns5 DROP_tensors
 
 /* What of a kind is passed on. */
 #define PASS_tensor(a) a
@@ -191,7 +192,7 @@ static inline void drop_columns(columns *taken) {
 #define PASS_place(a) a.type, a.index
 #define PASS_tensors(a) a.count, a.column[0]
 #define PASS_columns3(a) a.count, a.column[0], a.column[1], a.column[2]
-#define PASS_columns4(a) a.count, a.column[0], a.column[1], a.column[2], a.column[3]
+#define PASS_columns5(a) a.count, a.column[0], a.column[1], a.column[2], a.column[3], a.column[4]
 
 /* An opcode gives the call the name of its operation, for what is wrong with the other arguments. */
 #define NAME_opcode(a) \
@@ -207,7 +208,7 @@ static inline void drop_columns(columns *taken) {
 #define NAME_place(a)
 #define NAME_tensors(a)
 #define NAME_columns3(a)
-#define NAME_columns4(a)
+#define NAME_columns5(a)
 
 /* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from .._handle import bump_all
 from .._lib import address, lib
-from ..autograd import no_grad
 from ..create import zeros_like
-from ..ops.pointwise import maximum
 from ..tensor import Tensor
-from .optimizer import Elementwise, Params, at_least_0, with_gradients
+from .optimizer import Elementwise, Params, at_least_0, by_step, with_gradients
 
 
 class Adam(Elementwise):
     """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
     of its square with the factors betas, corrected for their start at zero. weight_decay * p is added to the
     gradient, or with decoupled_weight_decay taken from p as AdamW does. amsgrad divides by the largest square so far
-    (Reddi, Kale and Kumar 2018), in tensor operations, a parameter at a time.
+    (Reddi, Kale and Kumar 2018).
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adam([p], lr=0.5)
@@ -73,13 +70,9 @@ class Adam(Elementwise):
             hyper[5] = group["decoupled_weight_decay"]
             hyper[6] = group["maximize"]
             entries = [self.state.get(param) or self._entry(param) for param in params]
-            if group["amsgrad"]:
-                for row in zip(params, grads, entries, strict=True):
-                    _amsgrad(*row, group)
-                continue
-            for bucket in _by_step(params, grads, entries):
+            for bucket in by_step(params, grads, entries):
                 hyper[7] = bucket[2][0]["step"] + 1
-                _step(*bucket, hyper)
+                _step(*bucket, hyper, group["amsgrad"])
         return loss
 
     def _entry(self, param: Tensor) -> dict[str, Any]:
@@ -123,42 +116,18 @@ class AdamW(Adam):
         )
 
 
-@no_grad()
-def _amsgrad(param: Tensor, grad: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
-    lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
-    g = -grad if group["maximize"] else grad
-    if group["decoupled_weight_decay"]:
-        param.mul_(1 - lr * decay)
-    elif decay:
-        g = g + decay * param
-    entry["step"] += 1
-    mean = entry["exp_avg"].lerp_(g, 1 - beta1)
-    square = entry["exp_avg_sq"].mul_(beta2).addcmul_(g, g, value=1 - beta2)
-    largest = entry.setdefault("max_exp_avg_sq", square.new_zeros(square.shape))
-    largest.copy_(maximum(largest, square))
-    scale = (largest.sqrt() / math.sqrt(1 - beta2 ** entry["step"])).add_(group["eps"])
-    param.addcdiv_(mean, scale, value=-lr / (1 - beta1 ** entry["step"]))
-
-
-def _by_step(
-    params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]
-) -> list[tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]]:
-    """One bucket, as a rule; parameters that once had no gradient lag behind, and get a call of their own."""
-    if len({entry["step"] for entry in entries}) == 1:
-        return [(params, grads, entries)]
-    buckets: dict[int, tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]] = {}
-    for param, grad, entry in zip(params, grads, entries, strict=True):
-        bucket = buckets.setdefault(entry["step"], ([], [], []))
-        bucket[0].append(param)
-        bucket[1].append(grad)
-        bucket[2].append(entry)
-    return list(buckets.values())
-
-
-def _step(params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]], hyper: Any) -> None:
+def _step(params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]], hyper: Any, amsgrad: bool) -> None:
     means = [entry["exp_avg"] for entry in entries]
     squares = [entry["exp_avg_sq"] for entry in entries]
-    lib.norch_adam_step((params, grads, means, squares), address(hyper))
+    largest = [_largest(entry) for entry in entries] if amsgrad else None
+    lib.norch_adam_step((params, grads, means, squares, largest), address(hyper))
     bump_all(params)
     for entry in entries:
         entry["step"] += 1
+
+
+def _largest(entry: dict[str, Any]) -> Tensor:
+    found: Tensor | None = entry.get("max_exp_avg_sq")
+    if found is None:
+        found = entry["max_exp_avg_sq"] = zeros_like(entry["exp_avg_sq"])
+    return found

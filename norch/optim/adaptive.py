@@ -1,44 +1,26 @@
-"""RMSprop (Hinton 2012) and Adagrad (Duchi, Hazan and Singer 2011), in tensor operations, a parameter at a time."""
+"""RMSprop (Hinton 2012) and Adagrad (Duchi, Hazan and Singer 2011)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..autograd import no_grad
+from .._handle import bump_all
+from .._lib import address, lib
 from ..create import full_like, zeros_like
 from ..tensor import Tensor
-from .optimizer import Elementwise, Params, at_least_0
+from .optimizer import Elementwise, Params, at_least_0, by_step, with_gradients
 
 
-class _OneByOne(Elementwise):
-    """An optimizer whose step is `_update(param, gradient, state, group)`, for each parameter that has a gradient."""
-
+class _Adaptive(Elementwise):
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)
         for name in ("eps", "momentum", "alpha", "lr_decay", "initial_accumulator_value"):
             if name in group and not at_least_0(group[name]):
                 raise ValueError(f"invalid {name} value: {group[name]!r}")
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
-        loss = self._loss(closure)
-        with no_grad():
-            for group in self.param_groups:
-                for param in group["params"]:
-                    if param.grad is None:
-                        continue
-                    grad = -param.grad if group["maximize"] else param.grad
-                    if group["weight_decay"]:
-                        grad = grad + group["weight_decay"] * param
-                    self._update(param, grad, self.state[param], group)
-        return loss
 
-    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        raise NotImplementedError
-
-
-class RMSprop(_OneByOne):
+class RMSprop(_Adaptive):
     """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with the factor alpha; centered
     takes the square of the running average of g away from it. With momentum, buf = momentum * buf + what is above
     without lr, and p -= lr * buf.
@@ -69,24 +51,39 @@ class RMSprop(_OneByOne):
         kinds = {"capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable}
         super().__init__(params, {**options, "centered": centered, **kinds})
 
-    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        if not state:
-            state["step"] = 0
-            names = ["square_avg", *["grad_avg"] * group["centered"], *["momentum_buffer"] * (group["momentum"] > 0)]
-            state.update((name, zeros_like(param.detach())) for name in names)
-        state["step"] += 1
-        square = state["square_avg"].mul_(group["alpha"]).addcmul_(grad, grad, value=1 - group["alpha"])
-        if group["centered"]:
-            mean = state["grad_avg"].lerp_(grad, 1 - group["alpha"])
-            square = square.addcmul(mean, mean, value=-1)
-        scale = square.sqrt().add_(group["eps"])
-        if group["momentum"] > 0:
-            param.add_(state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, scale), alpha=-group["lr"])
-        else:
-            param.addcdiv_(grad, scale, value=-group["lr"])
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
+        loss = self._loss(closure)
+        for group, hyper in zip(self.param_groups, self._hyper, strict=True):
+            params, grads = with_gradients(group["params"])
+            if not params:
+                continue
+            hyper[0] = group["lr"]
+            hyper[1] = group["alpha"]
+            hyper[2] = group["eps"]
+            hyper[3] = group["weight_decay"]
+            hyper[4] = group["momentum"]
+            hyper[5] = group["maximize"]
+            entries = [self.state.get(param) or self._entry(param, group) for param in params]
+            buffers = (
+                [entry["square_avg"] for entry in entries],
+                [entry["grad_avg"] for entry in entries] if group["centered"] else None,
+                [entry["momentum_buffer"] for entry in entries] if group["momentum"] > 0 else None,
+            )
+            lib.norch_rmsprop_step((params, grads, *buffers), address(hyper))
+            bump_all(params)
+            for entry in entries:
+                entry["step"] += 1
+        return loss
+
+    def _entry(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        names = ["square_avg", *["grad_avg"] * group["centered"], *["momentum_buffer"] * (group["momentum"] > 0)]
+        entry = {"step": 0, **{name: zeros_like(param.detach()) for name in names}}
+        self.state[param] = entry
+        return entry
 
 
-class Adagrad(_OneByOne):
+class Adagrad(_Adaptive):
     """p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where sum adds up g^2 from initial_accumulator_value.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
@@ -116,10 +113,28 @@ class Adagrad(_OneByOne):
         kinds = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused}
         super().__init__(params, {**options, **start, **kinds})
 
-    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        if not state:
-            state.update(step=0, sum=full_like(param.detach(), group["initial_accumulator_value"]))
-        rate = group["lr"] / (1 + state["step"] * group["lr_decay"])
-        state["step"] += 1
-        scale = state["sum"].addcmul_(grad, grad, value=1).sqrt().add_(group["eps"])
-        param.addcdiv_(grad, scale, value=-rate)
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
+        loss = self._loss(closure)
+        for group, hyper in zip(self.param_groups, self._hyper, strict=True):
+            params, grads = with_gradients(group["params"])
+            if not params:
+                continue
+            hyper[0] = group["lr"]
+            hyper[1] = group["lr_decay"]
+            hyper[2] = group["eps"]
+            hyper[3] = group["weight_decay"]
+            hyper[4] = group["maximize"]
+            entries = [self.state.get(param) or self._entry(param, group) for param in params]
+            for some, theirs, states in by_step(params, grads, entries):
+                hyper[5] = states[0]["step"] + 1
+                lib.norch_adagrad_step((some, theirs, [entry["sum"] for entry in states]), address(hyper))
+                bump_all(some)
+                for entry in states:
+                    entry["step"] += 1
+        return loss
+
+    def _entry(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        entry = {"step": 0, "sum": full_like(param.detach(), group["initial_accumulator_value"])}
+        self.state[param] = entry
+        return entry

@@ -298,3 +298,18 @@ def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
             chosen.append(param)
             grads.append(grad)
     return chosen, grads
+
+
+def by_step(
+    params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]
+) -> list[tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]]:
+    """One bucket, as a rule; parameters that once had no gradient lag behind, and get a call of their own."""
+    if len({entry["step"] for entry in entries}) == 1:
+        return [(params, grads, entries)]
+    buckets: dict[int, tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]] = {}
+    for param, grad, entry in zip(params, grads, entries, strict=True):
+        bucket = buckets.setdefault(entry["step"], ([], [], []))
+        bucket[0].append(param)
+        bucket[1].append(grad)
+        bucket[2].append(entry)
+    return list(buckets.values())
