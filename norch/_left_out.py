@@ -320,7 +320,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             debug_unwrap functionalize linearize rearrange replace_all_batch_norm_modules_
         """,
         "nn.Module": """
-            T_destination call_super_init dump_patches register_backward_hook to_empty
+            T_destination call_super_init dump_patches
         """,
         "optim.Optimizer": """
             OptimizerPostHook OptimizerPreHook profile_hook_step

@@ -33,7 +33,7 @@ def assert_close(
     expected: Any,
     rtol: float | None = None,
     atol: float | None = None,
-    equal_nan: bool = True,
+    equal_nan: bool = False,
     *,
     allow_subclasses: bool = True,
     check_device: bool = True,
@@ -46,10 +46,10 @@ def assert_close(
 
     actual is a tensor or what norch.tensor() takes; expected too, and takes the dtype of actual unless it is a tensor
     itself. Sequences and mappings of such are compared part by part. Tolerances follow the dtype unless given (both or
-    none): for float32 1.3e-6 and 1e-5, for float64 1e-7 and 1e-7, else 0. Infinities must be equal, NaNs count as equal
-    unless equal_nan is False. check_dtype=False compares in the dtype that both promote to; check_stride=True compares
-    strides as well. msg: the text of the error, or a function that makes it of ours. Raises AssertionError, which names
-    the worst element.
+    none): for float32 1.3e-6 and 1e-5, for float64 1e-7 and 1e-7, else 0. Infinities must be equal; a NaN is close to
+    nothing, with equal_nan to a NaN. check_dtype=False compares in the dtype that both promote to; check_stride=True
+    compares strides as well. msg: the text of the error, or a function that makes it of ours. Raises AssertionError,
+    which names the worst element.
 
     >>> norch.testing.assert_close(norch.tensor([1.0, 2.0]), [1.0, 2.0000001])
     >>> norch.testing.assert_close({"w": norch.ones(2)}, {"w": norch.ones(2)})

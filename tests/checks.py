@@ -140,7 +140,7 @@ def check(case: Case, arrays: Sequence[Any], dtype: str, layouts: Sequence[str])
         name = rules[min(i, len(rules) - 1)]
         assert_same(one, value, name, tolerance_of(case, name), scale_of(case, arrays), about)
     for x, copy in zip(tensors, copies):
-        assert_close(x, copy, rtol=0, atol=0)  # inputs stay
+        assert_close(x, copy, rtol=0, atol=0, equal_nan=True)  # inputs stay
     return tensors
 
 

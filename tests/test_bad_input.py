@@ -34,7 +34,7 @@ CALLS = [
     (TypeError, "clone: expected a tensor, not int", lambda: norch.clone(7)),
     (TypeError, "reshape: expected a tensor, not int", lambda: norch.reshape(7, (1,))),
     (TypeError, "flatten: expected a tensor, not int", lambda: norch.flatten(7)),
-    (TypeError, "sum: expected an integer, not str", lambda: x.sum("a")),
+    (TypeError, "sum: expected dim to be an integer or a tuple of integers, not str", lambda: x.sum("a")),
     (TypeError, "add: expected a tensor or a number, not str", lambda: x.add(x, alpha="a")),
     (norch.ShapeError, "add_: sizes 3 and 2 at dimension 0", lambda: z.add_(norch.ones(2))),
     (norch.DTypeError, "add_: a result of dtype float32", lambda: norch.ones(3, dtype=norch.int64).add_(z)),
@@ -113,7 +113,7 @@ CALLS = [
         lambda: F.cross_entropy(x, x[:, 0].long(), ignore_index="a"),
     ),
     (TypeError, "var: expected a number, not str", lambda: x.var(correction="a")),
-    (TypeError, "sum: expected an integer, not str", lambda: x.sum("a")),
+    (TypeError, "sum: expected dim to be an integer or a tuple of integers, not str", lambda: x.sum(("a", 0))),
     (TypeError, "add: expected a tensor or a number, not str", lambda: x.add(x, alpha="a")),
     # what is no tensor
     *(

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import DEVICE
 
 import norch
 from norch import nn
@@ -246,6 +247,27 @@ def test_type_of_a_module() -> None:
     net = nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1)).type(norch.float64)
     assert net[0].weight.dtype is norch.float64 and net[1].num_batches_tracked.dtype is norch.float64
     assert isinstance(net[0].weight, nn.Parameter) and net[0].weight.requires_grad
+
+
+def test_to_empty_keeps_the_parameters_and_not_what_they_hold() -> None:
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    net.own = nn.Parameter(norch.ones(2))
+    weight, mean, own, places = net[0].weight, net[1].running_mean, net.own, [p.data_ptr() for p in net.parameters()]
+    assert net.to_empty(device=DEVICE) is net
+    assert net[0].weight is weight and weight.requires_grad and weight.shape == (3, 2)
+    assert net[1].running_mean is not mean and net[1].running_mean.shape == (3,)
+    assert all(p.data_ptr() != place for p, place in zip(net.parameters(), places, strict=True))
+    place, places = own.data_ptr(), [p.data_ptr() for p in net[0].parameters()]
+    net.to_empty(device=None, recurse=False)
+    assert own.data_ptr() != place and [p.data_ptr() for p in net[0].parameters()] == places
+
+
+def test_the_older_name_of_backward_hooks() -> None:
+    seen: list[Any] = []
+    layer = nn.Tanh()
+    with layer.register_backward_hook(lambda module, inner, outer: seen.append((module, outer[0].tolist()))):
+        layer(norch.zeros(2, requires_grad=True)).sum().backward()
+    assert seen == [(layer, [1.0, 1.0])]
 
 
 def test_set_submodule() -> None:

@@ -428,19 +428,35 @@ def test_schedules_one_after_another(torch):
         {"patience": 1},
         {"patience": 0, "factor": 0.5, "cooldown": 2, "min_lr": 0.2},
         {"mode": "max", "patience": 0, "threshold": 0.5, "threshold_mode": "abs"},
+        {"mode": "max", "patience": 0, "threshold": 0.1, "min_lr": [0.05]},
     ],
 )
-def test_plateaus_match_torch(torch, options):
+@pytest.mark.parametrize("shift", [0.0, -2.2])
+def test_plateaus_match_torch(torch, options, shift):
     ours, theirs = optim.SGD([parameter([1.0])], lr=1.0), torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
     a = optim.lr_scheduler.ReduceLROnPlateau(ours, **options)
     b = torch.optim.lr_scheduler.ReduceLROnPlateau(theirs, **options)
     for step, value in enumerate([3.0, 2.0, 2.0, 2.1, 1.99995, 1.9, 2.5, 2.5, 2.5, math.nan, 1.0, 1.2, 1.3]):
-        a.step(norch.tensor(value) if step % 2 else value)
+        value += shift
+        a.step(norch.tensor(value, dtype=norch.float64) if step % 2 else value)
         b.step(value)
         assert a.get_last_lr() == pytest.approx(b.get_last_lr())
+        assert (a.last_epoch, a.in_cooldown, a.best) == (b.last_epoch, b.in_cooldown, b.best)
         other = optim.lr_scheduler.ReduceLROnPlateau(ours)
         other.load_state_dict(a.state_dict())
         a = other
+    a.step(0.0, 7)
+    assert a.last_epoch == 7
+    ours.add_param_group({"params": [parameter([2.0])], "lr": 1.0})
+    if isinstance(options.get("min_lr"), list):
+        with pytest.raises(ValueError, match="expected 2 values"):
+            for _ in range(9):
+                a.step(-9.0)
+    else:
+        before = ours.param_groups[1]["lr"]
+        for _ in range(9):
+            a.step(9.0 if a.mode == "min" else -9.0)
+        assert ours.param_groups[1]["lr"] < before
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])

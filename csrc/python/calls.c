@@ -54,15 +54,19 @@ static bool take_optional(const char *name, void *from, optional *to) {
     return true;
 }
 
-static inline bool take_integer(const char *name, void *from, integer *to) {
+static inline bool take_wanted(const char *name, const char *wanted, void *from, integer *to) {
     *to = PyLong_AsLongLong(from);
     if (*to != -1 || !PyErr_Occurred()) return true;
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
         PyErr_Format(PyExc_OverflowError, "%s: %R does not fit 64 bits", name, from);
     } else if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-        refuse(name, "an integer", from);
+        refuse(name, wanted, from);
     }
     return false;
+}
+
+static inline bool take_integer(const char *name, void *from, integer *to) {
+    return take_wanted(name, "an integer", from, to);
 }
 
 static inline bool take_opcode(const char *name, void *from, opcode *to) { return take_integer(name, from, to); }
@@ -88,7 +92,7 @@ static bool take_address(const char *name, void *from, address *to) {
     return true;
 }
 
-static bool take_sizes(const char *name, void *from, sizes *to) {
+static bool take_each(const char *name, const char *wanted, void *from, sizes *to) {
     void *tuple = PySequence_Tuple(from);
     if (!tuple) return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, "a sequence of integers", from);
     to->count = PyTuple_Size(tuple);
@@ -97,13 +101,15 @@ static bool take_sizes(const char *name, void *from, sizes *to) {
         nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", name, (long long)to->count,
                 NORCH_MAX_DIMS);
     for (int64_t k = 0; good && k < to->count; k++)
-        good = take_integer(name, PyTuple_GetItem(tuple, k), &to->values[k]);
+        good = take_wanted(name, wanted, PyTuple_GetItem(tuple, k), &to->values[k]);
     Py_DecRef(tuple);
     return good;
 }
 
+static bool take_sizes(const char *name, void *from, sizes *to) { return take_each(name, "an integer", from, to); }
+
 static bool take_axes(const char *name, void *from, axes *to) {
-    if (from != NR_NONE) return take_sizes(name, from, to);
+    if (from != NR_NONE) return take_each(name, "dim to be an integer or a tuple of integers", from, to);
     to->count = -1;
     return true;
 }

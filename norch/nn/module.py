@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from ..autograd.node import RemovableHandle, hook_into
-from ..create import empty
+from ..create import empty, empty_like
 from ..dtype import bfloat16, float16, float32, float64
 from ..errors import DTypeError, Error
 from ..ops.copy import goal
@@ -150,6 +150,10 @@ class Module(State):
         (tensor([0., 1.]),) (tensor([1., 1.]),)
         """
         return hook_into(self._backward_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> RemovableHandle:
+        """PyTorch's older name: here register_full_backward_hook()."""
+        return self.register_full_backward_hook(hook)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[[Any, Any], Any], prepend: bool = False
@@ -455,18 +459,23 @@ class Module(State):
         raises DeviceError where there is none."""
         return self.to("cuda" if device is None else device)
 
-    def _convert(self: M, fn: Callable[[Tensor], Tensor]) -> M:
+    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
+        """All parameters and buffers on a device (None: where they are) with whatever its memory holds; without
+        recurse those of the submodules stay. What they held is gone: load or initialise them next."""
+        return self._convert(lambda tensor: empty_like(tensor, device=device), recurse)
+
+    def _convert(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
         """Everything is converted before anything is replaced, so that a failure changes nothing."""
         plan = [
             (param, fn(param.detach()), None if param.grad is None else fn(param.grad.detach()))
-            for param in self.parameters()
+            for param in self.parameters(recurse)
         ]
-        fresh = {id(buffer): fn(buffer) for buffer in self.buffers()}
+        fresh = {id(buffer): fn(buffer) for buffer in self.buffers(recurse)}
         for param, data, grad in plan:
             param.grad = None
             param.data = data
             param.grad = grad
-        for module in self.modules():
+        for module in self.modules() if recurse else (self,):
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._bind("_buffers", name, fresh[id(buffer)])

@@ -428,11 +428,12 @@ class SequentialLR(LRScheduler):
     state_dict, load_state_dict = _states_of_all, _load_states_of_all
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(LRScheduler):
     """The rate times factor when step(metrics) has seen no better metrics for more than `patience` epochs.
 
     mode: "min" or "max". Better is by more than threshold, of the best ("rel") or as it is ("abs"). For `cooldown`
-    epochs after a change nothing is counted; min_lr bounds the rates, changes by less than eps are left out.
+    epochs after a change nothing is counted; min_lr, a number or one a group, bounds the rates; changes by less than
+    eps are left out.
     """
 
     def __init__(
@@ -444,49 +445,51 @@ class ReduceLROnPlateau:
         threshold: float = 1e-4,
         threshold_mode: str = "rel",
         cooldown: int = 0,
-        min_lr: float = 0.0,
+        min_lr: float | Sequence[float] = 0.0,
         eps: float = 1e-8,
     ) -> None:
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs") or not factor < 1:
             raise ArgumentError(f"ReduceLROnPlateau: mode {mode!r}, factor {factor}, threshold_mode {threshold_mode!r}")
-        self.optimizer, self.factor, self.patience, self.threshold = optimizer, factor, patience, threshold
-        self.sign, self.relative = (1 if mode == "min" else -1), threshold_mode == "rel"
-        self.cooldown, self.min_lr, self.eps = cooldown, min_lr, eps
-        self.best, self.num_bad_epochs, self.cooldown_counter, self.last_epoch = math.inf * self.sign, 0, 0, 0
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"ReduceLROnPlateau: expected an optimizer, not {type(optimizer).__name__}")
+        self.optimizer, self.patience, self.threshold = optimizer, patience, threshold
+        self.factor = factor  # type: ignore[method-assign, assignment]
+        self.mode, self.threshold_mode, self.cooldown, self.eps = mode, threshold_mode, cooldown, eps
+        self.min_lr = min_lr
+        _one_a_group(optimizer, min_lr)  # raises where it does not fit
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether bad epochs are not counted for now."""
+        return self.cooldown_counter > 0
 
     def _is_better(self, now: float) -> bool:
-        margin = self.threshold * abs(self.best) if self.relative else self.threshold
-        return self.sign * now < self.sign * self.best - (0 if math.isinf(self.best) else margin)
+        sign = 1 if self.mode == "min" else -1
+        relative = self.threshold_mode == "rel"
+        bound = self.best * (1 - sign * self.threshold) if relative else self.best - sign * self.threshold
+        return sign * now < sign * bound
 
-    def step(self, metrics: Any) -> None:
-        """An epoch ended with these metrics, a number."""
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """An epoch, the next one or the one given, ended with these metrics, a number."""
         now = float(metrics)
-        self.last_epoch += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(now):
             self.best, self.num_bad_epochs = now, 0
         else:
             self.num_bad_epochs += 1
-        if self.cooldown_counter > 0:
+        if self.in_cooldown:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-            for group in self.optimizer.param_groups:
-                rate = max(group["lr"] * self.factor, self.min_lr)
+            for group, least in zip(self.optimizer.param_groups, _one_a_group(self.optimizer, self.min_lr)):
+                rate = max(group["lr"] * self.factor, least)
                 if group["lr"] - rate > self.eps:
                     group["lr"] = rate
-
-    def get_last_lr(self) -> list[float]:
-        """The rates now, one a group."""
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """All but the optimizer."""
-        return {name: value for name, value in vars(self).items() if name != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Goes on from there."""
-        vars(self).update(state_dict)
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
 
 class LambdaLR(LRScheduler):
