@@ -75,23 +75,34 @@ def _read_struct(text: str, constants: dict[str, int]) -> type[ctypes.Structure]
     return type("TensorStruct", (ctypes.Structure,), {"_fields_": fields})
 
 
+def listed(name_of: Any) -> list[str]:
+    """The names that a function of the library gives for 0, 1, ..., until there is none."""
+    names: list[str] = []
+    while (name := name_of(len(names))) is not None:
+        names.append(name.decode())
+    return names
+
+
 def _read_header(library: ctypes.PyDLL) -> tuple[dict[str, int], type[ctypes.Structure], dict[str, Any]]:
-    try:
-        library.norch_header.restype = ctypes.c_char_p
-    except AttributeError:
-        raise ImportError(f"norch: {_PATH} is a library, but not norch's: it lacks norch_header") from None
+    for text_of in ("norch_header", "norch_call_name"):
+        try:
+            getattr(library, text_of).restype = ctypes.c_char_p
+        except AttributeError:
+            raise ImportError(f"norch: {_PATH} is a library, but not norch's: it lacks {text_of}") from None
     text = re.sub(r"/\*.*?\*/", "", library.norch_header().decode(), flags=re.S)
     constants = {name: int(value) for name, value in re.findall(r"#define NORCH_(\w+) (\d+)", text)}
     tensor_struct = _read_struct(text, {"NORCH_" + name: value for name, value in constants.items()})
-    functions = {}
+    builtins, functions = set(listed(library.norch_call_name)), {}
     for result, name, arguments in re.findall(r"^([\w ]+?\**)\s*\bnorch_(\w+)\(([^)]*)\);", text, re.M):
+        if name in builtins:  # _bind_python brings it
+            continue
         try:
             function = getattr(library, "norch_" + name)
         except AttributeError:
             raise ImportError(f"norch: {_PATH} lacks norch_{name}, which its own header declares") from None
         function.restype = _result_type(result.strip() if "*" not in result else " ".join(result.split()))
-        listed = [] if arguments.strip() == "void" else arguments.split(",")
-        function.argtypes = [_argument_type(argument.strip()) for argument in listed]
+        each = [] if arguments.strip() == "void" else arguments.split(",")
+        function.argtypes = [_argument_type(argument.strip()) for argument in each]
         functions["norch_" + name] = function
     return constants, tensor_struct, functions
 
@@ -122,10 +133,8 @@ def _bind_python() -> type:
         tensor_type = lib.norch_bind_python((ctypes.c_void_p * len(classes))(*map(id, classes)))
     except ValueError:  # NULL
         raise ImportError("norch: the library found no Python around it") from None
-    i = 0
-    while (name := lib.norch_call_name(i)) is not None:
-        setattr(lib, "norch_" + name.decode(), lib.norch_call(i))
-        i += 1
+    for i, name in enumerate(listed(lib.norch_call_name)):
+        setattr(lib, "norch_" + name, lib.norch_call(i))
     return tensor_type
 
 

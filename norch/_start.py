@@ -10,4 +10,7 @@ try:
     from . import create as create
 finally:
     if _collecting:
+        if gc.get_freeze_count() == 0:  # there and back: all is old at once, without a walk
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _handle
 from .._handle import alias, tick
-from .._lib import lib
+from .._lib import lib, listed
 from ..autograd.forms import Binary, Ternary, Unary
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
@@ -20,14 +20,7 @@ from ._operand import called, must, operand
 Op = Callable[..., Any]
 
 
-def _read_table() -> dict[str, int]:
-    table: dict[str, int] = {}
-    while (name := lib.norch_op_name(len(table))) is not None:
-        table[name.decode()] = len(table)
-    return table
-
-
-OPS: dict[str, int] = _read_table()  # opcode by name
+OPS = {name: op for op, name in enumerate(listed(lib.norch_op_name))}  # opcode by name
 _new = object.__new__
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._handle import Handle, alias
 from .._lib import flag, lib
@@ -16,6 +16,7 @@ from ..dtype import dtype_named, uint8
 from ..errors import ArgumentError
 from ._forms import OPS
 from ._operand import called, must, numpy_names, public
+from ._results import aminmax_result, max_result, min_result
 from .pointwise import isnan, ne, where
 
 Dims = int | Sequence[int] | None
@@ -158,11 +159,6 @@ def amin(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:  # noqa: A00
     return _reduction(must(input, "amin"), "amin", d.Amin, _axes(dim), keepdim)
 
 
-class aminmax_result(NamedTuple):  # noqa: N801  (as PyTorch's prints)
-    min: Any
-    max: Any
-
-
 @numpy_names
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """(min, max): amin() and amax(), of all or over the axis dim."""
@@ -179,16 +175,6 @@ def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  #
 def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
     return _reduction(must(input, "argmin"), "argmin", None, _axes(dim), keepdim)
-
-
-class max_result(NamedTuple):  # noqa: N801
-    values: Any
-    indices: Any
-
-
-class min_result(NamedTuple):  # noqa: N801
-    values: Any
-    indices: Any
 
 
 @numpy_names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._handle import Handle, alias
 from .._lib import constants, lib
@@ -12,6 +12,7 @@ from ..autograd.inplace import edge
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ._operand import called, must, numpy_names, public
+from ._results import cummax_result, cummin_result
 from .copy import cat, stack
 
 _KINDS: dict[str, tuple[int, Any]] = {
@@ -64,16 +65,6 @@ def cumprod(input: Any, dim: int, *, dtype: DType | None = None) -> Any:  # noqa
 def logcumsumexp(input: Any, dim: int) -> Any:  # noqa: A002
     """log(cumsum(exp(x))) along dim, without overflow. Floats only."""
     return _scan(must(input, "logcumsumexp"), "logsumexp", dim)
-
-
-class cummax_result(NamedTuple):  # noqa: N801  (as PyTorch's prints)
-    values: Any
-    indices: Any
-
-
-class cummin_result(NamedTuple):  # noqa: N801
-    values: Any
-    indices: Any
 
 
 @numpy_names

@@ -5,7 +5,7 @@ C gives places only; values are gathered, so that gradients come by themselves.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, int64, lib
@@ -14,6 +14,7 @@ from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
 from ._operand import must, numpy_names, operand, public
+from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .pointwise import isnan, lt, where
 from .reduce import recorded, sum, taken
@@ -26,16 +27,6 @@ def order_of(x: Any, dim: int, k: int = -1, descending: bool = False) -> Any:
 
 
 # ---- sorting ------------------------------------------------------------------------------------------------------
-
-
-class sort_result(NamedTuple):  # noqa: N801  (as PyTorch's prints)
-    values: Any
-    indices: Any
-
-
-class topk_result(NamedTuple):  # noqa: N801
-    values: Any
-    indices: Any
 
 
 @numpy_names
@@ -79,16 +70,6 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 
 
 # ---- order statistics ---------------------------------------------------------------------------------------------
-
-
-class median_result(NamedTuple):  # noqa: N801
-    values: Any
-    indices: Any
-
-
-class nanmedian_result(NamedTuple):  # noqa: N801
-    values: Any
-    indices: Any
 
 
 @numpy_names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..._handle import Handle
 from ..._lib import flag, int64, lib
@@ -11,6 +11,7 @@ from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._operand import must, numpy_names, public
+from .._results import mode_result
 from ..copy import cat
 from ..index import near_each_other
 from ..pointwise import isnan, lt, mul, ne, sub, where
@@ -20,11 +21,6 @@ from ..sort import order_of, searchsorted, sort
 from ..view import axis, reshape
 
 # ---- order statistics ---------------------------------------------------------------------------------------------
-
-
-class mode_result(NamedTuple):  # noqa: N801
-    values: Any
-    indices: Any
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
@@ -12,6 +12,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .._inplace import in_place
 from .._operand import must, own_errors, public
+from .._results import frexp_result
 from ..copy import clone, fill_
 from ..norm import vector_norm
 from ..pointwise import (
@@ -151,18 +152,11 @@ def mvlgamma(input: Any, p: int) -> Any:
     return sum_(terms, -1) + p * (p - 1) / 4 * math.log(math.pi)
 
 
-class Frexp(NamedTuple):
-    """What frexp gives."""
-
-    mantissa: Any
-    exponent: Any
-
-
-def frexp(input: Any) -> Frexp:
+def frexp(input: Any) -> frexp_result:
     """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
 
     >>> norch.frexp(norch.tensor([3.0, -0.25]))
-    Frexp(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 2, -1], dtype=norch.int32))
+    frexp_result(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 2, -1], dtype=norch.int32))
     """
     input = _floating(input, "frexp")
     size = input.detach().abs()
@@ -171,7 +165,7 @@ def frexp(input: Any) -> Frexp:
     for _ in range(2):  # the logarithm may have been rounded over a whole number, and the result so once more
         part = _scaled(size, -exponent)
         exponent = exponent + where(plain, (part >= 1).to(size.dtype) - (part < 0.5).to(size.dtype), 0.0)
-    return Frexp(_scaled(input, -exponent), exponent.to(int32))
+    return frexp_result(_scaled(input, -exponent), exponent.to(int32))
 
 
 def _scaled(x: Any, exponent: Any) -> Any:
