@@ -9,6 +9,11 @@
 
 /* Runs the call on the device of `where`. */
 int32_t nr_gate(nr_call *call, const norch_tensor *where);
+/* The call that most families make: it computes on the dtype of `where`. work: see nr_call. */
+static inline int32_t nr_run(nr_family family, int op, const void *plan, double work, const norch_tensor *where) {
+    nr_call call = {.family = family, .op = op, .dtype = where->dtype, .work = work, .plan = plan};
+    return nr_gate(&call, where);
+}
 /* The same for bytes on their way to and from a device: other Python threads may run meanwhile. */
 int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes);
 int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool later);

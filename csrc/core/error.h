@@ -6,6 +6,8 @@
 
 /* Notes the kind and the message of a failure in this thread; gives the kind back. */
 int32_t nr_fail(int32_t kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a function that gives a pointer: NULL. */
+#define NR_REFUSE(...) (nr_fail(__VA_ARGS__), NULL)
 
 /* Where the last failure was of an allocation, which knows its bytes only: puts the name of the call before them. */
 void nr_name_shortage(const char *name);

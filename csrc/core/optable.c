@@ -33,9 +33,7 @@ int32_t norch_op_takes(int64_t op, int64_t dtype) {
 }
 
 const nr_op_row *nr_op_find(int64_t op, nr_form form) {
-    if (op < 0 || op >= NR_OP_COUNT || nr_ops[op].form != form) {
-        nr_fail(NORCH_ERROR_VALUE, "opcode %lld is not an operation of this form", (long long)op);
-        return NULL;
-    }
+    if (op < 0 || op >= NR_OP_COUNT || nr_ops[op].form != form)
+        return NR_REFUSE(NORCH_ERROR_VALUE, "opcode %lld is not an operation of this form", (long long)op);
     return &nr_ops[op];
 }

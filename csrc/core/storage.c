@@ -43,10 +43,7 @@ norch_storage *nr_storage_make(const nr_backend *backend, size_t bytes) {
 norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backend, void (*release)(void *),
                                void *context) {
     norch_storage *storage = nr_malloc(sizeof *storage);
-    if (!storage) {
-        nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes", sizeof *storage);
-        return NULL;
-    }
+    if (!storage) return NR_REFUSE(NORCH_ERROR_MEMORY, "out of memory for %zu bytes", sizeof *storage);
     atomic_init(&storage->references, 1);
     storage->data = data;
     storage->bytes = bytes;

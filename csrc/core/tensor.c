@@ -18,10 +18,7 @@ static norch_tensor *plain_header(void) {
 
 static norch_tensor *make_header(norch_storage *storage, int32_t ndim, const int64_t *shape, int32_t dtype) {
     norch_tensor *x = nr_allocation_fails() ? NULL : nr_python_class ? nr_python_new(nr_python_class) : plain_header();
-    if (!x) {
-        nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes", sizeof *x);
-        return NULL;
-    }
+    if (!x) return NR_REFUSE(NORCH_ERROR_MEMORY, "out of memory for %zu bytes", sizeof *x);
     x->data = NULL;
     x->storage = storage;
     x->offset = 0;
@@ -39,9 +36,8 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
     int64_t count;
     if (!nr_count(ndim, shape, &count)) {
         char text[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "a tensor of shape %s takes more bytes than 63 bits count",
-                nr_shape_text(text, ndim, shape));
-        return NULL;
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "a tensor of shape %s takes more bytes than 63 bits count",
+                         nr_shape_text(text, ndim, shape));
     }
     const nr_backend *backend = where && where->storage ? where->storage->backend
                                 : where                 ? nr_backend_find(where->device_type, where->device_index)
@@ -116,21 +112,18 @@ norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
 norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype,
                                 void *release, void *context) {
     if (nr_check_shape("from_memory", ndim, shape) || nr_check_dtype("from_memory", dtype)) return NULL;
-    if (!release) {
-        nr_fail(NORCH_ERROR_VALUE, "from_memory: give a function that is told when the memory is no longer seen");
-        return NULL;
-    }
+    if (!release)
+        return NR_REFUSE(NORCH_ERROR_VALUE,
+                         "from_memory: give a function that is told when the memory is no longer seen");
     int64_t first = 0, last = 0, count = 1; /* the elements that lie lowest and highest, counted from data */
     for (int64_t i = 0; i < ndim; i++) {
         count *= shape[i];
         *(strides[i] < 0 ? &first : &last) += (shape[i] - 1) * strides[i];
     }
     if (count == 0) first = 0;
-    if ((uintptr_t)data % (uintptr_t)nr_size_of((int32_t)dtype)) {
-        nr_fail(NORCH_ERROR_VALUE, "from_memory: the memory is not aligned to %s; copy the array first",
-                nr_dtypes[dtype].name);
-        return NULL;
-    }
+    if ((uintptr_t)data % (uintptr_t)nr_size_of((int32_t)dtype))
+        return NR_REFUSE(NORCH_ERROR_VALUE, "from_memory: the memory is not aligned to %s; copy the array first",
+                         nr_dtypes[dtype].name);
     size_t bytes = count ? (size_t)(last - first + 1) * (size_t)nr_size_of((int32_t)dtype) : 0;
     void *low = (char *)data + first * nr_size_of((int32_t)dtype);
     norch_storage *storage = nr_storage_wrap(low, bytes, nr_backend_find(NORCH_CPU, 0), NULL, context);

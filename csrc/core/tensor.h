@@ -43,6 +43,13 @@ int32_t nr_check_writable(const char *op, const norch_tensor *x);
 
 #define nr_release norch_release
 
+/* x, made for a result, when the work on it is over: NULL, and x given back, where that failed. */
+static inline norch_tensor *nr_finished(norch_tensor *x, int32_t status) {
+    if (x && status == NORCH_OK) return x;
+    nr_release(x);
+    return NULL;
+}
+
 /* Lets go of what x holds, its last reference being gone. */
 void nr_tensor_end(norch_tensor *x);
 

@@ -67,13 +67,11 @@ static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_
     plan->batch_ndim =
         rows > 1 ? nr_nest_collapse(rows, plan->batch, NR_ATTENTION_OPERANDS, plan->batch_stride, 1) : rows;
     if (status == NORCH_OK) {
-        nr_call call = {.family = NR_ATTENTION, .op = (int32_t)kind, .dtype = x[0]->dtype, .plan = plan};
         double scores = items * (double)plan->queries * (double)plan->keys;
-        call.work = scores * (double)(plan->width + plan->value_width + 8) * (kind == NR_ATTENTION_BACK ? 5 : 2);
-        call.work /= OPERATIONS_PER_NS;
-        status = nr_gate(&call, x[0]);
+        double work = scores * (double)(plan->width + plan->value_width + 8) * (kind == NR_ATTENTION_BACK ? 5 : 2);
+        status = nr_run(NR_ATTENTION, kind, plan, work / OPERATIONS_PER_NS, x[0]);
     }
-    for (int i = 0; i < 4; i++) nr_release(copy[i]);
+    nr_release_all(4, copy);
     return status;
 }
 
@@ -85,9 +83,7 @@ norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, cons
     if (!out || out->numel == 0) return out;
     nr_attention_plan plan = {.scale = scale, .causal = causal != 0};
     norch_tensor *const written[4] = {out};
-    if (run(NR_ATTENTION_FORWARD, &plan, x, written) == NORCH_OK) return out;
-    nr_release(out);
-    return NULL;
+    return nr_finished(out, run(NR_ATTENTION_FORWARD, &plan, x, written));
 }
 
 int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,

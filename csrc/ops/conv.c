@@ -1,6 +1,6 @@
 /* conv: what a convolution over two axes means, and its two adjoints: which sizes must agree and what comes out.
  * One axis is two of which the first has size 1; that, and the padding modes, are norch/ops/conv.py's affair. */
-#include "../core/call.h"
+#include "ops.h"
 
 #define OPERATIONS_PER_NS 10.0
 #define GEOMETRY_LIMIT ((int64_t)1 << 31)
@@ -73,27 +73,19 @@ static int32_t check_result(const char *op, const nr_conv_plan *plan, const norc
 /* Makes the output and runs, over contiguous copies where operands are not. */
 static norch_tensor *run(nr_conv_plan *plan, nr_conv_kind kind, const norch_tensor *a, const norch_tensor *b,
                          const norch_tensor *bias, const int64_t *shape) {
-    norch_tensor *out = nr_make(4, shape, a->dtype, a);
+    norch_tensor *dense[3], *out = nr_make(4, shape, a->dtype, a);
     if (!out || out->numel == 0) return out;
-    const norch_tensor *given[] = {a, b, bias};
-    norch_tensor *dense[] = {NULL, NULL, NULL};
-    bool good = true;
-    for (int i = 0; i < 3 && good; i++)
-        if (given[i] && !given[i]->contiguous) good = (dense[i] = norch_clone(given[i])) != NULL;
-    void *data[3];
-    for (int i = 0; i < 3; i++) data[i] = dense[i] ? dense[i]->data : given[i] ? given[i]->data : NULL;
-    plan->bias = data[2];
-    plan->x = kind == NR_CONV_INPUT ? out->data : data[0];
-    plan->y = kind == NR_CONV_FORWARD ? out->data : data[kind == NR_CONV_INPUT ? 0 : 1];
-    plan->weight = kind == NR_CONV_WEIGHT ? out->data : data[1];
-    nr_call call = {.family = NR_CONV, .op = (int32_t)kind, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
-    call.work = 2.0 / OPERATIONS_PER_NS * (double)plan->batch * (double)(plan->groups * plan->out) * (double)plan->in *
-                (double)(plan->kernel[0] * plan->kernel[1]) * (double)(plan->result[0] * plan->result[1]);
-    good = good && nr_gate(&call, out) == NORCH_OK;
-    for (int i = 0; i < 3; i++) nr_release(dense[i]);
-    if (good) return out;
-    nr_release(out);
-    return NULL;
+    if (nr_dense_all(3, (const norch_tensor *[]){a, b, bias}, dense)) return nr_finished(out, NORCH_ERROR_MEMORY);
+    plan->bias = bias ? dense[2]->data : NULL;
+    plan->x = kind == NR_CONV_INPUT ? out->data : dense[0]->data;
+    plan->y = kind == NR_CONV_FORWARD ? out->data : dense[kind == NR_CONV_INPUT ? 0 : 1]->data;
+    plan->weight = kind == NR_CONV_WEIGHT ? out->data : dense[1]->data;
+    double work = 2.0 / OPERATIONS_PER_NS * (double)plan->batch * (double)(plan->groups * plan->out) *
+                  (double)plan->in * (double)(plan->kernel[0] * plan->kernel[1]) *
+                  (double)(plan->result[0] * plan->result[1]);
+    int32_t status = nr_run(NR_CONV, kind, plan, work, out);
+    nr_release_all(3, dense);
+    return nr_finished(out, status);
 }
 
 static int32_t check_bias(const char *op, const norch_tensor *bias, int64_t channels) {
@@ -128,10 +120,8 @@ norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight
     if (check_channels(op, "output", plan.groups * plan.in, plan.groups, plan.in)) return NULL;
     for (int d = 0; d < 2; d++) {
         plan.size[d] = size[d], plan.kernel[d] = weight->shape[2 + d];
-        if (size[d] < 0 || size[d] > GEOMETRY_LIMIT * 16) {
-            nr_fail(NORCH_ERROR_SHAPE, "%s: an output of size %lld", op, (long long)size[d]);
-            return NULL;
-        }
+        if (size[d] < 0 || size[d] > GEOMETRY_LIMIT * 16)
+            return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: an output of size %lld", op, (long long)size[d]);
     }
     if (read_geometry(op, geometry, &plan) || check_result(op, &plan, y)) return NULL;
     if (check_bias(op, optional_bias, plan.groups * plan.in)) return NULL;
@@ -154,10 +144,9 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
     const char *op = "conv_weight";
     if (check(op, x, y, NULL) || nr_check_numbers(op, 9, count) || nr_check_numbers(op, 2, axes)) return NULL;
     nr_conv_plan plan = {.batch = x->shape[0], .groups = geometry[8]};
-    if (x->shape[0] != y->shape[0]) {
-        nr_fail(NORCH_ERROR_SHAPE, "%s: batches of %lld and %lld", op, (long long)x->shape[0], (long long)y->shape[0]);
-        return NULL;
-    }
+    if (x->shape[0] != y->shape[0])
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: batches of %lld and %lld", op, (long long)x->shape[0],
+                         (long long)y->shape[0]);
     if (plan.groups >= 1) plan.in = x->shape[1] / plan.groups, plan.out = y->shape[1] / plan.groups;
     if (check_channels(op, "input", x->shape[1], plan.groups, plan.in)) return NULL;
     if (check_channels(op, "output", y->shape[1], plan.groups, plan.out)) return NULL;
@@ -167,10 +156,7 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
     if (nr_check_shape(op, 4, shape)) return NULL;
     if (optional_sums) {
         if (nr_check_written(op, "sums", optional_sums, y, 1, &y->shape[1])) return NULL;
-        if (!optional_sums->contiguous) {
-            nr_fail(NORCH_ERROR_SHAPE, "%s: sums are not contiguous", op);
-            return NULL;
-        }
+        if (!optional_sums->contiguous) return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: sums are not contiguous", op);
         if (y->device_type == NORCH_CPU)
             plan.sums = optional_sums->data;
         else if (sum_channels(y, optional_sums))

@@ -64,11 +64,7 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
 static norch_tensor *copied(const norch_tensor *x, int32_t dtype, bool beside) {
     norch_tensor *y = nr_make(x->ndim, x->shape, dtype, x);
     if (y && beside) nr_lie_beside(y, x);
-    if (y && nr_copy_into(y, x) != NORCH_OK) {
-        nr_release(y);
-        return NULL;
-    }
-    return y;
+    return y ? nr_finished(y, nr_copy_into(y, x)) : NULL;
 }
 
 norch_tensor *norch_clone(const norch_tensor *x) {
@@ -88,6 +84,20 @@ norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype) {
 
 norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype) {
     return x->contiguous && x->dtype == dtype ? norch_retain((norch_tensor *)(uintptr_t)x) : copied(x, dtype, false);
+}
+
+int32_t nr_dense_all(int n, const norch_tensor *const *xs, norch_tensor **dense) {
+    for (int i = 0; i < n; i++) {
+        dense[i] = xs[i] ? nr_dense(xs[i], xs[i]->dtype) : NULL;
+        if (!xs[i] || dense[i]) continue;
+        nr_release_all(i, dense);
+        return norch_last_error_kind();
+    }
+    return NORCH_OK;
+}
+
+void nr_release_all(int n, norch_tensor *const *xs) {
+    for (int i = 0; i < n; i++) nr_release(xs[i]);
 }
 
 norch_tensor *nr_widened(const norch_tensor *x) {
@@ -167,9 +177,7 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
     }
     nr_free(host);
     nr_release(dense);
-    if (status == NORCH_OK) return y;
-    nr_release(y);
-    return NULL;
+    return nr_finished(y, status);
 }
 
 /* ---- cat and stack ------------------------------------------------------------------------------- */
@@ -211,40 +219,34 @@ norch_tensor *norch_cat(int64_t n, const void *list, int64_t dim) {
     for (int32_t d = 0; d < first->ndim; d++) shape[d] = first->shape[d];
     for (int64_t i = 0; i < n; i++) {
         const norch_tensor *x = xs[i];
-        if (x->ndim == 0) {
-            nr_fail(NORCH_ERROR_SHAPE, "cat: operand %lld is 0-d; stack() joins 0-d tensors", (long long)i);
-            return NULL;
-        }
+        if (x->ndim == 0)
+            return NR_REFUSE(NORCH_ERROR_SHAPE, "cat: operand %lld is 0-d; stack() joins 0-d tensors", (long long)i);
         if (skipped(x)) continue;
-        if (x->ndim != first->ndim) {
-            nr_fail(NORCH_ERROR_SHAPE, "cat: operand %lld has %d dimensions, operand %lld has %d", (long long)i,
-                    x->ndim, (long long)lead, first->ndim);
-            return NULL;
-        }
+        if (x->ndim != first->ndim)
+            return NR_REFUSE(NORCH_ERROR_SHAPE, "cat: operand %lld has %d dimensions, operand %lld has %d",
+                             (long long)i, x->ndim, (long long)lead, first->ndim);
         for (int32_t d = 0; d < x->ndim; d++) {
             if (d == axis || x->shape[d] == first->shape[d]) continue;
-            nr_fail(NORCH_ERROR_SHAPE, "cat: operand %lld has size %lld at dimension %d, operand %lld has %lld",
-                    (long long)i, (long long)x->shape[d], d, (long long)lead, (long long)first->shape[d]);
-            return NULL;
+            return NR_REFUSE(NORCH_ERROR_SHAPE,
+                             "cat: operand %lld has size %lld at dimension %d, operand %lld has %lld", (long long)i,
+                             (long long)x->shape[d], d, (long long)lead, (long long)first->shape[d]);
         }
-        if (__builtin_add_overflow(total, x->shape[axis], &total)) {
-            nr_fail(NORCH_ERROR_SHAPE, "cat: the sizes at dimension %d add up to more than 63 bits hold", axis);
-            return NULL;
-        }
+        if (__builtin_add_overflow(total, x->shape[axis], &total))
+            return NR_REFUSE(NORCH_ERROR_SHAPE, "cat: the sizes at dimension %d add up to more than 63 bits hold",
+                             axis);
     }
     shape[axis] = total;
     if (nr_check_shape("cat", first->ndim, shape)) return NULL;
     norch_tensor *y = nr_make(first->ndim, shape, dtype, xs[0]);
+    int32_t status = NORCH_OK;
     int64_t at = 0;
-    for (int64_t i = 0; y && i < n; i++) {
+    for (int64_t i = 0; y && status == NORCH_OK && i < n; i++) {
         if (xs[i]->numel == 0 && (skipped(xs[i]) || y->numel == 0)) continue;
         norch_tensor part = part_of(y, axis, at, xs[i]->shape[axis]);
         at += xs[i]->shape[axis];
-        if (nr_copy_into(&part, xs[i]) == NORCH_OK) continue;
-        nr_release(y);
-        return NULL;
+        status = nr_copy_into(&part, xs[i]);
     }
-    return y;
+    return nr_finished(y, status);
 }
 
 norch_tensor *norch_stack(int64_t n, const void *list, int64_t dim) {
@@ -252,34 +254,30 @@ norch_tensor *norch_stack(int64_t n, const void *list, int64_t dim) {
     int32_t dtype, axis;
     if (check_pieces("stack", n, xs, &dtype)) return NULL;
     const norch_tensor *first = xs[0];
-    if (first->ndim == NORCH_MAX_DIMS) {
-        nr_fail(NORCH_ERROR_SHAPE, "stack: %d dimensions and one more; at most %d are supported", first->ndim,
-                NORCH_MAX_DIMS);
-        return NULL;
-    }
+    if (first->ndim == NORCH_MAX_DIMS)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "stack: %d dimensions and one more; at most %d are supported", first->ndim,
+                         NORCH_MAX_DIMS);
     if (nr_check_axis("stack", dim, first->ndim + 1, &axis)) return NULL;
     for (int64_t i = 1; i < n; i++) {
         if (nr_same_shape(first->ndim, first->shape, xs[i]->ndim, xs[i]->shape)) continue;
         char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "stack: operand %lld has shape %s, operand 0 has %s", (long long)i,
-                nr_shape_of(text, xs[i]), nr_shape_of(wanted, first));
-        return NULL;
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "stack: operand %lld has shape %s, operand 0 has %s", (long long)i,
+                         nr_shape_of(text, xs[i]), nr_shape_of(wanted, first));
     }
     int64_t shape[NORCH_MAX_DIMS];
     for (int32_t d = 0; d <= first->ndim; d++)
         shape[d] = d < axis ? first->shape[d] : d == axis ? n : first->shape[d - 1];
     if (nr_check_shape("stack", first->ndim + 1, shape)) return NULL;
     norch_tensor *y = nr_make(first->ndim + 1, shape, dtype, xs[0]);
-    for (int64_t i = 0; y && i < n; i++) {
+    int32_t status = NORCH_OK;
+    for (int64_t i = 0; y && status == NORCH_OK && i < n; i++) {
         norch_tensor part = part_of(y, axis, i, 1);
         for (int32_t d = axis; d < first->ndim; d++) { /* drop the axis of size 1 */
             part.shape[d] = part.shape[d + 1];
             part.strides[d] = part.strides[d + 1];
         }
         part.ndim--;
-        if (nr_copy_into(&part, xs[i]) == NORCH_OK) continue;
-        nr_release(y);
-        return NULL;
+        status = nr_copy_into(&part, xs[i]);
     }
-    return y;
+    return nr_finished(y, status);
 }

@@ -4,9 +4,9 @@
 #include "../core/convert.h"
 #include "ops.h"
 
-/* Writes one value everywhere in x, which is dense. */
-static int32_t fill(norch_tensor *x, double value, int64_t integer) {
-    if (x->numel == 0) return NORCH_OK;
+/* x, which is dense and new, with one value everywhere. */
+static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
+    if (!x || x->numel == 0) return x;
     const int64_t size = nr_size_of(x->dtype);
     nr_plan plan = {.ndim = 1, .operands = 2, .size = {x->numel}, .numel = x->numel};
     plan.stride[0][0] = size;
@@ -18,14 +18,7 @@ static int32_t fill(norch_tensor *x, double value, int64_t integer) {
         nr_put_integer(x->dtype, integer, plan.data[1]);
     nr_call call = {.family = NR_COPY, .dtype = x->dtype, .from_dtype = x->dtype, .plan = &plan};
     call.work = 0.1 * (double)(x->numel * size);
-    return nr_gate(&call, x);
-}
-
-/* x after that, or NULL (and x given back). */
-static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
-    if (!x || fill(x, value, integer) == NORCH_OK) return x;
-    nr_release(x);
-    return NULL;
+    return nr_finished(x, nr_gate(&call, x));
 }
 
 norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer,
@@ -35,10 +28,7 @@ norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, doub
 
 norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer) {
     /* x may be a shape over no memory (norch_like) */
-    if (!x) {
-        nr_fail(NORCH_ERROR_VALUE, "full_like: no tensor given");
-        return NULL;
-    }
+    if (!x) return NR_REFUSE(NORCH_ERROR_VALUE, "full_like: no tensor given");
     if (dtype == -1) dtype = x->dtype;
     if (nr_check_dtype("full_like", dtype)) return NULL;
     return filled(nr_make(x->ndim, x->shape, (int32_t)dtype, x), value, integer);
@@ -46,10 +36,7 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
 
 norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep) {
     if (nr_check_shape("arange", 1, &n) || nr_check_dtype("arange", dtype)) return NULL;
-    if (dtype == NORCH_BOOL) {
-        nr_fail(NORCH_ERROR_DTYPE, "arange: bool is not a dtype to count in");
-        return NULL;
-    }
+    if (dtype == NORCH_BOOL) return NR_REFUSE(NORCH_ERROR_DTYPE, "arange: bool is not a dtype to count in");
     if (nr_is_narrow((int32_t)dtype))
         return nr_narrowed(norch_arange(n, nr_wide((int32_t)dtype), start, step, istart, istep), (int32_t)dtype);
     norch_tensor *x = nr_make(1, &n, (int32_t)dtype, NULL);
@@ -99,9 +86,9 @@ int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n) {
     NR_TRY(nr_check_tensor("to_bytes", x));
     NR_TRY(check_bytes("to_bytes", n, x->ndim, x->shape, x->numel, x->dtype));
     if (n == 0) return NORCH_OK;
-    norch_tensor *dense = x->contiguous ? NULL : norch_clone(x);
-    if (!x->contiguous && !dense) return norch_last_error_kind();
-    int32_t status = nr_gate_to_host(x->storage->backend, bytes, dense ? dense->data : x->data, (size_t)n);
+    norch_tensor *dense = nr_dense(x, x->dtype);
+    if (!dense) return norch_last_error_kind();
+    int32_t status = nr_gate_to_host(x->storage->backend, bytes, dense->data, (size_t)n);
     nr_release(dense);
     return status;
 }
@@ -140,10 +127,9 @@ void nr_lie_beside(norch_tensor *out, const norch_tensor *x) {
 
 norch_tensor *norch_empty_beside(const norch_tensor *x, int64_t last) {
     if (nr_check_tensor("empty", x)) return NULL;
-    if (x->ndim == 0 || last < 0) {
-        nr_fail(NORCH_ERROR_SHAPE, "empty: no tensor of %d axes has a last one of size %lld", x->ndim, (long long)last);
-        return NULL;
-    }
+    if (x->ndim == 0 || last < 0)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "empty: no tensor of %d axes has a last one of size %lld", x->ndim,
+                         (long long)last);
     int64_t shape[NORCH_MAX_DIMS], order[NORCH_MAX_DIMS];
     memcpy(shape, x->shape, sizeof shape);
     memcpy(order, x->strides, sizeof order);

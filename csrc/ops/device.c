@@ -7,8 +7,7 @@
 static const nr_backend *find(const char *op, int64_t type, int64_t index) {
     const nr_backend *backend = nr_backend_find(type, index);
     if (!backend || backend->device) return backend;
-    nr_fail(NORCH_ERROR_DEVICE, "%s: the CPU has no such thing", op);
-    return NULL;
+    return NR_REFUSE(NORCH_ERROR_DEVICE, "%s: the CPU has no such thing", op);
 }
 
 int32_t norch_device_properties(int64_t type, int64_t index, char *name, int64_t room, int64_t *values) {
@@ -53,11 +52,9 @@ int32_t norch_is_pinned(const norch_tensor *x) {
 norch_tensor *norch_pin(const norch_tensor *x, int64_t type, int64_t index) {
     const nr_backend *backend = nr_check_tensor("pin_memory", x) ? NULL : find("pin_memory", type, index);
     if (!backend) return NULL;
-    if (x->device_type != NORCH_CPU) {
-        nr_fail(NORCH_ERROR_DEVICE, "pin_memory: only tensors on the CPU can be pinned, not those on %s",
-                nr_device_name(x));
-        return NULL;
-    }
+    if (x->device_type != NORCH_CPU)
+        return NR_REFUSE(NORCH_ERROR_DEVICE, "pin_memory: only tensors on the CPU can be pinned, not those on %s",
+                         nr_device_name(x));
     int64_t strides[NORCH_MAX_DIMS];
     nr_fill_strides(x->ndim, x->shape, strides);
     void *memory, *block = backend->device->pinned(backend, (size_t)(x->numel * nr_size_of(x->dtype)), &memory);
@@ -69,7 +66,5 @@ norch_tensor *norch_pin(const norch_tensor *x, int64_t type, int64_t index) {
         free(block);
         return NULL;
     }
-    if (nr_copy_into(y, x) == NORCH_OK) return y;
-    nr_release(y);
-    return NULL;
+    return nr_finished(y, nr_copy_into(y, x));
 }

@@ -150,18 +150,10 @@ static int32_t run(const way *w, nr_index_kind kind, const norch_tensor *dense, 
     /* where the last of two writes to one element must win, the loops stay in C order */
     (kind == NR_SCATTER && dense->ndim > 1 ? nr_plan_in_order : nr_plan_make)(&plan.nest, dense->ndim, dense->shape, 3,
                                                                               operands);
-    nr_call call = {
-        .family = NR_INDEXING, .op = (int32_t)kind, .dtype = where->dtype, .from_dtype = NORCH_INT64, .plan = &plan};
+    nr_call call = {.family = NR_INDEXING, .op = (int32_t)kind, .dtype = where->dtype, .plan = &plan};
     call.name = w->name;
     call.work = 2.0 * (double)dense->numel;
     return nr_gate(&call, where);
-}
-
-/* y back, or NULL (and y given back) when the call failed. */
-static norch_tensor *finish(norch_tensor *y, int32_t status) {
-    if (y && status == NORCH_OK) return y;
-    nr_release(y);
-    return NULL;
 }
 
 static norch_tensor *read_from(const way *w, const norch_tensor *x, int32_t ndim, const places *p) {
@@ -169,7 +161,7 @@ static norch_tensor *read_from(const way *w, const norch_tensor *x, int32_t ndim
     if (!y) return NULL;
     norch_tensor dense = *y; /* of at least one dimension, as the places are */
     if (ndim == 0) dense = p->along, dense.data = y->data;
-    return finish(y, run(w, NR_GATHER, &dense, p, x));
+    return nr_finished(y, run(w, NR_GATHER, &dense, p, x));
 }
 
 /* What is written to: x itself, or a copy; a wide one where a narrow dtype is to be combined. */
@@ -190,7 +182,7 @@ static int32_t write_dense(const way *w, norch_tensor *y, const norch_tensor *de
 
 /* The end of a write to y, which came from target(x): what the caller gets. */
 static norch_tensor *settled(norch_tensor *x, norch_tensor *y, int32_t status, int64_t in_place) {
-    y = finish(y, status);
+    y = nr_finished(y, status);
     if (!y || y->dtype == x->dtype) return y;
     if (!in_place) return nr_narrowed(y, x->dtype);
     status = nr_copy_into(x, y);
@@ -327,7 +319,7 @@ static int32_t add_offsets(const way *w, norch_tensor *offsets, const norch_tens
     if (offsets->numel == 0) return NORCH_OK;
     nr_plan_make(&plan.nest, offsets->ndim, offsets->shape, 3, operands);
     if (!before) plan.nest.data[2] = NULL;
-    nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .from_dtype = NORCH_INT64};
+    nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64};
     call.plan = &plan;
     call.name = w->name;
     call.work = 2.0 * (double)offsets->numel;
@@ -416,7 +408,7 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
     norch_tensor *y = target(w, x, in_place);
     if (!y) return NULL;
     int32_t status = place_all(w, y, n, indices, count, axes, lead, in_place ? y : NULL, &p);
-    if (status != NORCH_OK) return finish(y, status);
+    if (status != NORCH_OK) return nr_finished(y, status);
     bool fits = values->ndim <= p.along.ndim;
     for (int32_t d = 0; fits && d < values->ndim; d++)
         fits = values->shape[d] == 1 || values->shape[d] == p.along.shape[d + p.along.ndim - values->ndim];
@@ -464,7 +456,7 @@ norch_tensor *norch_nonzero(const norch_tensor *x, int64_t by_dimension) {
             plan.column = y->strides[by_dimension == 0];
             call.op = NR_NONZERO;
             call.work = (double)x->numel;
-            y = finish(y, nr_gate(&call, x));
+            y = nr_finished(y, nr_gate(&call, x));
         }
     }
     nr_free(plan.counts);

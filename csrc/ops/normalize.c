@@ -1,6 +1,6 @@
 /* normalize: what normalising the last axes means: which shapes and dtypes go together. The formulas of the derivatives are
  * those of Ba, Kiros and Hinton, "Layer Normalization" (2016), and Zhang and Sennrich (2019) for the mean square alone. */
-#include "../core/call.h"
+#include "ops.h"
 
 /* other: of the dtype of x, and of its shape, or of that of its last axes alone. */
 static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,
@@ -26,31 +26,18 @@ static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) 
 }
 
 /* Runs over contiguous copies where operands are not contiguous. given: x, g, weight, bias. */
-static int32_t run(nr_normalize_kind kind, const norch_tensor *const given[4], int64_t axes, nr_normalize_plan *plan,
-                   const norch_tensor *where) {
+static int32_t run(nr_normalize_kind kind, const norch_tensor *const given[4], int64_t axes, nr_normalize_plan *plan) {
     const norch_tensor *x = given[0];
     plan->n = 1;
     for (int32_t i = 0; i < axes; i++) plan->n *= x->shape[x->ndim - 1 - i];
     plan->rows = plan->n ? x->numel / plan->n : 0;
-    norch_tensor *dense[4] = {NULL, NULL, NULL, NULL};
+    norch_tensor *dense[4];
+    NR_TRY(nr_dense_all(4, given, dense));
     const void **data[] = {&plan->x, &plan->g, &plan->weight, &plan->bias};
-    int32_t status = NORCH_OK;
-    for (int i = 0; i < 4 && status == NORCH_OK; i++) {
-        const norch_tensor *one = given[i];
-        if (!one) continue;
-        if (!one->contiguous) one = dense[i] = norch_clone(one);
-        if (one)
-            *data[i] = one->data;
-        else
-            status = NORCH_ERROR_MEMORY;
-    }
-    if (status == NORCH_OK) {
-        nr_call call = {
-            .family = NR_NORMALIZE, .op = (int32_t)kind, .dtype = x->dtype, .from_dtype = x->dtype, .plan = plan};
-        call.work = (double)x->numel;
-        status = nr_gate(&call, where);
-    }
-    for (int i = 0; i < 4; i++) nr_release(dense[i]);
+    for (int i = 0; i < 4; i++)
+        if (dense[i]) *data[i] = dense[i]->data;
+    int32_t status = nr_run(NR_NORMALIZE, kind, plan, (double)x->numel, x);
+    nr_release_all(4, dense);
     return status;
 }
 
@@ -64,9 +51,7 @@ norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optiona
     if (!out || out->numel == 0) return out;
     const norch_tensor *given[] = {x, NULL, optional_weight, optional_bias};
     nr_normalize_plan plan = {.out = out->data, .eps = eps, .centered = centered};
-    if (run(NR_NORMALIZE_FORWARD, given, axes, &plan, out) == NORCH_OK) return out;
-    nr_release(out);
-    return NULL;
+    return nr_finished(out, run(NR_NORMALIZE_FORWARD, given, axes, &plan));
 }
 
 static int32_t check_grad(const char *op, const norch_tensor *x, const norch_tensor *grad, int32_t ndim,
@@ -93,5 +78,5 @@ int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, c
         plan.sums = out[1]->data;
     }
     const norch_tensor *given[] = {x, g, optional_weight, NULL};
-    return run(NR_NORMALIZE_BACK, given, axes, &plan, x);
+    return run(NR_NORMALIZE_BACK, given, axes, &plan);
 }

@@ -49,11 +49,8 @@ typedef struct batch {
 
 static int32_t run_batch(batch *b) {
     if (b->plan.count == 0) return NORCH_OK;
-    const int32_t dtype = b->where->dtype;
     b->plan.items = b->items;
-    nr_call call = {.family = NR_OPTIM, .op = (int32_t)b->kind, .dtype = dtype, .from_dtype = dtype, .plan = &b->plan};
-    call.work = (b->kind == NR_SGD ? 0.5 : 2.0) * b->elements;
-    int32_t status = nr_gate(&call, b->where);
+    int32_t status = nr_run(NR_OPTIM, b->kind, &b->plan, (b->kind == NR_SGD ? 0.5 : 2.0) * b->elements, b->where);
     b->plan.count = 0;
     b->elements = 0;
     return status;
@@ -97,8 +94,7 @@ static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *c
         for (int l = 0; l < LISTS && status == NORCH_OK; l++)
             if (l != GRAD && dense[i][l] && dense[i][l] != lists[l][i]) status = nr_copy_into(lists[l][i], dense[i][l]);
     }
-    for (int64_t i = 0; i < n; i++)
-        for (int l = 0; l < LISTS; l++) nr_release(dense[i][l]);
+    for (int64_t i = 0; i < n; i++) nr_release_all(LISTS, dense[i]);
     nr_free(dense);
     return status;
 }

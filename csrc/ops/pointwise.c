@@ -188,10 +188,7 @@ static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, cons
     if (infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
     norch_tensor *out = NULL;
     if (ready_inputs(&j, NULL) == NORCH_OK) out = make_result(&j);
-    if (out && run(&j, out) != NORCH_OK) {
-        nr_release(out);
-        out = NULL;
-    }
+    if (out) out = nr_finished(out, run(&j, out));
     finish(&j);
     if (out) out->mixed = j.mixed;
     return out;

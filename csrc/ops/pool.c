@@ -1,6 +1,6 @@
 /* pool: windows over the last two axes, reduced to their largest element or their mean, and the adjoints. How large the
  * result is (rounding up or down) norch/ops/pool.py decides; here every window must see an element. */
-#include "../core/call.h"
+#include "ops.h"
 
 #define WINDOW_LIMIT ((int64_t)1 << 31)
 
@@ -46,19 +46,15 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     if (nr_check_shape("pool", like->ndim, shape)) return NULL;
     norch_tensor *out = nr_make(like->ndim, shape, like->dtype, like);
     if (!out || out->numel == 0) return out;
-    norch_tensor *dense = like->contiguous ? NULL : norch_clone(like);
-    bool forward = kind == NR_POOL_MAX || kind == NR_POOL_AVG, good = dense || like->contiguous;
-    void *data = dense ? dense->data : like->data;
-    plan->x = forward ? data : out->data;
-    plan->y = forward ? out->data : data;
-    nr_call call = {
-        .family = NR_POOL, .op = (int32_t)kind, .dtype = like->dtype, .from_dtype = like->dtype, .plan = plan};
-    call.work = 2.0 * (double)(like->numel > out->numel ? like->numel : out->numel);
-    good = good && nr_gate(&call, out) == NORCH_OK;
+    norch_tensor *dense = nr_dense(like, like->dtype);
+    if (!dense) return nr_finished(out, NORCH_ERROR_MEMORY);
+    bool forward = kind == NR_POOL_MAX || kind == NR_POOL_AVG;
+    plan->x = forward ? dense->data : out->data;
+    plan->y = forward ? out->data : dense->data;
+    int32_t status =
+        nr_run(NR_POOL, kind, plan, 2.0 * (double)(like->numel > out->numel ? like->numel : out->numel), out);
     nr_release(dense);
-    if (good) return out;
-    nr_release(out);
-    return NULL;
+    return nr_finished(out, status);
 }
 
 /* What is spread must have the size of the windows. */

@@ -12,12 +12,8 @@ static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind,
     plan.counter = state[1];
     plan.low = low;
     plan.span = (int64_t)span;
-    nr_call call = {.family = NR_RANDOM, .op = (int32_t)kind, .dtype = y->dtype, .from_dtype = y->dtype, .plan = &plan};
-    call.work = (kind == NR_NORMAL ? 6.0 : 2.0) * (double)y->numel;
-    if (nr_gate(&call, y) != NORCH_OK) {
-        nr_release(y);
-        return NULL;
-    }
+    int32_t status = nr_run(NR_RANDOM, kind, &plan, (kind == NR_NORMAL ? 6.0 : 2.0) * (double)y->numel, y);
+    if (status != NORCH_OK) return nr_finished(y, status);
     int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements a block of words gives */
     state[1] += (uint64_t)((y->numel + block - 1) / block);
     return y;
@@ -31,10 +27,8 @@ static uint64_t uniform_span(int32_t dtype) {
 static norch_tensor *draw_floats(const char *op, uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype,
                                  nr_random_kind kind, int64_t device_type, int64_t device_index) {
     if (nr_check_dtype(op, dtype)) return NULL;
-    if (!nr_is_float((int32_t)dtype)) {
-        nr_fail(NORCH_ERROR_DTYPE, "%s: the dtype must be a float, not %s", op, nr_dtypes[dtype].name);
-        return NULL;
-    }
+    if (!nr_is_float((int32_t)dtype))
+        return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: the dtype must be a float, not %s", op, nr_dtypes[dtype].name);
     norch_tensor *y = nr_make_on(op, ndim, shape, nr_wide((int32_t)dtype), device_type, device_index);
     return nr_narrowed(draw(state, y, kind, NULL, 0, uniform_span((int32_t)dtype)), (int32_t)dtype);
 }
@@ -52,22 +46,16 @@ norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, i
 norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t low, int64_t high,
                             int64_t dtype, int64_t device_type, int64_t device_index) {
     if (nr_check_dtype("randint", dtype)) return NULL;
-    if (dtype == NORCH_BOOL) {
-        nr_fail(NORCH_ERROR_DTYPE, "randint: the dtype must be a number, not bool");
-        return NULL;
-    }
-    if (low >= high) {
-        nr_fail(NORCH_ERROR_VALUE, "randint: low %lld is not below high %lld", (long long)low, (long long)high);
-        return NULL;
-    }
+    if (dtype == NORCH_BOOL) return NR_REFUSE(NORCH_ERROR_DTYPE, "randint: the dtype must be a number, not bool");
+    if (low >= high)
+        return NR_REFUSE(NORCH_ERROR_VALUE, "randint: low %lld is not below high %lld", (long long)low,
+                         (long long)high);
     const nr_dtype_row *row = &nr_dtypes[dtype];
     const int64_t most = row->kind == 'f' ? INT64_MAX : INT64_MAX >> (64 - 8 * row->size - (row->kind == 'u'));
     const int64_t least = row->kind == 'u' ? 0 : -most - 1;
-    if (low < least || high - 1 > most) {
-        nr_fail(NORCH_ERROR_VALUE, "randint: [%lld, %lld) is more than %s holds", (long long)low, (long long)high,
-                nr_dtypes[dtype].name);
-        return NULL;
-    }
+    if (low < least || high - 1 > most)
+        return NR_REFUSE(NORCH_ERROR_VALUE, "randint: [%lld, %lld) is more than %s holds", (long long)low,
+                         (long long)high, nr_dtypes[dtype].name);
     norch_tensor *y = nr_make_on("randint", ndim, shape, nr_wide((int32_t)dtype), device_type, device_index);
     return nr_narrowed(draw(state, y, NR_INTEGERS, NULL, low, (uint64_t)high - (uint64_t)low), (int32_t)dtype);
 }
@@ -92,10 +80,9 @@ static int32_t check_probabilities(const norch_tensor *p) {
 
 norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
     if (nr_check_tensor("bernoulli", p)) return NULL;
-    if (!nr_is_float(p->dtype)) {
-        nr_fail(NORCH_ERROR_DTYPE, "bernoulli: probabilities must be floats, not %s", nr_dtypes[p->dtype].name);
-        return NULL;
-    }
+    if (!nr_is_float(p->dtype))
+        return NR_REFUSE(NORCH_ERROR_DTYPE, "bernoulli: probabilities must be floats, not %s",
+                         nr_dtypes[p->dtype].name);
     norch_tensor *dense = nr_dense(p, nr_wide(p->dtype)), *y = NULL;
     if (dense && check_probabilities(dense) == NORCH_OK)
         y = draw(state, nr_make(p->ndim, p->shape, dense->dtype, p), NR_BERNOULLI, dense->data, 0, 0);

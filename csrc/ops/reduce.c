@@ -94,11 +94,8 @@ static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, in
     nr_reduce_plan plan;
     make_plan(&plan, x, axes, out, row->result == NR_INDEX);
     plan.param = param;
-    nr_call call = {.family = NR_REDUCTION, .op = op, .dtype = x->dtype, .plan = &plan};
-    call.work = cost(op) * (double)x->numel + 2.0 * (double)out->numel;
-    if (nr_gate(&call, x) == NORCH_OK) return out;
-    nr_release(out);
-    return NULL;
+    double work = cost(op) * (double)x->numel + 2.0 * (double)out->numel;
+    return nr_finished(out, nr_run(NR_REDUCTION, op, &plan, work, x));
 }
 
 /* Reductions without an identity refuse an empty axis. */
@@ -129,10 +126,8 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
     const nr_op_row *row = nr_op_find(op, NR_REDUCE);
     if (!row || nr_check_tensor(row->name, x)) return NULL;
     if (dtype >= 0 && nr_check_dtype(row->name, dtype)) return NULL;
-    if (row->result == NR_INDEX && count > 1) {
-        nr_fail(NORCH_ERROR_VALUE, "%s: takes one axis or all, not %lld", row->name, (long long)count);
-        return NULL;
-    }
+    if (row->result == NR_INDEX && count > 1)
+        return NR_REFUSE(NORCH_ERROR_VALUE, "%s: takes one axis or all, not %lld", row->name, (long long)count);
     axis_set axes;
     int32_t code = (int32_t)op, compute;
     if (find_axes(row->name, x, count, dims, &axes) || check_not_empty(code, x, axes, count <= 0)) return NULL;
@@ -158,10 +153,7 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
 
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
     if (nr_check_tensor("sum_to", x)) return NULL;
-    if (!like) {
-        nr_fail(NORCH_ERROR_VALUE, "sum_to: no tensor given");
-        return NULL;
-    }
+    if (!like) return NR_REFUSE(NORCH_ERROR_VALUE, "sum_to: no tensor given");
     if (!nr_same_device(x, like)) { /* what is left of x is moved, not x */
         norch_tensor there = *like;
         there.device_type = x->device_type;
@@ -186,9 +178,8 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
     }
     if (!fits) {
         char from[NR_SHAPE_TEXT], to[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "sum_to: shape %s is no broadcast of %s", nr_shape_of(from, x),
-                nr_shape_of(to, like));
-        return NULL;
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "sum_to: shape %s is no broadcast of %s", nr_shape_of(from, x),
+                         nr_shape_of(to, like));
     }
     norch_tensor *sum = reduce(NR_OP_sum, x, axes, like->ndim, like->shape, 0);
     if (!sum || sum->dtype == like->dtype) return sum;

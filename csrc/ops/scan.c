@@ -33,26 +33,19 @@ static norch_tensor *scan(int32_t kind, const norch_tensor *x, int32_t axis, boo
         plan.nest.data[o] += (plan.n - 1) * plan.step[o];
         plan.step[o] = -plan.step[o];
     }
-    nr_call call = {.family = NR_SCAN, .op = kind, .dtype = x->dtype, .plan = &plan};
-    call.work = (kind == NR_LOGCUMSUMEXP ? 30.0 : 1.0) * (double)x->numel;
-    if (nr_gate(&call, x) == NORCH_OK) return out;
-    nr_release(out);
-    return NULL;
+    double cost = kind == NR_LOGCUMSUMEXP ? 30.0 : 1.0;
+    return nr_finished(out, nr_run(NR_SCAN, kind, &plan, cost * (double)x->numel, x));
 }
 
 norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, int64_t reverse) {
     static const char *const names[NR_SCAN_COUNT] = {"cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"};
-    if (kind < 0 || kind >= NR_SCAN_COUNT) {
-        nr_fail(NORCH_ERROR_VALUE, "scan: %lld is no kind of scan", (long long)kind);
-        return NULL;
-    }
+    if (kind < 0 || kind >= NR_SCAN_COUNT)
+        return NR_REFUSE(NORCH_ERROR_VALUE, "scan: %lld is no kind of scan", (long long)kind);
     int32_t axis;
     if (nr_check_tensor(names[kind], x) || nr_check_axis(names[kind], dim, x->ndim, &axis)) return NULL;
-    if (kind == NR_LOGCUMSUMEXP && !nr_is_float(x->dtype)) {
-        nr_fail(NORCH_ERROR_DTYPE, "logcumsumexp: %s input; convert it to a floating dtype first",
-                nr_dtypes[x->dtype].name);
-        return NULL;
-    }
+    if (kind == NR_LOGCUMSUMEXP && !nr_is_float(x->dtype))
+        return NR_REFUSE(NORCH_ERROR_DTYPE, "logcumsumexp: %s input; convert it to a floating dtype first",
+                         nr_dtypes[x->dtype].name);
     norch_tensor *wide = nr_scannable(x);
     if (!wide) return NULL;
     norch_tensor *out = scan((int32_t)kind, wide, axis, reverse && kind <= NR_LOGCUMSUMEXP);

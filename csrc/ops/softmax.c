@@ -8,11 +8,7 @@ static norch_tensor *run(nr_softmax_kind kind, const norch_tensor *x, const norc
     nr_softmax_plan plan = {.outer = 1, .n = 1, .inner = 1, .out = out->data, .x = x->data};
     if (result) plan.result = result->data;
     for (int32_t d = 0; d < x->ndim; d++) *(d < axis ? &plan.outer : d == axis ? &plan.n : &plan.inner) *= x->shape[d];
-    nr_call call = {.family = NR_SOFTMAX, .op = (int32_t)kind, .dtype = x->dtype, .plan = &plan};
-    call.work = 1.5 * (double)x->numel;
-    if (nr_gate(&call, x) == NORCH_OK) return out;
-    nr_release(out);
-    return NULL;
+    return nr_finished(out, nr_run(NR_SOFTMAX, kind, &plan, 1.5 * (double)x->numel, x));
 }
 
 static norch_tensor *softmax(const char *op, nr_softmax_kind kind, const norch_tensor *x, const norch_tensor *result,
@@ -39,9 +35,8 @@ norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *
     if (nr_check_place(op, g, result)) return NULL;
     if (!nr_same_shape(g->ndim, g->shape, result->ndim, result->shape)) {
         char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for a result of shape %s", op, nr_shape_of(text, g),
-                nr_shape_of(wanted, result));
-        return NULL;
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for a result of shape %s", op,
+                         nr_shape_of(text, g), nr_shape_of(wanted, result));
     }
     return softmax(op, log ? NR_LOG_SOFTMAX_BACK : NR_SOFTMAX_BACK, g, result, dim);
 }

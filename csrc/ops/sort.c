@@ -2,13 +2,6 @@
  * like are these places with a gather, in Python. Dtypes are widened as for scans. */
 #include "ops.h"
 
-static norch_tensor *run(nr_sort_kind kind, nr_sort_plan *plan, const norch_tensor *x, double work, norch_tensor *out) {
-    nr_call call = {.family = NR_SORT, .op = (int32_t)kind, .dtype = x->dtype, .plan = plan, .work = work};
-    if (nr_gate(&call, x) == NORCH_OK) return out;
-    nr_release(out);
-    return NULL;
-}
-
 static norch_tensor *argsort(const norch_tensor *x, int32_t axis, int64_t count, bool descending) {
     int64_t shape[NORCH_MAX_DIMS];
     for (int32_t d = 0; d < x->ndim; d++) shape[d] = d == axis ? count : x->shape[d];
@@ -18,17 +11,16 @@ static norch_tensor *argsort(const norch_tensor *x, int32_t axis, int64_t count,
     plan.step[0] = nr_step(out, axis);
     plan.step[1] = nr_step(x, axis);
     nr_nest_without(&plan.nest, axis, 2, (const norch_tensor *[]){out, x});
-    return run(NR_ARGSORT, &plan, x, 20.0 * (double)x->numel, out);
+    return nr_finished(out, nr_run(NR_SORT, NR_ARGSORT, &plan, 20.0 * (double)x->numel, x));
 }
 
 norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, int64_t descending) {
     int32_t axis;
     if (nr_check_tensor("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
     int64_t n = x->ndim ? x->shape[axis] : 1;
-    if (k < -1 || k > n) {
-        nr_fail(NORCH_ERROR_VALUE, "topk: k is %lld, but dimension %d has size %lld", (long long)k, axis, (long long)n);
-        return NULL;
-    }
+    if (k < -1 || k > n)
+        return NR_REFUSE(NORCH_ERROR_VALUE, "topk: k is %lld, but dimension %d has size %lld", (long long)k, axis,
+                         (long long)n);
     norch_tensor *wide = nr_scannable(x);
     if (!wide) return NULL;
     norch_tensor *out = argsort(wide, axis, k < 0 ? n : k, descending != 0);
@@ -47,7 +39,7 @@ static norch_tensor *search(const norch_tensor *sorted, const norch_tensor *valu
     rows.contiguous = 0;
     nr_sort_plan plan = {.n = sorted->shape[last], .step = {0, nr_step(sorted, last)}, .flag = right};
     nr_plan_make(&plan.nest, values->ndim, values->shape, 3, (const norch_tensor *[]){out, values, &rows});
-    return run(NR_SEARCH, &plan, values, 20.0 * (double)values->numel, out);
+    return nr_finished(out, nr_run(NR_SORT, NR_SEARCH, &plan, 20.0 * (double)values->numel, values));
 }
 
 norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, int64_t right) {
@@ -58,16 +50,13 @@ norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor 
     for (int32_t d = 0; d + 1 < sorted->ndim && fits; d++) fits = sorted->shape[d] == values->shape[d];
     if (sorted->ndim == 0 || !fits) {
         char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE,
-                "%s: the sorted tensor must be 1-d or have the leading sizes of the values: shapes %s and %s", op,
-                nr_shape_of(text, sorted), nr_shape_of(wanted, values));
-        return NULL;
+        return NR_REFUSE(NORCH_ERROR_SHAPE,
+                         "%s: the sorted tensor must be 1-d or have the leading sizes of the values: shapes %s and %s",
+                         op, nr_shape_of(text, sorted), nr_shape_of(wanted, values));
     }
-    if (nr_is_float(sorted->dtype) ? sorted->dtype != values->dtype : nr_is_float(values->dtype)) {
-        nr_fail(NORCH_ERROR_DTYPE, "%s: the sorted tensor is %s, the values are %s", op, nr_dtypes[sorted->dtype].name,
-                nr_dtypes[values->dtype].name);
-        return NULL;
-    }
+    if (nr_is_float(sorted->dtype) ? sorted->dtype != values->dtype : nr_is_float(values->dtype))
+        return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: the sorted tensor is %s, the values are %s", op,
+                         nr_dtypes[sorted->dtype].name, nr_dtypes[values->dtype].name);
     norch_tensor *among = nr_scannable(sorted), *wide = among ? nr_scannable(values) : NULL;
     norch_tensor *out = wide ? search(among, wide, right != 0) : NULL;
     nr_release(among);

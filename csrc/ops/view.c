@@ -39,9 +39,9 @@ norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *giv
     if (nr_reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
         return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
     char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
-    nr_fail(NORCH_ERROR_SHAPE, "view: the strides of shape %s do not allow shape %s without a copy; use reshape()",
-            nr_shape_of(own, x), nr_shape_text(text, (int32_t)ndim, shape));
-    return NULL;
+    return NR_REFUSE(NORCH_ERROR_SHAPE,
+                     "view: the strides of shape %s do not allow shape %s without a copy; use reshape()",
+                     nr_shape_of(own, x), nr_shape_text(text, (int32_t)ndim, shape));
 }
 
 norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *given) {
@@ -62,11 +62,9 @@ norch_tensor *norch_flatten(const norch_tensor *x, int64_t start, int64_t end) {
     if (nr_check_tensor("flatten", x) || nr_check_axis("flatten", start, x->ndim, &from) ||
         nr_check_axis("flatten", end, x->ndim, &to))
         return NULL;
-    if (from > to) {
-        nr_fail(NORCH_ERROR_SHAPE, "flatten: start_dim %lld comes after end_dim %lld", (long long)start,
-                (long long)end);
-        return NULL;
-    }
+    if (from > to)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "flatten: start_dim %lld comes after end_dim %lld", (long long)start,
+                         (long long)end);
     int64_t shape[NORCH_MAX_DIMS] = {1};
     for (int32_t i = 0; i < x->ndim; i++) {
         if (i > from && i <= to)
@@ -79,19 +77,15 @@ norch_tensor *norch_flatten(const norch_tensor *x, int64_t start, int64_t end) {
 
 norch_tensor *norch_permute(const norch_tensor *x, int64_t ndim, const int64_t *axes) {
     if (nr_check_tensor("permute", x)) return NULL;
-    if (ndim != x->ndim) {
-        nr_fail(NORCH_ERROR_SHAPE, "permute: %lld axes for a tensor of %d dimensions", (long long)ndim, x->ndim);
-        return NULL;
-    }
+    if (ndim != x->ndim)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "permute: %lld axes for a tensor of %d dimensions", (long long)ndim,
+                         x->ndim);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     bool seen[NORCH_MAX_DIMS] = {false};
     for (int32_t i = 0; i < x->ndim; i++) {
         int32_t axis;
         if (nr_check_axis("permute", axes[i], x->ndim, &axis)) return NULL;
-        if (seen[axis]) {
-            nr_fail(NORCH_ERROR_SHAPE, "permute: axis %d appears twice", axis);
-            return NULL;
-        }
+        if (seen[axis]) return NR_REFUSE(NORCH_ERROR_SHAPE, "permute: axis %d appears twice", axis);
         seen[axis] = true;
         shape[i] = x->shape[axis];
         strides[i] = x->strides[axis];
@@ -123,20 +117,18 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *g
     if (nr_check_tensor("expand", x)) return NULL;
     char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
     int64_t lead = ndim - x->ndim;
-    if (ndim > NORCH_MAX_DIMS || lead < 0) {
-        nr_fail(NORCH_ERROR_SHAPE, "expand: %lld sizes for a tensor of shape %s", (long long)ndim, nr_shape_of(own, x));
-        return NULL;
-    }
+    if (ndim > NORCH_MAX_DIMS || lead < 0)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "expand: %lld sizes for a tensor of shape %s", (long long)ndim,
+                         nr_shape_of(own, x));
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     for (int64_t i = 0; i < ndim; i++) {
         int64_t size = i < lead ? 1 : x->shape[i - lead];
         bool keep = i >= lead && (given[i] == -1 || given[i] == size);
-        if (!keep && (given[i] < 0 || size != 1)) {
-            nr_fail(NORCH_ERROR_SHAPE, "expand: size %lld at dimension %lld cannot become %lld: shape %s to %s",
-                    (long long)size, (long long)i, (long long)given[i], nr_shape_of(own, x),
-                    nr_shape_text(text, (int32_t)ndim, given));
-            return NULL;
-        }
+        if (!keep && (given[i] < 0 || size != 1))
+            return NR_REFUSE(NORCH_ERROR_SHAPE,
+                             "expand: size %lld at dimension %lld cannot become %lld: shape %s to %s", (long long)size,
+                             (long long)i, (long long)given[i], nr_shape_of(own, x),
+                             nr_shape_text(text, (int32_t)ndim, given));
         shape[i] = keep ? size : given[i];
         strides[i] = keep ? x->strides[i - lead] : 0;
     }
@@ -151,10 +143,7 @@ norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t 
     for (int64_t i = 0; i < count; i++) {
         int32_t axis;
         if (nr_check_axis("squeeze", dims[i], x->ndim, &axis)) return NULL;
-        if (chosen[axis]) {
-            nr_fail(NORCH_ERROR_SHAPE, "squeeze: dimension %d appears twice", axis);
-            return NULL;
-        }
+        if (chosen[axis]) return NR_REFUSE(NORCH_ERROR_SHAPE, "squeeze: dimension %d appears twice", axis);
         chosen[axis] = true;
     }
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
@@ -170,10 +159,8 @@ norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t 
 norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim) {
     int32_t axis;
     if (nr_check_tensor("unsqueeze", x) || nr_check_axis("unsqueeze", dim, x->ndim + 1, &axis)) return NULL;
-    if (x->ndim == NORCH_MAX_DIMS) {
-        nr_fail(NORCH_ERROR_SHAPE, "unsqueeze: at most %d dimensions are supported", NORCH_MAX_DIMS);
-        return NULL;
-    }
+    if (x->ndim == NORCH_MAX_DIMS)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "unsqueeze: at most %d dimensions are supported", NORCH_MAX_DIMS);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     for (int32_t i = 0; i < x->ndim; i++) {
         shape[i + (i >= axis)] = x->shape[i];
@@ -187,17 +174,12 @@ norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim) {
 norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index) {
     int32_t axis;
     if (nr_check_tensor("select", x)) return NULL;
-    if (x->ndim == 0) {
-        nr_fail(NORCH_ERROR_INDEX, "select: a 0-d tensor has no dimension to index");
-        return NULL;
-    }
+    if (x->ndim == 0) return NR_REFUSE(NORCH_ERROR_INDEX, "select: a 0-d tensor has no dimension to index");
     if (nr_check_axis("select", dim, x->ndim, &axis)) return NULL;
     int64_t size = x->shape[axis];
-    if (index < -size || index >= size) {
-        nr_fail(NORCH_ERROR_INDEX, "index %lld is out of range for dimension %d of size %lld", (long long)index, axis,
-                (long long)size);
-        return NULL;
-    }
+    if (index < -size || index >= size)
+        return NR_REFUSE(NORCH_ERROR_INDEX, "index %lld is out of range for dimension %d of size %lld",
+                         (long long)index, axis, (long long)size);
     if (index < 0) index += size;
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     for (int32_t i = 0, to = 0; i < x->ndim; i++) {
@@ -244,11 +226,9 @@ norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0
     if (nr_check_tensor("diagonal", x) || nr_check_axis("diagonal", dim0, x->ndim, &a) ||
         nr_check_axis("diagonal", dim1, x->ndim, &b))
         return NULL;
-    if (a == b || x->ndim < 2) {
-        nr_fail(NORCH_ERROR_SHAPE, "diagonal: needs two different dimensions, not %lld and %lld of %d", (long long)dim0,
-                (long long)dim1, x->ndim);
-        return NULL;
-    }
+    if (a == b || x->ndim < 2)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "diagonal: needs two different dimensions, not %lld and %lld of %d",
+                         (long long)dim0, (long long)dim1, x->ndim);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     int32_t kept = 0;
     for (int32_t i = 0; i < x->ndim; i++) {
@@ -273,11 +253,10 @@ norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int
     int32_t axis;
     if (nr_check_tensor("unfold", x) || nr_check_axis("unfold", dim, x->ndim, &axis)) return NULL;
     int64_t length = x->ndim ? x->shape[axis] : 1;
-    if (size < 0 || size > length || step < 1 || x->ndim == NORCH_MAX_DIMS) {
-        nr_fail(NORCH_ERROR_VALUE, "unfold: windows of %lld elements, %lld apart, do not fit dimension %d of size %lld",
-                (long long)size, (long long)step, axis, (long long)length);
-        return NULL;
-    }
+    if (size < 0 || size > length || step < 1 || x->ndim == NORCH_MAX_DIMS)
+        return NR_REFUSE(NORCH_ERROR_VALUE,
+                         "unfold: windows of %lld elements, %lld apart, do not fit dimension %d of size %lld",
+                         (long long)size, (long long)step, axis, (long long)length);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     for (int32_t i = 0; i < x->ndim; i++) {
         shape[i] = x->shape[i];
@@ -326,9 +305,8 @@ norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int6
     }
     if (from != x->ndim) {
         char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "spread: shape %s is no reduction of shape %s", nr_shape_of(own, x),
-                nr_shape_of(text, like));
-        return NULL;
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "spread: shape %s is no reduction of shape %s", nr_shape_of(own, x),
+                         nr_shape_of(text, like));
     }
     return nr_make_view(x, like->ndim, like->shape, strides, 0);
 }
@@ -336,10 +314,9 @@ norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int6
 norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_t *shape, int64_t count,
                                const int64_t *strides, int64_t shift) {
     if (nr_check_tensor("as_strided", x) || nr_check_shape("as_strided", ndim, shape)) return NULL;
-    if (count != ndim) {
-        nr_fail(NORCH_ERROR_SHAPE, "as_strided: %lld sizes, but %lld strides", (long long)ndim, (long long)count);
-        return NULL;
-    }
+    if (count != ndim)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "as_strided: %lld sizes, but %lld strides", (long long)ndim,
+                         (long long)count);
     int64_t low = 0, high = 0, numel = 1;
     bool fits = !__builtin_add_overflow(x->offset, shift, &low);
     high = low;
@@ -352,11 +329,11 @@ norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_
     const int64_t held = (int64_t)x->storage->bytes / nr_size_of(x->dtype);
     if (numel && (!fits || low < 0 || high >= held)) {
         char text[NR_SHAPE_TEXT], steps[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_VALUE,
-                "as_strided: shape %s with strides %s from element %lld on leaves the storage of %lld elements",
-                nr_shape_text(text, (int32_t)ndim, shape), nr_shape_text(steps, (int32_t)ndim, strides),
-                (long long)x->offset + shift, (long long)held);
-        return NULL;
+        return NR_REFUSE(
+            NORCH_ERROR_VALUE,
+            "as_strided: shape %s with strides %s from element %lld on leaves the storage of %lld elements",
+            nr_shape_text(text, (int32_t)ndim, shape), nr_shape_text(steps, (int32_t)ndim, strides),
+            (long long)x->offset + shift, (long long)held);
     }
     return nr_make_view(x, (int32_t)ndim, shape, strides, shift);
 }
@@ -387,9 +364,9 @@ norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype) {
     }
     if (!fits || (uintptr_t)x->data % (uintptr_t)to) {
         char text[NR_SHAPE_TEXT], steps[NR_SHAPE_TEXT];
-        nr_fail(NORCH_ERROR_SHAPE, "view: shape %s with strides %s of %s cannot be seen as %s", nr_shape_of(text, x),
-                nr_shape_text(steps, x->ndim, x->strides), nr_dtypes[x->dtype].name, nr_dtypes[dtype].name);
-        return NULL;
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "view: shape %s with strides %s of %s cannot be seen as %s",
+                         nr_shape_of(text, x), nr_shape_text(steps, x->ndim, x->strides), nr_dtypes[x->dtype].name,
+                         nr_dtypes[dtype].name);
     }
     if (nr_check_shape("view", x->ndim, shape)) return NULL;
     norch_tensor *view = nr_make_view(x, x->ndim, shape, strides, 0);
