@@ -2,15 +2,22 @@
  *
  * Chunks are handed out by an atomic counter, so a worker that is late (or descheduled) costs only what
  * it has not begun. The caller works too and never waits for a worker that has taken no chunk. A second
- * caller while a job runs does its own work alone. After a fork the child starts without workers. */
+ * caller while a job runs does its own work alone. After a fork the child starts without workers.
+ *
+ *   caller   write job, open it |  take chunks ...  | close it, wait until nobody is inside
+ *   worker        look, sleep ..| join, take chunks ... leave |  look, sleep
+ *
+ * Both look for a while before they sleep: in a training step the next job comes sooner than a sleeper wakes. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cpu.h"
 
 #define MAX_THREADS 256
+#define LOOK 50000 /* nanoseconds that one looks before it sleeps: about what it takes to wake */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_arrived = PTHREAD_COND_INITIALIZER;
@@ -22,16 +29,18 @@ static int32_t started;        /* workers alive */
 static _Thread_local int32_t thread_index;
 static _Thread_local bool inside_job;
 
-/* The job at hand; written under the lock while no worker is inside. */
+/* The job at hand; written while it is closed and nobody is inside. */
 static struct {
-    uint64_t number;
     int64_t chunks;
     void (*body)(void *context, int64_t chunk);
     void *context;
     int32_t helpers; /* how many workers may join */
-    int32_t inside;  /* how many are in it */
     _Atomic int64_t next;
 } job;
+
+static uint64_t jobs;             /* that there have been */
+static _Atomic uint64_t open_job; /* the number of the one that may be joined, or 0 */
+static _Atomic int32_t inside;    /* workers in the job */
 
 int32_t nr_thread_index(void) { return thread_index; }
 
@@ -40,22 +49,73 @@ static void take_chunks(void) {
         job.body(job.context, chunk);
 }
 
+/* ---- waiting ------------------------------------------------------------------------------------- */
+
+static bool nobody_inside(uint64_t unused) {
+    (void)unused;
+    return inside == 0;
+}
+
+static bool is_new_job(uint64_t seen) {
+    const uint64_t number = open_job;
+    return number != 0 && number != seen;
+}
+
+static int64_t nanoseconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void look_for(bool (*there)(uint64_t), uint64_t seen) {
+    const int64_t end = nanoseconds() + LOOK;
+    do {
+        for (int i = 0; i < 16; i++) {
+            if (there(seen)) return;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#elif defined(__aarch64__)
+            __asm__ volatile("yield");
+#endif
+        }
+    } while (nanoseconds() < end);
+}
+
+static void sleep_until(bool (*there)(uint64_t), uint64_t seen, pthread_cond_t *told) {
+    pthread_mutex_lock(&lock);
+    while (!there(seen)) pthread_cond_wait(told, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- workers ------------------------------------------------------------------------------------- */
+
+static void leave(void) {
+    if (atomic_fetch_sub(&inside, 1) > 1) return;
+    pthread_mutex_lock(&lock); /* or the signal could fall between the caller's look and its sleep */
+    pthread_cond_signal(&worker_left);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Whether the job is still open to this worker, which is inside from then on. Whoever closes a job afterwards waits. */
+static bool join(uint64_t number) {
+    atomic_fetch_add(&inside, 1);
+    if (open_job == number && thread_index <= job.helpers) return true;
+    leave();
+    return false;
+}
+
 static void *worker(void *argument) {
     thread_index = (int32_t)(intptr_t)argument;
     inside_job = true;
-    uint64_t seen = 0;
-    pthread_mutex_lock(&lock);
-    for (;;) {
-        while (job.number == seen || thread_index > job.helpers || job.next >= job.chunks) {
-            seen = job.number;
-            pthread_cond_wait(&work_arrived, &lock);
+    for (uint64_t seen = 0;;) {
+        sleep_until(is_new_job, seen, &work_arrived);
+        for (uint64_t number; (number = open_job) != 0 && number != seen;) {
+            seen = number;
+            if (!join(number)) break;
+            take_chunks();
+            leave();
+            look_for(is_new_job, seen);
         }
-        seen = job.number;
-        job.inside++;
-        pthread_mutex_unlock(&lock);
-        take_chunks();
-        pthread_mutex_lock(&lock);
-        if (--job.inside == 0) pthread_cond_signal(&worker_left);
     }
     return NULL;
 }
@@ -74,7 +134,7 @@ static void after_fork_in_parent(void) {
 
 static void after_fork_in_child(void) {
     started = 0;
-    job.inside = 0;
+    inside = 0;
     pthread_cond_init(&work_arrived, NULL);
     pthread_cond_init(&worker_left, NULL);
     after_fork_in_parent();
@@ -133,14 +193,14 @@ void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), voi
         for (int64_t chunk = 0; chunk < chunks; chunk++) body(context, chunk);
         return;
     }
-    pthread_mutex_lock(&lock);
-    start_workers(threads - 1);
-    job.number++;
     job.chunks = chunks;
     job.body = body;
     job.context = context;
     job.helpers = threads - 1;
-    atomic_store(&job.next, 0);
+    job.next = 0;
+    pthread_mutex_lock(&lock);
+    start_workers(threads - 1);
+    open_job = ++jobs;
     pthread_cond_broadcast(&work_arrived);
     pthread_mutex_unlock(&lock);
 
@@ -148,9 +208,8 @@ void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), voi
     take_chunks();
     inside_job = false;
 
-    pthread_mutex_lock(&lock);
-    while (job.inside > 0) pthread_cond_wait(&worker_left, &lock);
-    job.chunks = 0; /* nobody who wakes late finds anything */
-    pthread_mutex_unlock(&lock);
+    open_job = 0;
+    look_for(nobody_inside, 0);
+    sleep_until(nobody_inside, 0, &worker_left);
     pthread_mutex_unlock(&one_job);
 }
