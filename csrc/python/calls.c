@@ -254,51 +254,36 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
         (void)self;                                                     \
         const char *called = #name;                                     \
         if (!counted(called, count, n)) return NULL;
-#define TAKE(name, i, kind)                                 \
+#define TAKE(i, kind)                                       \
     DROP_##kind kind a##i;                                  \
     if (!take_##kind(called, given[i], &a##i)) return NULL; \
     NAME_##kind(a##i)
 #define END(result, name, ...)                               \
     return give_##result(called, norch_##name(__VA_ARGS__)); \
     }
-#define CALL1(result, name, k0) BEGIN(name, 1) TAKE(name, 0, k0) END(result, name, PASS_##k0(a0))
-#define CALL2(result, name, k0, k1) \
-    BEGIN(name, 2) TAKE(name, 0, k0) TAKE(name, 1, k1) END(result, name, PASS_##k0(a0), PASS_##k1(a1))
-#define CALL3(result, name, k0, k1, k2) \
-    BEGIN(name, 3)                      \
-    TAKE(name, 0, k0) TAKE(name, 1, k1) TAKE(name, 2, k2) END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2))
-#define CALL4(result, name, k0, k1, k2, k3) \
-    BEGIN(name, 4)                          \
-    TAKE(name, 0, k0)                       \
-    TAKE(name, 1, k1)                       \
-    TAKE(name, 2, k2) TAKE(name, 3, k3) END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3))
-#define CALL5(result, name, k0, k1, k2, k3, k4) \
-    BEGIN(name, 5)                              \
-    TAKE(name, 0, k0)                           \
-    TAKE(name, 1, k1)                           \
-    TAKE(name, 2, k2)                           \
-    TAKE(name, 3, k3)                           \
-    TAKE(name, 4, k4) END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4))
-#define CALL6(result, name, k0, k1, k2, k3, k4, k5) \
-    BEGIN(name, 6)                                  \
-    TAKE(name, 0, k0)                               \
-    TAKE(name, 1, k1)                               \
-    TAKE(name, 2, k2)                               \
-    TAKE(name, 3, k3)                               \
-    TAKE(name, 4, k4)                               \
-    TAKE(name, 5, k5)                               \
-    END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5))
-#define CALL7(result, name, k0, k1, k2, k3, k4, k5, k6)                                                         \
-    BEGIN(name, 7)                                                                                              \
-    TAKE(name, 0, k0)                                                                                           \
-    TAKE(name, 1, k1)                                                                                           \
-    TAKE(name, 2, k2)                                                                                           \
-    TAKE(name, 3, k3)                                                                                           \
-    TAKE(name, 4, k4)                                                                                           \
-    TAKE(name, 5, k5)                                                                                           \
-    TAKE(name, 6, k6)                                                                                           \
-    END(result, name, PASS_##k0(a0), PASS_##k1(a1), PASS_##k2(a2), PASS_##k3(a3), PASS_##k4(a4), PASS_##k5(a5), \
-        PASS_##k6(a6))
+/* A row of calls.def: each argument is taken, then all are passed. */
+#define TAKE1(k0) TAKE(0, k0)
+#define TAKE2(k0, k1) TAKE1(k0) TAKE(1, k1)
+#define TAKE3(k0, k1, k2) TAKE2(k0, k1) TAKE(2, k2)
+#define TAKE4(k0, k1, k2, k3) TAKE3(k0, k1, k2) TAKE(3, k3)
+#define TAKE5(k0, k1, k2, k3, k4) TAKE4(k0, k1, k2, k3) TAKE(4, k4)
+#define TAKE6(k0, k1, k2, k3, k4, k5) TAKE5(k0, k1, k2, k3, k4) TAKE(5, k5)
+#define TAKE7(k0, k1, k2, k3, k4, k5, k6) TAKE6(k0, k1, k2, k3, k4, k5) TAKE(6, k6)
+#define PASS1(k0) PASS_##k0(a0)
+#define PASS2(k0, k1) PASS1(k0), PASS_##k1(a1)
+#define PASS3(k0, k1, k2) PASS2(k0, k1), PASS_##k2(a2)
+#define PASS4(k0, k1, k2, k3) PASS3(k0, k1, k2), PASS_##k3(a3)
+#define PASS5(k0, k1, k2, k3, k4) PASS4(k0, k1, k2, k3), PASS_##k4(a4)
+#define PASS6(k0, k1, k2, k3, k4, k5) PASS5(k0, k1, k2, k3, k4), PASS_##k5(a5)
+#define PASS7(k0, k1, k2, k3, k4, k5, k6) PASS6(k0, k1, k2, k3, k4, k5), PASS_##k6(a6)
+#define COUNT(...) EIGHTH(__VA_ARGS__, 7, 6, 5, 4, 3, 2, 1, )
+#define EIGHTH(k0, k1, k2, k3, k4, k5, k6, n, ...) n
+#define JOINED(a, b) a##b
+#define FOR(what, n, ...) JOINED(what, n)(__VA_ARGS__)
+#define CALL(result, name, ...)                \
+    BEGIN(name, COUNT(__VA_ARGS__))            \
+    FOR(TAKE, COUNT(__VA_ARGS__), __VA_ARGS__) \
+    END(result, name, FOR(PASS, COUNT(__VA_ARGS__), __VA_ARGS__))
 #include "calls.def"
 
 /* ---- those with results of their own ------------------------------------------------------------------- */
@@ -358,13 +343,7 @@ static void *py_adopt(void *self, void *const *given, int64_t n) {
 
 static nr_method methods[] = {
 #define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
-#define CALL1(result, name, k0) ROW(name)
-#define CALL2(result, name, k0, k1) ROW(name)
-#define CALL3(result, name, k0, k1, k2) ROW(name)
-#define CALL4(result, name, k0, k1, k2, k3) ROW(name)
-#define CALL5(result, name, k0, k1, k2, k3, k4) ROW(name)
-#define CALL6(result, name, k0, k1, k2, k3, k4, k5) ROW(name)
-#define CALL7(result, name, k0, k1, k2, k3, k4, k5, k6) ROW(name)
+#define CALL(result, name, ...) ROW(name)
 #include "calls.def"
     ROW(item) ROW(shape) ROW(strides) ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
 #undef ROW
