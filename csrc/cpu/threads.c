@@ -9,6 +9,7 @@
  *
  * Both look for a while before they sleep: in a training step the next job comes sooner than a sleeper wakes. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -17,7 +18,7 @@
 #include "cpu.h"
 
 #define MAX_THREADS 256
-#define LOOK 50000 /* nanoseconds that one looks before it sleeps: about what it takes to wake */
+#define LOOK 100000 /* nanoseconds that one looks before it sleeps: a sleeper takes up to 50,000 to wake */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_arrived = PTHREAD_COND_INITIALIZER;
@@ -78,6 +79,7 @@ static void look_for(bool (*there)(uint64_t), uint64_t seen) {
             __asm__ volatile("yield");
 #endif
         }
+        sched_yield(); /* whoever else wants this core: perhaps the thread that one waits for */
     } while (nanoseconds() < end);
 }
 
