@@ -46,3 +46,19 @@ def test_a_nan_is_found_wherever_it_stands(layout):
         assert np.array_equal(x.argmax(1).numpy(), np.arange(n))
         assert np.array_equal(x.argmin(1).numpy(), np.arange(n))
         assert all(norch.isnan(y).all() for y in (x.sum(1), x.amax(1), x.amin(1), x.var(1), x.logsumexp(1)))
+
+
+@pytest.mark.parametrize("shape", [(8, 64, 7, 7), (3, 70, 14, 14), (2, 3, 100, 60), (40, 2, 3, 3)])
+def test_runs_over_several_axes(shape):
+    x = np.random.default_rng(0).integers(-99, 99, shape).astype(np.float32)
+    for dtype in (norch.float32, norch.bfloat16, norch.int64):
+        t = norch.tensor(x).to(dtype)
+        for dims in ((0, 2, 3), (1, 3), (0, 3)):
+            assert (t.sum(dims, dtype=norch.float32).numpy() == x.sum(dims)).all() or dtype is norch.bfloat16
+            assert (t.amax(dims).to(norch.float32).numpy() == x.max(dims)).all()
+
+
+def test_best_of_one():
+    x = norch.tensor([[2.0], [float("nan")]])
+    assert x.argmax(1).tolist() == [0, 0] and x.argmin(1, keepdim=True).tolist() == [[0], [0]]
+    assert norch.zeros(0, 1).argmax(1).shape == (0,) and norch.tensor(3).argmax().item() == 0

@@ -305,10 +305,10 @@ __attribute__((constructor)) static void choose_isa(void) {
 #endif
     for (int i = 0; i < BUILD_COUNT; i++)
         if (builds[i].supported() && (!wanted || !strcmp(wanted, builds[i].name))) chosen = &builds[i];
-    builds[0].fill_pointwise(kernels);
-    builds[0].fill_reduce(kernels);
-    chosen->fill_pointwise(kernels);
-    chosen->fill_reduce(kernels);
+    for (const isa *build = builds; build <= chosen; build++) { /* what a build lacks stays with a narrower one */
+        build->fill_pointwise(kernels);
+        build->fill_reduce(kernels);
+    }
     chosen->fill_narrow(nr_widen, nr_narrow);
     for (int op = 0; op < NR_OP_COUNT; op++) /* a narrow dtype runs on the kernels of the one it is computed in */
         for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];

@@ -4,7 +4,7 @@
  * lanes take few steps, and what they hold is merged level by level.
  *
  *   along   x  [ run: at most LEAF elements ][ run ][ run ]   each into one state, and these pair by pair
- *           sum(1): the runs of many outputs go to the kernel in one call
+ *           sum(1), sum((0, 2, 3)): the runs of many outputs go to the kernel in one call
  *   across  x  [ row of up to 1024 outputs ]   STEPS rows are added into lanes, lane k of each into lane k;
  *              [ row                       ]   then the lanes are folded into states and begin anew
  *              ...                             sum(0)
@@ -16,6 +16,7 @@
 #define ALONE 65536    /* elements up to which one thread does it all */
 #define CHUNK 32768    /* elements that are worth a thread's while */
 #define MOST_CHUNKS 64 /* into which few outputs are cut */
+#define OUTPUTS 64     /* of a tile whose elements run along */
 
 typedef union tile_memory {
     char bytes[NR_REDUCE_BYTES];
@@ -71,17 +72,21 @@ static void walk_on(walk *w, int64_t n) {
 
 /* ---- elements begin to end of the reduced range, into states ------------------------------------- */
 
-static void run_elements(const job *j, void *state, const char *x, int64_t n, int64_t stride, int64_t position) {
+/* n elements into each of `outputs` states, as nr_reduce_ops.run. */
+static void run_elements(const job *j, char *states, const char *x, int64_t n, int64_t position, int64_t outputs,
+                         int64_t x_step) {
+    const int64_t stride = j->plan->stride[0];
     if (j->narrow < 0) {
-        j->ops->run(state, x, n, stride, position, 1, 0);
+        j->ops->run(states, x, n, stride, position, outputs, x_step);
         return;
     }
     uint32_t wide[NR_PIECE];
-    for (int64_t some, first = 0; first < n; first += some) {
-        some = n - first < NR_PIECE ? n - first : NR_PIECE;
-        nr_widen[j->narrow]((char *)wide, NR_WIDE, x + first * stride, stride, some);
-        j->ops->run(state, (const char *)wide, some, NR_WIDE, position + first, 1, 0);
-    }
+    for (int64_t o = 0; o < outputs; o++, x += x_step, states += j->ops->state_size)
+        for (int64_t some, first = 0; first < n; first += some) {
+            some = n - first < NR_PIECE ? n - first : NR_PIECE;
+            nr_widen[j->narrow]((char *)wide, NR_WIDE, x + first * stride, stride, some);
+            j->ops->run(states, (const char *)wide, some, NR_WIDE, position + first, 1, 0);
+        }
 }
 
 /* rows of elements into lanes, as nr_reduce_across; position: of the first row since the lanes were cleared. */
@@ -99,36 +104,32 @@ static void run_rows(const job *j, void *lanes, const char *x, int64_t width, in
     }
 }
 
-static void run_leaf(const job *j, const char *x, int64_t begin, int64_t end, void *state) {
-    const nr_reduce_plan *p = j->plan;
-    if (p->ndim == 1) {
-        if (end > begin) run_elements(j, state, x + begin * p->stride[0], end - begin, p->stride[0], begin);
-        return;
-    }
+/* Run by run, each for all outputs. */
+static void run_leaf(const job *j, const char *x, int64_t begin, int64_t end, char *states, int64_t outputs) {
     walk w;
-    walk_begin(&w, p, x, begin);
+    walk_begin(&w, j->plan, x, begin);
     while (begin < end) {
         int64_t n = walk_run(&w, end - begin);
-        run_elements(j, state, w.x, n, p->stride[0], begin);
+        run_elements(j, states, w.x, n, begin, outputs, j->plan->kept.stride[1][0]);
         walk_on(&w, n);
         begin += n;
     }
 }
 
 /* Halves the range until it is a leaf, which is smaller where it may consist of many short runs. */
-static void run_range(const job *j, const char *x, int64_t begin, int64_t end, void *state) {
+static void run_range(const job *j, const char *x, int64_t begin, int64_t end, char *states, int64_t outputs) {
     const int64_t leaf = j->plan->ndim == 1 ? NR_REDUCE_LEAF : NR_REDUCE_LEAF / 4;
     if (end - begin <= leaf) {
-        run_leaf(j, x, begin, end, state);
+        run_leaf(j, x, begin, end, states, outputs);
         return;
     }
     int64_t leaves = (end - begin + leaf - 1) / leaf;
     int64_t middle = begin + leaves / 2 * leaf;
-    int64_t right[4]; /* room for any state */
-    run_range(j, x, begin, middle, state);
-    j->ops->clear(right, 1);
-    run_range(j, x, middle, end, right);
-    j->ops->merge(state, right, 1);
+    int64_t right[4 * OUTPUTS]; /* room for any state */
+    run_range(j, x, begin, middle, states, outputs);
+    j->ops->clear(right, outputs);
+    run_range(j, x, middle, end, (char *)right, outputs);
+    j->ops->merge(states, right, outputs);
 }
 
 /* Rows of `width` elements: lanes take STEPS rows, `middle` takes STEPS lanes, the states take those. */
@@ -159,17 +160,10 @@ static void across_range(const job *j, const char *x, int64_t width, int64_t beg
 
 static void reduce_tile(const job *j, const char *x, int64_t width, int64_t begin, int64_t end, char *states) {
     j->ops->clear(states, width);
-    if (j->across) {
+    if (j->across)
         across_range(j, x, width, begin, end, states);
-        return;
-    }
-    const nr_reduce_plan *p = j->plan;
-    const int64_t n = end - begin, stride = p->stride[0], x_step = p->kept.stride[1][0];
-    if (p->ndim == 1 && n <= NR_REDUCE_LEAF && j->narrow < 0) {
-        j->ops->run(states, x + begin * stride, n, stride, begin, width, x_step);
-        return;
-    }
-    for (int64_t k = 0; k < width; k++) run_range(j, x + k * x_step, begin, end, states + k * j->ops->state_size);
+    else
+        run_range(j, x, begin, end, states, width);
 }
 
 /* ---- tiles --------------------------------------------------------------------------------------- */
@@ -260,7 +254,7 @@ static bool choose_across(const nr_reduce_plan *p, bool narrow) {
 static void cut(job *j) {
     const nr_reduce_plan *p = j->plan;
     j->across = choose_across(p, j->narrow >= 0);
-    j->width = j->across ? j->ops->width : 64;
+    j->width = j->across ? j->ops->width : OUTPUTS;
     if (j->width > p->kept.size[0]) j->width = p->kept.size[0];
     j->row = (p->kept.size[0] + j->width - 1) / j->width;
     j->tiles = p->kept.numel / p->kept.size[0] * j->row;

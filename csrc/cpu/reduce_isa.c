@@ -19,6 +19,13 @@
 #include "reduce.h"
 #include "reduce_states.h"
 
+/* SSE2 has no extremes of integers and compares no 64 bits. AVX2 does; the build above it takes its integers from there. */
+#if defined(__AVX512F__)
+#define WIDE_INTEGERS 0
+#else
+#define WIDE_INTEGERS 1
+#endif
+
 /* Without this the formulas stay calls, and the loops around them scalar. */
 #define INLINE static inline __attribute__((always_inline))
 
@@ -72,6 +79,10 @@
 #define MOST UINT8_MAX
 #include "reduce_loops.h"
 
+#endif
+
+#if WIDE_INTEGERS
+
 #define DTYPE int32
 #define NUMBER NORCH_INT32
 #define KIND_OF_DTYPE I
@@ -104,6 +115,8 @@ void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels) {
 #ifdef NR_ISA_BASELINE
     fill_boolean(kernels);
     fill_uint8(kernels);
+#endif
+#if WIDE_INTEGERS
     fill_int32(kernels);
     fill_int64(kernels);
 #endif

@@ -133,8 +133,8 @@ INLINE void OF_KIND(clear_lanes)(LANES *lanes, int64_t width, OF_KIND(begin) beg
  *   x      0 1 2 ... 63 | 64 65 ... 127 | ... |  32  |  16  |  8   | up to 7 left
  *   lanes  0 1 2 ... 63 |  0  1 ...  63 | ... | 0-31 | 0-15 | 0-7  | 0-7
  *
- * Before there are fewer lanes than before, the upper half is joined to the lower one. The last eight elements are
- * read together, and what was seen before is left out: no loop for the odd ones. */
+ * Before there are fewer lanes than before, the upper half is joined to the lower one; where no element is left, in
+ * registers. The last eight elements are read together, and what was seen before is left out: no loop for the odd ones. */
 #define STEP(to, at, k, from, keep)                                                         \
     {                                                                                       \
         PART s = OF_KIND(get)(&work, k), old = s;                                           \
@@ -167,6 +167,24 @@ INLINE void OF_KIND(run_lanes)(LANES *restrict lanes, int64_t base, int64_t coun
     } else {
         for (; i + count <= n; i += count)
             for (int64_t k = 0; k < count; k++) STEP(&work, k, k, i, true)
+    }
+    if (i == n && count > 8) {
+        IN_MEMORY(work);
+        VECTORS_FIRST for (int64_t k = 0; k < 8; k++) {
+            PART a = OF_KIND(get)(&work, k), b = OF_KIND(get)(&work, k + 8);
+            PART c = OF_KIND(get)(&work, k + 16), d = OF_KIND(get)(&work, k + 24);
+            if (count == 64) {
+                join(&a, OF_KIND(get)(&work, k + 32));
+                join(&b, OF_KIND(get)(&work, k + 40));
+                join(&c, OF_KIND(get)(&work, k + 48));
+                join(&d, OF_KIND(get)(&work, k + 56));
+            }
+            join(&a, c);
+            join(&b, d);
+            join(&a, b);
+            OF_KIND(put)(lanes, base + k, a);
+        }
+        return;
     }
     HALF(32)
     HALF(16)

@@ -91,6 +91,11 @@ static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, in
     if (row->result == NR_INDEX || (row->result == NR_SUM && !nr_is_float(dtype))) dtype = NORCH_INT64;
     norch_tensor *out = nr_make(ndim, shape, dtype, x);
     if (!out || out->numel == 0) return out;
+    if (row->result == NR_INDEX && out->numel == x->numel) { /* the best of one */
+        norch_tensor *zeros = norch_full_like(out, -1, 0, 0);
+        nr_release(out);
+        return zeros;
+    }
     nr_reduce_plan plan;
     make_plan(&plan, x, axes, out, row->result == NR_INDEX);
     plan.param = param;
