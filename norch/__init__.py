@@ -10,6 +10,7 @@ from typing import Any as _Any
 
 from . import _start as _start  # isort: skip  (the first, as it says)
 from . import autograd
+from ._handle import Size
 from ._repr import set_printoptions
 from ._threads import get_num_threads, set_num_threads
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -150,7 +151,7 @@ from .random import (
     seed,
     set_rng_state,
 )
-from .tensor import Size, Tensor, is_nonzero, is_tensor, numel
+from .tensor import Tensor, is_nonzero, is_tensor, numel
 
 __version__ = "0.1.0"
 newaxis = None

@@ -7,7 +7,7 @@ import gc
 _collecting = gc.isenabled()
 gc.disable()
 try:
-    from . import create as create
+    from .tensor import Tensor as Tensor
 finally:
     if _collecting:
         if gc.get_freeze_count() == 0:  # there and back: all is old at once, without a walk

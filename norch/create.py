@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import reduce
 from itertools import accumulate
 from math import ceil, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ._handle import Handle, Size
 from ._lib import flag, forget, int64, ints, keep_alive, lib
 from .device import CPU, current, place
 from .dtype import BY_NAME, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
@@ -18,7 +19,9 @@ from .ops._operand import own_errors, tensor_of
 from .ops.composed.shape import repeat_interleave
 from .ops.copy import stack
 from .ops.view import sizes
-from .tensor import Size, Tensor
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
@@ -49,7 +52,7 @@ def _flatten(data: Any, flat: list[Any], seen: set[Any], depth: int = 0) -> tupl
         raise ShapeError("tensor: lists nested more than 64 deep; does one hold itself?")
     inner: tuple[int, ...] | None = None
     for position, part in enumerate(data):
-        if isinstance(part, Tensor) and part.ndim or (hasattr(part, "__array__") and getattr(part, "ndim", 0)):
+        if isinstance(part, Handle) and part.ndim or (hasattr(part, "__array__") and getattr(part, "ndim", 0)):
             _see(part, seen)
             shape = _flatten(part.tolist(), flat, set())
         else:
@@ -129,8 +132,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             [3, 4]])
     """
     wanted = None if dtype is None else dtype_named(dtype)
-    if isinstance(data, Tensor):
-        made = data.detach().clone()
+    if isinstance(data, Handle):
+        made = data.detach().clone()  # type: ignore[attr-defined]
         made = made if wanted is None else made.to(wanted)
     elif not isinstance(data, (list, tuple, bool, int, float)) and (
         hasattr(data, "__array_interface__") or _is_buffer(data)
@@ -231,8 +234,8 @@ def _shares(made: Tensor, source: Any) -> bool:
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """data as a tensor, sharing memory where it can."""
-    if isinstance(data, Tensor):
-        return data.to(dtype=dtype, device=device)
+    if isinstance(data, Handle):
+        return data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
     if hasattr(data, "__array_interface__") and not data.__array_interface__["data"][1]:
         return _placed(from_numpy(data), device, False).to(dtype=dtype)
     return tensor(data, dtype=dtype, device=device)
@@ -244,7 +247,7 @@ def legacy_tensor(data: tuple[Any, ...], dtype: DType | None = None) -> Tensor:
     if not data:
         return empty(0, dtype=dtype)
     if len(data) == 1 and not isinstance(data[0], Size):
-        if not hasattr(data[0], "__index__") or isinstance(data[0], Tensor) or hasattr(data[0], "__array__"):
+        if not hasattr(data[0], "__index__") or isinstance(data[0], Handle) or hasattr(data[0], "__array__"):
             return tensor(data[0], dtype=dtype)
     return empty(*data, dtype=dtype)
 
@@ -291,8 +294,8 @@ def _plain(value: Any, name: str) -> Any:
     """A number, a 0-d tensor or a scalar of NumPy as a bool, an int or a float."""
     if isinstance(value, (bool, int, float)):
         return value
-    if isinstance(value, Tensor):
-        return value.item()
+    if isinstance(value, Handle):
+        return value.item()  # type: ignore[attr-defined]
     if hasattr(value, "dtype") and hasattr(value, "item"):
         return _plain(value.item(), name)
     for conversion in ("__index__", "__float__"):
@@ -513,3 +516,41 @@ def _triangle(lengths: list[int], begins: list[int], dtype: Any, device: Any) ->
     columns = arange(sum(lengths)) + tensor(shifts, dtype=norch_int64).repeat_interleave(counts, 0)
     out = stack([repeat_interleave(counts), columns]).to(dtype_named(dtype))
     return _placed(out, device, False)
+
+
+class CreateMethods(Handle):
+    """The makers of Tensor, of more of its kind."""
+
+    __slots__ = ()
+
+    def new(self, *data: Any) -> Tensor:
+        """Tensor(*data), which takes sizes or values, in this dtype and on this device: the older new_tensor()."""
+        return legacy_tensor(data, self.dtype).to(self.device)
+
+    def new_tensor(self, data: Any, **more: Any) -> Tensor:
+        """The values in data, in this dtype and on this device; see norch.tensor."""
+        return tensor(data, **self._like(more))
+
+    def new_empty(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        """Undefined elements in the given shape, in this dtype and on this device unless given."""
+        return empty(*shape, size=size, **self._like(more))
+
+    def new_zeros(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        """Zeros in the given shape, in this dtype and on this device unless given."""
+        return zeros(*shape, size=size, **self._like(more))
+
+    def new_ones(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        """Ones in the given shape, in this dtype and on this device unless given."""
+        return ones(*shape, size=size, **self._like(more))
+
+    def new_full(self, size: Any, fill_value: Any, **more: Any) -> Tensor:
+        """fill_value in the given shape, in this dtype and on this device unless given."""
+        return full(size, fill_value, **self._like(more))
+
+    def new_empty_strided(self, size: Any, stride: Any, **more: Any) -> Tensor:
+        """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
+        return empty_strided(size, stride, **self._like(more))
+
+    def _like(self, more: dict[str, Any]) -> dict[str, Any]:
+        dtype, device = more.get("dtype"), more.get("device")
+        return {**more, "dtype": dtype or self.dtype, "device": self.device if device is None else device}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._handle import Handle
 from ._lib import constants
 from .errors import DeviceError
+
+if TYPE_CHECKING:
+    from ._handle import Handle
 
 _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"]}
 

@@ -410,10 +410,6 @@ class RandomMethods(Handle):
 
     __slots__ = ()
 
-    shape: Any
-    dtype: Any
-    device: Any
-
     def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Any:
         """Fills with numbers drawn uniformly from [from_, to)."""
         return _filled(

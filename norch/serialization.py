@@ -23,6 +23,7 @@ HEAD = b"norch file 1\n"
 SAFE = {
     "builtins": "bool bytearray bytes complex dict float frozenset int list range set slice str tuple",
     "collections": "Counter OrderedDict defaultdict",
+    "norch._handle": "Size",
     "norch.device": "device",
     "norch.dtype": "dtype_named",
     "norch.nn.parameter": "Parameter",

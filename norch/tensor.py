@@ -1,22 +1,22 @@
-"""Tensor: the operations mixed into one handle, and what looks inside it."""
+"""Tensor: the operations mixed into one handle, and what of autograd its users see."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from . import _handle, _left_out, _repr
+from . import _handle, _left_out
+from ._handle import Size as Size  # files of save() may name it here
 from ._handle import alias
-from ._lib import buffer, lib
+from ._lib import lib
+from ._protocols import ProtocolMethods
 from .autograd import engine
 from .autograd.inplace import SEVERED, Keep, edge
 from .autograd.node import Accumulated, Leaf, RemovableHandle, hook_onto
-from .device import CPU, device_of, place
-from .device import device as Device  # noqa: N812
-from .dtype import DTYPES
+from .create import CreateMethods, legacy_tensor
 from .dtype import dtype as DType  # noqa: N812
-from .errors import ArgumentError, DTypeError, Error
+from .errors import DTypeError, Error
 from .ops._operand import tensor_of
 from .ops.composed.distance import DistanceMethods
 from .ops.composed.order import OrderMethods
@@ -26,7 +26,7 @@ from .ops.composed.products import ProductMethods
 from .ops.composed.shape import ShapeMethods
 from .ops.composed.statistics import StatisticsMethods
 from .ops.conv import ConvMethods
-from .ops.copy import CopyMethods, copy_
+from .ops.copy import CopyMethods
 from .ops.getitem import ItemMethods
 from .ops.index import IndexMethods
 from .ops.matmul import MatmulMethods
@@ -40,36 +40,7 @@ from .ops.softmax import SoftmaxMethods
 from .ops.sort import SortMethods
 from .ops.view import ViewMethods, axis
 from .random import RandomMethods
-from .storage import Memory, Storage, storage_of
-
-
-class Size(tuple[int, ...]):
-    """A shape: a tuple that knows its number of elements."""
-
-    __slots__ = ()
-
-    def numel(self) -> int:
-        """The product of the sizes."""
-        count = 1
-        for size in self:
-            count *= size
-        return count
-
-    def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return Size(found) if type(found) is tuple else found
-
-    def __add__(self, other: Any) -> Any:
-        both = tuple.__add__(self, other)
-        return both if both is NotImplemented else Size(both)
-
-    def __mul__(self, times: Any) -> Size:
-        return Size(tuple.__mul__(self, times))
-
-    __rmul__ = __mul__
-
-    def __repr__(self) -> str:
-        return f"norch.Size({list(self)})"
+from .storage import Storage, storage_of
 
 
 class Tensor(
@@ -95,6 +66,8 @@ class Tensor(
     StatisticsMethods,
     DistanceMethods,
     PortableMethods,
+    CreateMethods,
+    ProtocolMethods,
 ):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
@@ -109,17 +82,9 @@ class Tensor(
     __array_priority__ = 1000  # NumPy arrays on the left leave the operation to us
 
     def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
-        from . import create
-
-        made = create.legacy_tensor(data)
-        return adopt(cls, made).requires_grad_(requires_grad)
+        return adopt(cls, legacy_tensor(data)).requires_grad_(requires_grad)
 
     # ---- what it is ------------------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> Size:
-        """The size of each axis."""
-        return Size(lib.norch_shape(self))
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one axis."""
@@ -130,75 +95,9 @@ class Tensor(
         strides = lib.norch_strides(self)
         return strides if dim is None else strides[axis(dim, self.ndim, "stride")]
 
-    def dim(self) -> int:
-        """The number of axes."""
-        return self.ndim
-
-    ndimension = dim
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return self._numel
-
-    nelement = numel
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return DTYPES[self._dtype]
-
-    @property
-    def device(self) -> Device:
-        """Where the elements live."""
-        return device_of(self)
-
-    @property
-    def is_cuda(self) -> bool:
-        """Whether the elements live on a CUDA device."""
-        return self._device_type != CPU.code
-
-    @property
-    def is_cpu(self) -> bool:
-        """Whether the elements live on the CPU."""
-        return self._device_type == CPU.code
-
-    def get_device(self) -> int:
-        """The number of the CUDA device that it lives on; -1 for the CPU."""
-        return self._device_index if self.is_cuda else -1
-
-    def storage_offset(self) -> int:
-        """Where in its storage the first element lies, counted in elements."""
-        return self._offset
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return self._data
-
     def untyped_storage(self) -> Storage:
         """The bytes that it shares with its views, as an object: storages are the same where memory is shared."""
         return storage_of(self)
-
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in C order without gaps."""
-        return bool(self._contiguous)
-
-    def element_size(self) -> int:
-        """Bytes of one element."""
-        return self.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.numel() * self.element_size()
-
-    def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating one."""
-        return self.dtype.is_floating_point
 
     # ---- autograd --------------------------------------------------------------------------------------------
 
@@ -342,188 +241,7 @@ class Tensor(
         """When it was last written to in place, on the clock that counts nodes too; 0 for never."""
         return self._cell[0] if self._cell else 0
 
-    # ---- elements as Python sees them -------------------------------------------------------------------------
-
-    def item(self) -> Any:
-        """The only element as a Python number; ValueError when there is not exactly one."""
-        return lib.norch_item(self)
-
-    def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers; a number for 0-d."""
-        values = self._values()
-        for size in reversed(self.shape[1:]):
-            if size == 0:
-                return _repr.empty_lists(self.shape)
-            values = [values[i : i + size] for i in range(0, len(values), size)]
-        return values if self.ndim else values[0]
-
-    def _values(self) -> list[Any]:
-        """All elements in C order."""
-        if not self.dtype.format:
-            return self.detach().float()._values()
-        count = self.nbytes
-        memory = buffer(count)
-        lib.norch_to_bytes(self, memory, count)
-        view: Any = memoryview(memory).cast("B")[:count]
-        return view.cast(self.dtype.format).tolist()
-
-    def numpy(self, *, force: bool = False) -> Any:
-        """A NumPy array over the same memory; writes go both ways. Needs NumPy. force: detach and move first."""
-        x = self.detach().cpu() if force else self
-        if x.requires_grad and not force:
-            raise Error("numpy: this tensor requires grad; use .detach().numpy()")
-        if x.is_cuda:
-            raise TypeError(
-                f"numpy: can't convert a tensor on {x.device} to numpy; use .cpu() to copy it to the memory of the host"
-            )
-        if x.dtype.name == "bfloat16":
-            raise DTypeError(f"numpy: NumPy has no {x.dtype.name}; cast first, as with .float()")
-        import numpy
-
-        return numpy.asarray(Memory(x))
-
-    def pin_memory(self, device: Any = None) -> Tensor:
-        """A copy in page-locked memory of the host, which a CUDA device reads by itself: to(device, non_blocking=True)
-        returns while it does. This tensor itself where it lies there already, or where there is no CUDA device.
-        DeviceError for a tensor that is not on the CPU."""
-        from . import cuda
-
-        if not self.is_cpu or (not self.is_pinned() and cuda.is_available()):
-            return lib.norch_pin(self, place(device or "cuda"))
-        return self
-
-    def is_pinned(self, device: Any = None) -> bool:
-        """Whether its memory is that of pin_memory()."""
-        return bool(lib.norch_is_pinned(self))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            if copy is False:
-                raise ArgumentError(f"__array__: from {array.dtype} to {dtype} takes a copy")
-            return array.astype(dtype)
-        return array.copy() if copy else array
-
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What NumPy's elementwise functions make of a result: a tensor again, where its dtype is one of norch."""
-        from . import create
-
-        try:
-            return create.as_tensor(array)
-        except DTypeError:
-            return array
-
-    def apply_(self: T, callable: Callable[[Any], Any]) -> T:
-        """Replaces each element by what callable gives for it: slow, and outside any graph."""
-        return self.map_(self, lambda x, _: callable(x))
-
-    def map_(self: T, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T:
-        """Replaces each element by callable(element, element of tensor, broadcast): slow, and outside any graph."""
-        if self.requires_grad or tensor_of(tensor, "map_").requires_grad:
-            raise Error("map_: Python functions have no derivatives; detach() the tensors first")
-        from . import create
-
-        pairs = zip(self._values(), tensor.expand(self.shape)._values())
-        values = create.tensor([callable(a, b) for a, b in pairs], dtype=self.dtype, device=self.device)
-        return copy_(self, values.view(self.shape))
-
-    def is_nonzero(self) -> bool:
-        """Whether the only element is not zero."""
-        return bool(self)
-
-    def __len__(self) -> int:
-        if self.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
-        return self.shape[0]
-
-    def __reversed__(self) -> Tensor:
-        return self.flip(0) if self.ndim else self
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if self.ndim == 0:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))
-
-    def __bool__(self) -> bool:
-        if self.numel() != 1:
-            raise ArgumentError(
-                f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous; use .any() or .all()"
-                if self.numel()
-                else "the truth of an empty tensor is ambiguous"
-            )
-        return bool(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __index__(self) -> int:
-        if self.dtype.is_floating_point or self.dtype.kind == "b" or self.numel() != 1:
-            raise TypeError("only a single integer can stand where an integer is wanted")
-        return int(self.item())
-
-    def __contains__(self, value: Any) -> bool:
-        if not isinstance(value, (Tensor, int, float)):
-            raise TypeError(f"in: a tensor holds numbers, not {type(value).__name__}")
-        return bool((self == value).any())
-
-    def __format__(self, spec: str) -> str:
-        if self.ndim == 0:
-            return format(self.item(), spec)
-        return object.__format__(self, spec) if spec else repr(self)
-
-    def __repr__(self) -> str:
-        return _repr.text(self)
-
-    # ---- more of the kind ---------------------------------------------------------------------------------------
-
-    def new(self, *data: Any) -> Tensor:
-        """Tensor(*data), which takes sizes or values, in this dtype and on this device: the older new_tensor()."""
-        from . import create
-
-        return create.legacy_tensor(data, self.dtype).to(self.device)
-
-    def new_tensor(self, data: Any, **more: Any) -> Tensor:
-        """The values in data, in this dtype and on this device; see norch.tensor."""
-        from . import create
-
-        return create.tensor(data, **self._like(more))
-
-    def new_empty(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-        """Undefined elements in the given shape, in this dtype and on this device unless given."""
-        from . import create
-
-        return create.empty(*shape, size=size, **self._like(more))
-
-    def new_zeros(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-        """Zeros in the given shape, in this dtype and on this device unless given."""
-        from . import create
-
-        return create.zeros(*shape, size=size, **self._like(more))
-
-    def new_ones(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-        """Ones in the given shape, in this dtype and on this device unless given."""
-        from . import create
-
-        return create.ones(*shape, size=size, **self._like(more))
-
-    def new_full(self, size: Any, fill_value: Any, **more: Any) -> Tensor:
-        """fill_value in the given shape, in this dtype and on this device unless given."""
-        from . import create
-
-        return create.full(size, fill_value, **self._like(more))
-
-    def new_empty_strided(self, size: Any, stride: Any, **more: Any) -> Tensor:
-        """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
-        from . import create
-
-        return create.empty_strided(size, stride, **self._like(more))
-
-    def _like(self, more: dict[str, Any]) -> dict[str, Any]:
-        dtype, device = more.get("dtype"), more.get("device")
-        return {**more, "dtype": dtype or self.dtype, "device": self.device if device is None else device}
+    # ---- copies and pickles ------------------------------------------------------------------------------------
 
     def __dir__(self) -> list[str]:
         lacking = {name for name, value in vars(Tensor).items() if type(value) is _left_out.Missing}

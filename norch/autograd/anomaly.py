@@ -59,7 +59,7 @@ def _check(node: Node, parts: tuple[Any, ...]) -> None:
             )
             raise Error(
                 f"detect_anomaly: Function {node.name()!r} returned nan values in its {i}th output, {count} in shape "
-                f"{tuple(part.shape)}; {where}"  # type: ignore[attr-defined]
+                f"{tuple(part.shape)}; {where}"
             )
 
 

@@ -209,11 +209,11 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
 def _check_gradient(gradient: Any, of: Any, name: str) -> None:
     if not isinstance(gradient, Handle):
         raise TypeError(f"{name}: a gradient is a tensor, not {type(gradient).__name__}")
-    shape, wanted = tuple(gradient.shape), tuple(of.shape)  # type: ignore[attr-defined]
+    shape, wanted = tuple(gradient.shape), tuple(of.shape)
     if shape != wanted:
         raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
-    if shape and gradient.device != of.device:  # type: ignore[attr-defined]  # a single number is moved
-        raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")  # type: ignore[attr-defined]
+    if shape and gradient.device != of.device:  # a single number is moved
+        raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")
 
 
 def _listed(x: Any, name: str) -> list[Any]:

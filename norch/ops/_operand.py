@@ -120,7 +120,7 @@ def rounded_once(function: F, mixed: bool = False) -> F:
         try:
             if not isinstance(first, Handle) or first._dtype not in _HALVES:
                 return function(*arguments, **named)
-            kind: Any = first.dtype  # type: ignore[attr-defined]
+            kind: Any = first.dtype
             floats = [x for x in (*arguments, *named.values()) if _is_float(x)]
             if not mixed and any(x.dtype is not kind for x in floats):
                 return function(*arguments, **named)  # which says what is wrong, or promotes
@@ -133,7 +133,7 @@ def rounded_once(function: F, mixed: bool = False) -> F:
 
 
 def _is_float(x: Any) -> bool:
-    return isinstance(x, Handle) and x.dtype.is_floating_point  # type: ignore[attr-defined]
+    return isinstance(x, Handle) and x.dtype.is_floating_point
 
 
 def _wide(x: Any) -> Any:

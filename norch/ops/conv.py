@@ -91,7 +91,7 @@ def _check(name: str, axes: int, **tensors: Any) -> None:
         ndim = x.ndim
         if ndim != axes + 2 if what == "weight" else what == "input" and ndim not in (axes + 1, axes + 2):
             wanted = axes + 2 if what == "weight" else f"{axes + 1} (unbatched) or {axes + 2}"
-            raise ShapeError(f"{name}: expected {what} of {wanted} dimensions, got shape {tuple(x.shape)}")  # type: ignore[attr-defined]
+            raise ShapeError(f"{name}: expected {what} of {wanted} dimensions, got shape {tuple(x.shape)}")
 
 
 def _two_axes(values: Sequence[int], first: int) -> tuple[int, ...]:

@@ -54,7 +54,7 @@ def goal(
     non_blocking = non_blocking or bool(flags and flags[0])
     for argument in arguments:
         if isinstance(argument, Handle):
-            dtype, device = argument.dtype, argument.device  # type: ignore[attr-defined]
+            dtype, device = argument.dtype, argument.device
         elif isinstance(argument, DType) or argument in (float, int, bool):
             dtype = argument
         elif argument is not None and not isinstance(argument, bool):
@@ -179,7 +179,7 @@ def is_floating_point(input: Any) -> bool:  # noqa: A002
     """Whether the dtype of a tensor is a floating one."""
     if not isinstance(input, Handle):
         raise TypeError(f"is_floating_point: expected a tensor, not {type(input).__name__}")
-    return input.dtype.is_floating_point  # type: ignore[attr-defined]
+    return input.dtype.is_floating_point
 
 
 class CopyMethods(Handle):
@@ -212,3 +212,17 @@ class CopyMethods(Handle):
     def cuda(self, device: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Any:
         """On a CUDA device, the current one unless another is named; itself if it is there. See to()."""
         return to(self, "cuda" if device is None else device, non_blocking=non_blocking)
+
+    def pin_memory(self, device: Any = None) -> Any:
+        """A copy in page-locked memory of the host, which a CUDA device reads by itself: to(device, non_blocking=True)
+        returns while it does. This tensor itself where it lies there already, or where there is no CUDA device.
+        DeviceError for a tensor that is not on the CPU."""
+        from .. import cuda  # late, as it stands above
+
+        if not self.is_cpu or (not self.is_pinned() and cuda.is_available()):
+            return lib.norch_pin(self, place(device or "cuda"))
+        return self
+
+    def is_pinned(self, device: Any = None) -> Any:
+        """Whether its memory is that of pin_memory()."""
+        return bool(lib.norch_is_pinned(self))

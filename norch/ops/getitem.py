@@ -174,7 +174,7 @@ def _axes_of(part: Any) -> int:
     """How many axes a part takes."""
     if part is None or part is Ellipsis or type(part) is bool:
         return 0
-    return part.ndim if isinstance(part, Handle) and part.dtype.kind == "b" else 1  # type: ignore[attr-defined]
+    return part.ndim if isinstance(part, Handle) and part.dtype.kind == "b" else 1
 
 
 def _resolve(x: Any, index: Any) -> tuple[Any, Places | None]:

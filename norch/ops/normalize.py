@@ -36,7 +36,7 @@ def _rows(name: str, x: Any, normalized_shape: Any) -> int:
     if not isinstance(x, Handle):
         raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
     wanted = tuple(normalized_shape) if isinstance(normalized_shape, Sequence) else (normalized_shape,)
-    shape = tuple(x.shape)  # type: ignore[attr-defined]
+    shape = tuple(x.shape)
     if not wanted or shape[-len(wanted) :] != wanted:
         raise ShapeError(f"{name}: normalized_shape {wanted} is not how shape {shape} ends")
     return len(wanted)

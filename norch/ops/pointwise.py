@@ -327,7 +327,7 @@ class PointwiseMethods(Handle):
 
     def pow_(self, exponent: Any) -> Any:
         """pow() in place."""
-        if type(exponent) is bool and self.dtype.kind == "b":  # type: ignore[attr-defined]
+        if type(exponent) is bool and self.dtype.kind == "b":
             return self.logical_or_(not exponent)
         return self._pow_(_legal_power(self, exponent))
 

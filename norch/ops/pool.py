@@ -61,7 +61,7 @@ def _window(
     """x with two axes to pool over, the window as C takes it, and the sizes of the result."""
     if not isinstance(x, Handle):
         raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
-    shape = tuple(x.shape)  # type: ignore[attr-defined]
+    shape = tuple(x.shape)
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, got shape {shape}")
     kernel = per_axis(kernel_size, axes, name, "kernel_size")

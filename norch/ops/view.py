@@ -101,7 +101,7 @@ def expand_to(x: Any, like: Handle) -> Any:
     if (where := device_of(like)) is not device_of(x):
         x = x.to(where)
     out = _made(lib.norch_expand_as(x, like), x, d.Expand, expand_to, (like,))
-    return out if out.dtype is like.dtype else out.to(like.dtype)  # type: ignore[attr-defined]
+    return out if out.dtype is like.dtype else out.to(like.dtype)
 
 
 def spread(x: Any, like: Handle, axes: Any, keepdim: Any) -> Any:

@@ -115,7 +115,7 @@ class Scatter(_Along):
 
 def _filled(part: Any, like: Handle) -> Any:
     """The gradient of a src that the index did not use up: 0 beyond it. One number was used everywhere."""
-    if part.shape == like.shape:  # type: ignore[attr-defined]
+    if part.shape == like.shape:
         return part
     if like.ndim == 0:
         return part.sum()

@@ -18,7 +18,7 @@ def _adaptive(name: str, axes: int, x: Any, output_size: Any) -> tuple[tuple[int
     """Sizes of the last axes of x, and of the result."""
     if not isinstance(x, Handle):
         raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
-    shape = tuple(x.shape)  # type: ignore[attr-defined]
+    shape = tuple(x.shape)
     if len(shape) not in (axes + 1, axes + 2) or 0 in shape[-axes:]:
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, none empty, got {shape}")
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * axes

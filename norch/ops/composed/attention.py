@@ -46,7 +46,7 @@ def scaled_dot_product_attention(
         if not isinstance(x, Handle):
             raise TypeError(f"{name}: expected a tensor as {what}, not {type(x).__name__}")
         if x.ndim < 2:
-            raise ShapeError(f"{name}: expected {what} of 2 or more dimensions, got shape {tuple(x.shape)}")  # type: ignore[attr-defined]
+            raise ShapeError(f"{name}: expected {what} of 2 or more dimensions, got shape {tuple(x.shape)}")
     if not 0.0 <= dropout_p <= 1.0:
         raise ArgumentError(f"{name}: dropout_p is a probability, not {dropout_p}")
     if is_causal and attn_mask is not None:

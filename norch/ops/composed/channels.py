@@ -35,7 +35,7 @@ def _channels(name: str, x: Any, least: int, **tensors: Any) -> tuple[int, ...]:
     """The shape of x (N, C, ...); what stands beside it must be of shape (C)."""
     if not isinstance(x, Handle):
         raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
-    shape = tuple(x.shape)  # type: ignore[attr-defined]
+    shape = tuple(x.shape)
     if len(shape) < least:
         raise ShapeError(f"{name}: expected {least} or more dimensions, got shape {shape}")
     for what, one in tensors.items():

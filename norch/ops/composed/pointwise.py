@@ -292,8 +292,8 @@ class CompositeMethods(Handle):
 
     def float_power_(self, exponent: Any) -> Any:
         """float_power() in place, for float64 only."""
-        if self.dtype is not float64:  # type: ignore[attr-defined]
-            raise DTypeError(f"float_power_: the result is float64, the tensor {self.dtype.name}")  # type: ignore[attr-defined]
+        if self.dtype is not float64:
+            raise DTypeError(f"float_power_: the result is float64, the tensor {self.dtype.name}")
         return self._float_power_(exponent)
 
     _float_power_ = in_place(float_power)[0]

@@ -73,7 +73,7 @@ class PortableMethods(Handle):
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The tensor in another dtype; without one the name of its type, as "norch.FloatTensor"."""
         if dtype is None:
-            return f"norch.{TYPES[self.dtype.name]}Tensor"  # type: ignore[attr-defined]
+            return f"norch.{TYPES[self.dtype.name]}Tensor"
         text = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")
         if text.endswith("Tensor"):
             wanted = text.rpartition(".")[2].removesuffix("Tensor")

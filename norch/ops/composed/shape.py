@@ -11,7 +11,7 @@ from itertools import accumulate, chain
 from itertools import repeat as again
 from typing import Any
 
-from ..._handle import Handle
+from ..._handle import Handle, Size
 from ..._lib import int64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
@@ -121,8 +121,6 @@ def broadcast_shapes(*shapes: Any) -> Any:
     >>> norch.broadcast_shapes((2, 1), (3,), 1)
     norch.Size([2, 3])
     """
-    from ...tensor import Size  # late, as it stands above
-
     listed = [tuple(shape) if hasattr(shape, "__iter__") else (shape,) for shape in shapes]
     out = [1] * max(map(len, listed), default=0)
     for shape in listed:
@@ -452,7 +450,7 @@ def repeat_interleave(
 
 def _counts(repeats: Any) -> list[int]:
     if isinstance(repeats, Handle):
-        if repeats.dtype.kind not in "iu" or repeats.ndim > 1:  # type: ignore[attr-defined]
+        if repeats.dtype.kind not in "iu" or repeats.ndim > 1:
             raise DTypeError(f"repeat_interleave: repeats must be a vector of integers, not {repeats!r}")
         repeats = ravel(repeats).tolist()
     counts = [int64(count, "repeat_interleave: repeats") for count in repeats]
@@ -567,7 +565,7 @@ class ShapeMethods(Handle):
     def sum_to_size(self, *size: Any) -> Any:
         """Summed over the axes that broadcasting from size would have added or spread."""
         sizes = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else size
-        shape, dtype = tuple(self.shape), self.dtype  # type: ignore[attr-defined]
+        shape, dtype = tuple(self.shape), self.dtype
         kept = dtype.is_floating_point or (shape == tuple(sizes) and shape)
         summed = cast(self, dtype if kept else int64_)  # integers add up in int64
         target = summed.new_zeros(sizes)

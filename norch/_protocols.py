@@ -1,0 +1,139 @@
+"""What Python and NumPy make of a tensor: numbers, lists and arrays of its elements, its length, truth and text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import _repr, create
+from ._handle import Handle
+from ._lib import buffer, lib
+from .errors import ArgumentError, DTypeError, Error
+from .ops._operand import tensor_of
+from .ops.copy import copy_
+from .storage import Memory
+
+
+class ProtocolMethods(Handle):
+    """Those of Tensor."""
+
+    __slots__ = ()
+
+    # ---- its elements, for others ----------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The only element as a Python number; ValueError when there is not exactly one."""
+        return lib.norch_item(self)
+
+    def tolist(self: Any) -> Any:
+        """The elements as nested lists of Python numbers; a number for 0-d."""
+        values = self._values()
+        for size in reversed(self.shape[1:]):
+            if size == 0:
+                return _repr.empty_lists(self.shape)
+            values = [values[i : i + size] for i in range(0, len(values), size)]
+        return values if self.ndim else values[0]
+
+    def _values(self: Any) -> list[Any]:
+        """All elements in C order."""
+        if not self.dtype.format:
+            return self.detach().float()._values()
+        count = self.nbytes
+        memory = buffer(count)
+        lib.norch_to_bytes(self, memory, count)
+        view: Any = memoryview(memory).cast("B")[:count]
+        return view.cast(self.dtype.format).tolist()
+
+    def numpy(self: Any, *, force: bool = False) -> Any:
+        """A NumPy array over the same memory; writes go both ways. Needs NumPy. force: detach and move first."""
+        x = self.detach().cpu() if force else self
+        if x.requires_grad and not force:
+            raise Error("numpy: this tensor requires grad; use .detach().numpy()")
+        if x.is_cuda:
+            raise TypeError(
+                f"numpy: can't convert a tensor on {x.device} to numpy; use .cpu() to copy it to the memory of the host"
+            )
+        if x.dtype.name == "bfloat16":
+            raise DTypeError(f"numpy: NumPy has no {x.dtype.name}; cast first, as with .float()")
+        import numpy
+
+        return numpy.asarray(Memory(x))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ArgumentError(f"__array__: from {array.dtype} to {dtype} takes a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What NumPy's elementwise functions make of a result: a tensor again, where its dtype is one of norch."""
+        try:
+            return create.as_tensor(array)
+        except DTypeError:
+            return array
+
+    def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
+        """Replaces each element by what callable gives for it: slow, and outside any graph."""
+        return self.map_(self, lambda x, _: callable(x))
+
+    def map_(self: Any, tensor: Any, callable: Callable[[Any, Any], Any]) -> Any:
+        """Replaces each element by callable(element, element of tensor, broadcast): slow, and outside any graph."""
+        if self.requires_grad or tensor_of(tensor, "map_").requires_grad:
+            raise Error("map_: Python functions have no derivatives; detach() the tensors first")
+        pairs = zip(self._values(), tensor.expand(self.shape)._values())
+        values = create.tensor([callable(a, b) for a, b in pairs], dtype=self.dtype, device=self.device)
+        return copy_(self, values.view(self.shape))
+
+    # ---- the protocols of Python -----------------------------------------------------------------------------
+
+    def is_nonzero(self) -> bool:
+        """Whether the only element is not zero."""
+        return bool(self)
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __reversed__(self: Any) -> Any:
+        return self.flip(0) if self.ndim else self
+
+    def __iter__(self: Any) -> Iterator[Any]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise ArgumentError(
+                f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous; use .any() or .all()"
+                if self.numel()
+                else "the truth of an empty tensor is ambiguous"
+            )
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.is_floating_point or self.dtype.kind == "b" or self.numel() != 1:
+            raise TypeError("only a single integer can stand where an integer is wanted")
+        return int(self.item())
+
+    def __contains__(self: Any, value: Any) -> bool:
+        if not isinstance(value, (Handle, int, float)):
+            raise TypeError(f"in: a tensor holds numbers, not {type(value).__name__}")
+        return bool((self == value).any())
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim == 0:
+            return format(self.item(), spec)
+        return object.__format__(self, spec) if spec else repr(self)
+
+    def __repr__(self) -> str:
+        return _repr.text(self)
