@@ -99,8 +99,17 @@ def test_the_environment_sets_the_number_of_threads(text, count):
         assert done.stderr.splitlines()[-1].startswith(f"ImportError: norch: NORCH_NUM_THREADS={text} is no number")
         return
     out = done.stdout
-    cores = min(256, os.cpu_count())
+    cores = min(256, len(os.sched_getaffinity(0)))
     assert int(out) == (cores if count is None else count)
+
+
+@pytest.mark.host
+def test_threads_are_as_many_as_the_cores_that_the_process_may_use():
+    core = min(os.sched_getaffinity(0))
+    program = f"import os; os.sched_setaffinity(0, [{core}]); import norch; print(norch.get_num_threads())"
+    env = {name: value for name, value in os.environ.items() if name != "NORCH_NUM_THREADS"}
+    env["PYTHONPATH"] = os.path.dirname(os.path.dirname(norch.__file__))
+    assert subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True).stdout == "1\n"
 
 
 def test_many_python_threads_at_once():

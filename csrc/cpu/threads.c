@@ -8,6 +8,7 @@
  *   worker        look, sleep ..| join, take chunks ... leave |  look, sleep
  *
  * Both look for a while before they sleep: in a training step the next job comes sooner than a sleeper wakes. */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -146,11 +147,17 @@ __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+/* Those that this process may run on, or all there are. */
+static long usable_cores(void) {
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 /* norch/_lib.py refuses what is no number. */
 static int32_t default_threads(void) {
     const char *text = getenv("NORCH_NUM_THREADS");
     long count = text ? strtol(text, NULL, 10) : 0;
-    if (count <= 0) count = sysconf(_SC_NPROCESSORS_ONLN);
+    if (count <= 0) count = usable_cores();
     return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int32_t)count;
 }
 
