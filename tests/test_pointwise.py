@@ -305,6 +305,22 @@ def test_rows_beside_one_that_all_of_them_meet(shape: tuple[int, ...], dtype: no
         assert_close(written.double(), norch.tensor(a + a.reshape(-1, shape[-1])[1 % (a.size // shape[-1])]))
 
 
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64, norch.int32, norch.bool, norch.float16])
+@pytest.mark.parametrize("shape", SHORT_ROWS, ids=str)
+def test_rows_beside_a_number_each(shape: tuple[int, ...], dtype: norch.dtype) -> None:
+    x, row = (norch.arange(math.prod(size)).remainder(7).to(dtype).reshape(size) for size in (shape, shape[-1:]))
+    column = norch.arange(math.prod(shape[:-1])).remainder(5).to(dtype).reshape(*shape[:-1], 1)
+    a, b, c = x.double().numpy(), column.double().numpy(), row.double().numpy()
+    for one, beside in ((x, column), (norch.stack([x, x], 1)[:, 1], norch.stack([column, column], -2)[..., 0, :])):
+        assert_close((one * beside).double(), norch.tensor(a * b))
+        assert_close(beside >= one, norch.tensor(b >= a))
+        assert_close(norch.where(beside > 2, one, row).double(), norch.tensor(np.where(b > 2, a, c)))
+        assert_close(norch.where(one > 2, beside, row).double(), norch.tensor(np.where(a > 2, b, c)))
+        if dtype is not norch.bool:
+            assert_close(norch.addcmul(one, beside, row).double(), norch.tensor(a + b * c))
+            assert_close((one.clone().sub_(one[..., :1])).double(), norch.tensor(a - a[..., :1]))
+
+
 # ---- accuracy -------------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@
 
 #define BLOCK 16384  /* elements a block of rows has, at most */
 #define SQUARE 64    /* side of a block where the source runs across */
+#define PATTERN 8192 /* bytes that a fill repeats */
 #define CHUNK 131072 /* elements a thread takes at a time */
 #define ROOM 1024    /* elements of a row that go past the cache together */
 

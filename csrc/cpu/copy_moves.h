@@ -16,13 +16,20 @@ static void NR_JOIN2(move, SIZE)(char *to, const int64_t *to_step, const char *f
     }
 }
 
-/* Dense rows, each of one value. */
+/* Dense rows, each of one value: what is long in copies of its beginning, as the C library has the widest stores. */
 static void NR_JOIN2(fill, SIZE)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step,
                                  int64_t n0, int64_t n1) {
+    const size_t bytes = (size_t)n0 * sizeof(WORD), head = bytes < PATTERN ? bytes : PATTERN;
     for (int64_t j = 0; j < n1; j++, to += to_step[1], from += from_step[1]) {
         WORD *restrict y = (WORD *)to;
         const WORD value = *(const WORD *)from;
-        for (int64_t i = 0; i < n0; i++) y[i] = value;
+        if (value == 0 && bytes >= 64) {
+            memset(to, 0, bytes);
+            continue;
+        }
+        for (size_t i = 0; i < head / sizeof(WORD); i++) y[i] = value;
+        for (size_t done = head; done < bytes; done += head)
+            memcpy(to + done, to, bytes - done < head ? bytes - done : head);
     }
 }
 

@@ -13,6 +13,11 @@
 #define CHUNK 16384
 #define WORTH_THREADS (4 * CHUNK)
 #define ROOM 1024 /* elements of short rows that become one */
+#define SHORT 32  /* a row beside one number, which costs more to spread than to call the kernel once a row beyond */
+
+/* Short rows one after another as one: the next follows in memory, or each has one number, which is spread over its
+ * row, or all are the same row. */
+typedef enum row_kind { FOLLOWS, ONE_NUMBER, THE_SAME, OTHERWISE } row_kind;
 
 typedef struct walk {
     const nr_plan *plan;
@@ -22,6 +27,9 @@ typedef struct walk {
     int64_t piece, pieces; /* elements of a piece; pieces of a run */
     int64_t units;         /* pieces in all */
     int64_t units_a_chunk;
+    int64_t together;               /* short rows that the kernel takes at once, */
+    row_kind kind[NR_MAX_OPERANDS]; /* and what becomes of an operand's then; */
+    int64_t size[NR_MAX_OPERANDS];  /* bytes of its elements */
 } walk;
 
 static bool in_plan(const nr_plan *plan, int o) { return plan->data[o] == (const char *)&plan->value[o]; }
@@ -57,10 +65,53 @@ static void run(const walk *w, int64_t n, char *const *data, const int64_t *stri
     if (w->streams) nr_stream_end();
 }
 
+/* Each of `rows` numbers, `step` bytes apart, n times, by 16 bytes: what is too much the next ones cover. */
+static void spread(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size) {
+#define SPREAD(WORD)                                                                               \
+    for (; rows > 0; rows--, from += step, room += n * (int64_t)sizeof(WORD)) {                    \
+        typedef WORD words __attribute__((vector_size(16)));                                       \
+        const words number = (words){0} + *(const WORD *)(const void *)from;                       \
+        for (int64_t i = 0; i < n * (int64_t)sizeof(WORD); i += 16) memcpy(room + i, &number, 16); \
+    }
+    switch (size) {
+    case 1: SPREAD(uint8_t) break;
+    case 2: SPREAD(uint16_t) break;
+    case 4: SPREAD(uint32_t) break;
+    default: SPREAD(uint64_t)
+    }
+#undef SPREAD
+}
+
+/*   x     r0 r0 r0  |  r1 r1 r1  |  r2 ...        x       r0 r0 r0 r1 r1 r1  |  r2 ...
+ *   column    c0    |     c1     |  c2 ...        spread  c0 c0 c0 c1 c1 c1  |  c2 ... */
+static void run_together(const walk *w, int64_t runs, int64_t n, char **row, const int64_t *stride) {
+    const int64_t (*step)[NORCH_MAX_DIMS] = w->plan->stride;
+    char room[NR_MAX_OPERANDS][ROOM * sizeof(int64_t) + 16], *data[NR_MAX_OPERANDS];
+    int64_t dense[NR_MAX_OPERANDS];
+    bool begun = false;
+    for (int64_t rows; runs > 0; runs -= rows, begun = true) {
+        rows = runs < w->together ? runs : w->together;
+        for (int o = 0; o < w->plan->operands; o++) {
+            data[o] = w->kind[o] == FOLLOWS ? row[o] : room[o];
+            dense[o] = w->kind[o] == FOLLOWS ? stride[o] : w->size[o];
+            if (w->kind[o] == ONE_NUMBER) spread(room[o], row[o], step[o][1], n, rows, w->size[o]);
+            if (w->kind[o] == THE_SAME && !begun)
+                for (int64_t r = 0; r < rows; r++)
+                    memcpy(room[o] + r * n * w->size[o], row[o], (size_t)(n * w->size[o]));
+            row[o] += rows * step[o][1];
+        }
+        run(w, rows * n, data, dense);
+    }
+}
+
 /* Runs of n elements, one after another along the second loop; row goes with them. */
 static void run_rows(const walk *w, int64_t runs, int64_t n, char **row, const int64_t *stride) {
     const int64_t (*step)[NORCH_MAX_DIMS] = w->plan->stride;
     const int operands = w->plan->operands;
+    if (w->together > 1) {
+        run_together(w, runs, n, row, stride);
+        return;
+    }
     for (; runs > 0; runs--) {
         run(w, n, row, stride);
         for (int o = 0; o < operands; o++) row[o] += step[o][1];
@@ -122,9 +173,38 @@ static bool past_cache(const nr_call *call, const nr_plan *plan) {
     return nr_streams(plan->data[0], plan->numel * size, apart);
 }
 
+static int64_t size_of(const nr_call *call, int o) {
+    const nr_op_row *row = &nr_ops[call->op];
+    const bool truths = o == 0 ? row->result == NR_TRUTH : o == 1 && row->form == NR_CHOICE;
+    return truths ? 1 : nr_size_of(call->dtype);
+}
+
+static row_kind kind_of(const nr_plan *plan, int o, int64_t size) {
+    const int64_t *step = plan->stride[o];
+    if (step[1] == step[0] * plan->size[0]) return FOLLOWS;
+    if (step[0] == 0 && o > 0) return ONE_NUMBER;
+    return step[1] == 0 && step[0] == size && o > 0 ? THE_SAME : OTHERWISE;
+}
+
+/* How many rows to take at once: more than one where they are short and a number belongs to each. */
+static void find_together(const nr_call *call, walk *w) {
+    const nr_plan *plan = w->plan;
+    bool numbers = false;
+    w->together = 1;
+    if (plan->ndim < 2 || plan->size[0] > SHORT) return;
+    for (int o = 0; o < plan->operands; o++) {
+        w->size[o] = size_of(call, o);
+        w->kind[o] = kind_of(plan, o, w->size[o]);
+        if (w->kind[o] == OTHERWISE) return;
+        numbers |= w->kind[o] == ONE_NUMBER;
+    }
+    if (numbers) w->together = ROOM / plan->size[0];
+}
+
 static void run_nest(const nr_call *call, const nr_plan *plan) {
     walk w = {.plan = plan, .kernel = (nr_pointwise_run)call->kernel, .op = call->op, .dtype = call->dtype};
     w.streams = past_cache(call, plan);
+    find_together(call, &w);
     if (plan->ndim == 1 && plan->numel < WORTH_THREADS) {
         int64_t stride[NR_MAX_OPERANDS];
         for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];
@@ -148,8 +228,7 @@ static void run_nest(const nr_call *call, const nr_plan *plan) {
  *   x     r0 r0 r0  |  r1 r1 r1  |  r2 ...        x     r0 r0 r0 r1 r1 r1  |  r2 ...
  *   bias  b0 b1 b2  |  b0 b1 b2  |  b0 ...        bias  b0 b1 b2 b0 b1 b2  |  b0 ... */
 static bool is_met_anew(const nr_call *call, const nr_plan *plan, int o) {
-    const bool truths = o == 1 && nr_ops[call->op].form == NR_CHOICE;
-    if (o == 0 || in_plan(plan, o) || plan->stride[o][0] != (truths ? 1 : nr_size_of(call->dtype))) return false;
+    if (o == 0 || in_plan(plan, o) || plan->stride[o][0] != size_of(call, o)) return false;
     for (int32_t d = 1; d < plan->ndim; d++)
         if (plan->stride[o][d] != 0) return false;
     return true;
