@@ -10,9 +10,15 @@ SOURCES = {".c", ".h", ".cu", ".cuh", ".cpp", ".def", ".py"}
 
 TRUNK = """
 csrc/norch.h csrc/ops.def csrc/core csrc/python csrc/ops/ops.h norch/_lib.py norch/_handle.py norch/tensor.py
-norch/autograd/__init__.py norch/autograd/engine.py norch/autograd/node.py norch/autograd/function.py
-norch/autograd/forms.py norch/autograd/grad_mode.py norch/autograd/inplace.py
+norch/autograd/__init__.py norch/autograd/engine.py norch/autograd/node.py norch/autograd/forms.py
+norch/autograd/grad_mode.py norch/autograd/inplace.py
 norch/ops/__init__.py norch/ops/_forms.py norch/ops/_inplace.py norch/ops/_operand.py
+""".split()
+# Of pages, but in folders of the trunk: the plans of families, the conversions of copies, the stream of random, x[...],
+# operations of the user's own, and who looks on at gradients.
+ELSEWHERE = """
+csrc/core/families.h csrc/core/convert.h csrc/core/random.h csrc/python/region.c
+norch/autograd/function.py norch/autograd/hooks.py
 """.split()
 COMPOSED = "norch/ops/composed"  # built of other operations, so no part of the heart
 FAMILIES = ["csrc/ops", "norch/ops", "norch/autograd/derivatives"]
@@ -34,9 +40,10 @@ def say(lines: int, what: str) -> int:
     return lines
 
 
+elsewhere = count(*ELSEWHERE)
 trunk = say(count(*TRUNK), "the trunk: the border, the core, the tensor, the walk")
 composed = count(COMPOSED)
-heart = trunk + sum(say(count(part), part) for part in FAMILIES)
+heart = trunk + say(elsewhere, "pages in folders of the trunk") + sum(say(count(part), part) for part in FAMILIES)
 say(heart, "the heart: the trunk, and the pages of all families")
 say(composed, COMPOSED)
 say(heart + composed + sum(say(count(part), part) for part in REST), "all")

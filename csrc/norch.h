@@ -76,8 +76,8 @@ typedef struct norch_tensor {
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
-/* The text of this header, and the number that changes whenever the header, backend.h or the table of
- * operations does. */
+/* The text of this header, and the number that changes whenever the header, what backends are given (core/backend.h,
+ * families.h) or the table of operations does. */
 const char *norch_header(void);
 uint64_t norch_abi(void);
 int64_t norch_sizeof_tensor(void);

@@ -7,7 +7,6 @@ this package knowing that class, so that imports run one way only.
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -163,8 +162,6 @@ def bump_all(tensors: Iterable[Any]) -> None:
 
 # The class of results; tensor.py puts Tensor here and tells the library.
 result_class: Any = Handle
-
-weakly = weakref.ref
 
 
 def cell_of(x: Any) -> list[int]:

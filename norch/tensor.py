@@ -12,8 +12,9 @@ from ._handle import alias
 from ._lib import lib
 from ._protocols import ProtocolMethods
 from .autograd import engine
-from .autograd.inplace import SEVERED, Keep, edge
-from .autograd.node import Accumulated, Leaf, RemovableHandle, hook_onto
+from .autograd.hooks import Accumulated, Keep, RemovableHandle, hook_onto
+from .autograd.inplace import SEVERED, edge
+from .autograd.node import Leaf
 from .create import CreateMethods, legacy_tensor
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error

@@ -109,41 +109,6 @@ norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
     return x;
 }
 
-norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype,
-                                void *release, void *context) {
-    if (nr_check_shape("from_memory", ndim, shape) || nr_check_dtype("from_memory", dtype)) return NULL;
-    if (!release)
-        return NR_REFUSE(NORCH_ERROR_VALUE,
-                         "from_memory: give a function that is told when the memory is no longer seen");
-    int64_t first = 0, last = 0, count = 1; /* the elements that lie lowest and highest, counted from data */
-    for (int64_t i = 0; i < ndim; i++) {
-        count *= shape[i];
-        *(strides[i] < 0 ? &first : &last) += (shape[i] - 1) * strides[i];
-    }
-    if (count == 0) first = 0;
-    if ((uintptr_t)data % (uintptr_t)nr_size_of((int32_t)dtype))
-        return NR_REFUSE(NORCH_ERROR_VALUE, "from_memory: the memory is not aligned to %s; copy the array first",
-                         nr_dtypes[dtype].name);
-    size_t bytes = count ? (size_t)(last - first + 1) * (size_t)nr_size_of((int32_t)dtype) : 0;
-    void *low = (char *)data + first * nr_size_of((int32_t)dtype);
-    norch_storage *storage = nr_storage_wrap(low, bytes, nr_backend_find(NORCH_CPU, 0), NULL, context);
-    if (!storage) return NULL;
-    norch_tensor *x = make_header(storage, (int32_t)ndim, shape, (int32_t)dtype);
-    if (!x) {
-        storage->release = nr_free; /* frees nothing: the memory stays the caller's, who hears of the failure */
-        storage->context = NULL;
-        nr_storage_release(storage);
-        return NULL;
-    }
-    *(void **)&storage->release = release;
-    x->data = data;
-    x->offset = -first;
-    x->numel = count;
-    for (int64_t i = 0; i < ndim; i++) x->strides[i] = strides[i];
-    x->contiguous = nr_is_contiguous((int32_t)ndim, shape, strides);
-    return x;
-}
-
 norch_tensor *norch_retain(norch_tensor *x) {
     if (x->type)
         nr_python_retain(x);

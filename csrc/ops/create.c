@@ -1,4 +1,4 @@
-/* create: tensors out of numbers and bytes, and back. Memory of others is wrapped in core/tensor.c. */
+/* create: tensors out of numbers and bytes, and back; and over memory of others. */
 #include <string.h>
 
 #include "../core/convert.h"
@@ -79,6 +79,36 @@ norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const
     memcpy(x->data, bytes, (size_t)n);
     if (dtype == NORCH_BOOL) /* a bool is 0 or 1, whatever the caller's byte */
         for (int64_t i = 0; i < n; i++) ((uint8_t *)x->data)[i] = ((uint8_t *)x->data)[i] != 0;
+    return x;
+}
+
+norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype,
+                                void *release, void *context) {
+    if (nr_check_shape("from_memory", ndim, shape) || nr_check_dtype("from_memory", dtype)) return NULL;
+    if (!release)
+        return NR_REFUSE(NORCH_ERROR_VALUE,
+                         "from_memory: give a function that is told when the memory is no longer seen");
+    int64_t first = 0, last = 0, count = 1; /* the elements that lie lowest and highest, counted from data */
+    for (int64_t i = 0; i < ndim; i++) {
+        count *= shape[i];
+        *(strides[i] < 0 ? &first : &last) += (shape[i] - 1) * strides[i];
+    }
+    if (count == 0) first = 0;
+    if ((uintptr_t)data % (uintptr_t)nr_size_of((int32_t)dtype))
+        return NR_REFUSE(NORCH_ERROR_VALUE, "from_memory: the memory is not aligned to %s; copy the array first",
+                         nr_dtypes[dtype].name);
+    size_t bytes = count ? (size_t)(last - first + 1) * (size_t)nr_size_of((int32_t)dtype) : 0;
+    void *low = (char *)data + first * nr_size_of((int32_t)dtype);
+    /* Until all has succeeded its end frees nothing: the memory stays the caller's, who hears of a failure. */
+    norch_storage *storage = nr_storage_wrap(low, bytes, nr_backend_find(NORCH_CPU, 0), nr_free, NULL);
+    if (!storage) return NULL;
+    const norch_tensor whole = {.data = low, .storage = storage, .dtype = (int32_t)dtype};
+    norch_tensor *x = nr_make_view(&whole, (int32_t)ndim, shape, strides, -first);
+    if (x) {
+        *(void **)&storage->release = release;
+        storage->context = context;
+    }
+    nr_storage_release(storage); /* x holds it */
     return x;
 }
 

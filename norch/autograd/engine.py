@@ -19,7 +19,8 @@ from .._handle import Handle
 from ..errors import DeviceError, Error, ShapeError
 from . import anomaly, inplace
 from .grad_mode import mode
-from .node import Accumulated, Leaf, Node
+from .hooks import Accumulated
+from .node import Leaf, Node
 
 
 def run(

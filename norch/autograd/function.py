@@ -9,7 +9,7 @@ from .._lib import lib
 from ..errors import Error, ShapeError
 from . import inplace
 from .grad_mode import F, decorated, mode, no_grad
-from .node import Node, Output, Outputs, freed, saved_intact
+from .node import Node, freed, saved_intact
 
 
 class Function(Node):
@@ -191,6 +191,31 @@ class Function(Node):
     def release(self) -> None:
         self._saved = ()
         self._released = True
+
+
+class Output(Node):
+    """Stands between a Function with several outputs and the users of one of them."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, parent: Node, index: int):
+        super().__init__(parent)
+        self.index = index
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (Outputs({self.index: g}),)
+
+
+class Outputs(dict[int, Any]):
+    """Gradients of some of the outputs of a Function; they add up output by output."""
+
+    def __add__(self, other: Outputs) -> Outputs:
+        return Outputs(
+            {
+                i: self[i] + other[i] if i in self and i in other else self.get(i, other.get(i))
+                for i in {**self, **other}
+            }
+        )
 
 
 def once_differentiable(function: F) -> F:

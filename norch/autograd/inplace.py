@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, alias, tick, weakly
+from .._handle import Handle, alias, tick
 from .._lib import lib
 from ..errors import Error
 from .grad_mode import enable_grad, mode
+from .hooks import Keep
 from .node import Leaf, Node
 
 # The last step of a view, (earlier steps or None, function, arguments): a list that grows at one end, so that a view
@@ -134,18 +135,6 @@ def rebase(x: Any, node: Node) -> None:
         x._node = node
     else:
         view.base._node = ViewWrite(view, node)
-
-
-class Keep:
-    """The hook of retain_grad()."""
-
-    def __init__(self, tensor: Any):
-        self.tensor = weakly(tensor)
-
-    def __call__(self, g: Any) -> None:
-        tensor = self.tensor()
-        if tensor is not None:
-            tensor._grad = g if tensor._grad is None else tensor._grad + g
 
 
 def _move_kept(x: Any, node: Node) -> None:

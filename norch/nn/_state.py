@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd import no_grad
-from ..autograd.node import RemovableHandle, hook_into
+from ..autograd.hooks import RemovableHandle, hook_into
 from ..errors import Error
 from ..tensor import Tensor
 from .parameter import Parameter

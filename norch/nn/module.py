@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from ..autograd.node import RemovableHandle, hook_into
+from ..autograd.hooks import RemovableHandle, hook_into
 from ..create import empty, empty_like
 from ..dtype import bfloat16, float16, float32, float64
 from ..errors import DTypeError, Error

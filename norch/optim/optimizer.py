@@ -14,7 +14,7 @@ from typing import Any
 
 from .._lib import doubles
 from ..autograd import enable_grad
-from ..autograd.node import RemovableHandle, hook_into
+from ..autograd.hooks import RemovableHandle, hook_into
 from ..errors import DTypeError, Error, ShapeError
 from ..tensor import Tensor
 

@@ -10,8 +10,9 @@ from typing import Any
 from .._handle import Handle, alias, tick
 from ..autograd import enable_grad, is_grad_enabled
 from ..autograd.engine import run
+from ..autograd.function import Output, Outputs
 from ..autograd.inplace import edge
-from ..autograd.node import Node, Output, Outputs, freed
+from ..autograd.node import Node, freed
 from ..random import fork_rng, get_rng_state, set_rng_state
 
 
