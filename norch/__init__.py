@@ -166,6 +166,7 @@ _FOUND_IN = {
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
     "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
     "serialization": "load save",
+    "func": "vmap",
     "backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
     "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
@@ -175,6 +176,7 @@ _PLACES = {name: place for place, names in _FOUND_IN.items() for name in names.s
 
 if _TYPE_CHECKING:
     from . import cuda, func, linalg, memory, nn, optim, utils
+    from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .serialization import load, save
 

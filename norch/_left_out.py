@@ -123,20 +123,12 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "rare elementary functions": {
         "torch": """
-            gcd gcd_ gradient heaviside histc histogram histogramdd kthvalue lcm lcm_ nextafter
+            gcd gcd_ gradient heaviside histc histogram histogramdd lcm lcm_ nextafter
             nonzero_static segment_reduce
         """,
         "Tensor": """
-            gcd gcd_ heaviside heaviside_ histc histogram kthvalue lcm lcm_ nextafter nextafter_
+            gcd gcd_ heaviside heaviside_ histc histogram lcm lcm_ nextafter nextafter_
             nonzero_static
-        """,
-    },
-    "a map over a batch axis: operations take batches, or write the loop": {
-        "torch": """
-            vmap
-        """,
-        "func": """
-            stack_module_state vmap
         """,
     },
     "hooks on what nodes save: a built-in node keeps it in its slots; utils.checkpoint computes it again instead": {

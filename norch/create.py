@@ -215,16 +215,21 @@ def from_numpy(array: Any) -> Tensor:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
-    """obj as a tensor: sharing memory where it can, never with copy=True, or else ValueError with copy=False."""
-    if copy is not None and flag(copy, "asarray: copy"):
+    """obj as a tensor: sharing memory where it can, never with copy=True, or else ValueError with copy=False. A tensor
+    stays in its graph unless requires_grad is False."""
+    if copy is not None and flag(copy, "asarray: copy") and not isinstance(obj, Handle):
         made = tensor(obj, dtype=dtype, device=device)
+    elif copy:
+        made = obj.to(dtype=dtype, device=device, copy=True)
     else:
         made = as_tensor(obj, dtype, device)
         if copy is False and made is not obj and not _shares(made, obj):
             raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")
-    return made.detach().requires_grad_(requires_grad) if requires_grad else made
+    if requires_grad is None or requires_grad == made.requires_grad:
+        return made
+    return made.requires_grad_() if requires_grad else made.detach()
 
 
 def _shares(made: Tensor, source: Any) -> bool:

@@ -15,9 +15,22 @@ from .autograd.functional import columns_of, pull, pulled_back, push, rows_of, v
 from .autograd.grad_mode import enable_grad, mode
 from .autograd.inplace import edge
 from .autograd.node import Leaf, Node
-from .errors import ShapeError
+from .errors import ArgumentError, BoundsError, ShapeError
+from .ops.copy import stack
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "stack_module_state",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
@@ -274,6 +287,65 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
+# ---- maps over a batch axis ----------------------------------------------------------------------------------------
+
+
+def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
+    """The axis of each tensor in tree: dims is one for all of them, None for none, or arranged as tree."""
+    if dims is None or isinstance(dims, int):
+        return [dims] * len(_leaves(tree))
+    if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
+        return [dim for key, part in tree.items() for dim in _per_leaf(dims[key], part, name)]
+    if isinstance(tree, (list, tuple)) and isinstance(dims, (list, tuple)) and len(tree) == len(dims):
+        return [dim for d, part in zip(dims, tree, strict=True) for dim in _per_leaf(d, part, name)]
+    raise ArgumentError(f"vmap: {name} {dims!r} does not fit a {type(tree).__name__}, which it is for")
+
+
+def vmap(
+    func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Function:
+    """The function that runs func on each slice of its arguments along in_dims and stacks what it gives along out_dims.
+
+    in_dims and out_dims are an axis, or one for each argument and output, arranged as they are; None in in_dims hands
+    an argument on whole. Keyword arguments are cut along axis 0. It is a loop: operations that take batches themselves
+    are faster. Random numbers differ from slice to slice (randomness "error" does not refuse them; there is no "same");
+    chunk_size has no meaning.
+    Raises ValueError where axes do not fit the arguments or their sizes differ.
+
+    >>> per_sample = norch.vmap(norch.func.grad(lambda w, x: (w * x).sum()), in_dims=(None, 0))
+    >>> per_sample(norch.ones(2), norch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    if randomness not in ("error", "different"):
+        raise ArgumentError(f"vmap: the only randomness is 'different', not {randomness!r}")
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        given = (args, kwargs)
+        leaves = _leaves(given)
+        dims = [*_per_leaf(in_dims, args, "in_dims"), *_per_leaf(0, kwargs, "in_dims")]
+        cut = [(x, dim) for x, dim in zip(leaves, dims, strict=True) if dim is not None]
+        for x, dim in cut:
+            if not -x.ndim <= dim < x.ndim:
+                raise BoundsError(f"vmap: in_dims {dim} for a tensor of shape {tuple(x.shape)}")
+        sizes = {x.shape[dim] for x, dim in cut}
+        if len(sizes) != 1 or 0 in sizes:
+            raise ArgumentError(f"vmap: expected one size along in_dims, of 1 or more, got {sorted(sizes)}")
+        made, rows = None, []
+        for i in range(sizes.pop()):
+            slices = (x if dim is None else x.select(dim, i) for x, dim in zip(leaves, dims, strict=True))
+            now, named = _in_place_of(given, slices)
+            made = func(*now, **named)
+            rows.append(_leaves(made))
+        if not rows[0]:
+            raise ArgumentError(f"vmap: the function gives {type(made).__name__}, which holds no tensor")
+        along = _per_leaf(out_dims, made, "out_dims")
+        return _in_place_of(made, [stack(x, dim) for x, dim in zip(zip(*rows, strict=True), along, strict=True)])
+
+    return mapped
+
+
 # ---- modules as functions -------------------------------------------------------------------------------------------
 
 
@@ -324,3 +396,23 @@ def functional_call(
     finally:
         for (owner, last, _, registry), (old, seen) in zip(places, before, strict=True):
             registry[last], owner.__dict__[last] = old, seen
+
+
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(parameters, buffers) of models of one kind by name, each stacked along a new first axis: what vmap() of
+    functional_call() runs an ensemble with.
+
+    >>> parameters, buffers = norch.func.stack_module_state([norch.nn.Linear(2, 3) for _ in range(4)])
+    >>> parameters["weight"].shape
+    norch.Size([4, 3, 2])
+    """
+    models = list(models)
+    if not models or len({type(model) for model in models}) != 1:
+        raise ArgumentError("stack_module_state: expected models, all of one class")
+
+    def stacked(kind: str) -> dict[str, Any]:
+        columns = [dict(getattr(model, kind)()) for model in models]
+        return {name: stack([one[name] for one in columns]).detach() for name in columns[0]}
+
+    parameters = {name: x.requires_grad_() for name, x in stacked("named_parameters").items()}
+    return parameters, stacked("named_buffers")

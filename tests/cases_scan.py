@@ -357,6 +357,18 @@ for _dim in (0, -1):
     )
 
 
+for _k, _dim in ((1, 0), (2, -1), (3, 1)):
+    add(
+        f"kthvalue k={_k} dim={_dim}",
+        "kthvalue",
+        lambda m, x, k=_k, d=_dim: m.kthvalue(x, k, d).values,
+        lambda x, k=_k, d=_dim: np.sort(x, d).take(k - 1, d),
+        shapes=(((3, 5),), ((4, 67),), ((2, 3, 4),)),
+        grad=2,
+        edges=False,
+    )
+
+
 def _unique(x: Array) -> Any:
     values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, equal_nan=False)
     return values, inverse.reshape(x.shape), counts

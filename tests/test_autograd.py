@@ -461,13 +461,27 @@ def test_grad():
     assert norch.autograd.grad(y, [other], retain_graph=True, materialize_grads=True)[0].item() == 0
     options = {"create_graph": True, "only_inputs": True, "is_grads_batched": False}
     assert norch.autograd.grad(outputs=y, inputs=x, grad_outputs=norch.ones(()), **options)[0].item() == 3
-    with pytest.raises(NotImplementedError, match="vmap"):
-        norch.autograd.grad(y, x, is_grads_batched=True)
+    with pytest.raises(norch.ArgumentError, match="allow_unused=False"):
+        norch.autograd.grad(y, x, allow_unused=False, materialize_grads=True)
     (gy,) = norch.autograd.grad(y, [y], retain_graph=True)
     assert gy.item() == 1
     z = y * y
     gy, gx = norch.autograd.grad(z, [y, x])
     assert gy.item() == 12 and gx.item() == 36
+
+
+def test_grad_of_a_batch_of_weights():
+    x, w = leaf(2.0, 3.0), leaf(5.0)
+    y = x * x * w
+    eye = norch.eye(2)
+    gx, gw = norch.autograd.grad(y, [x, w], eye, retain_graph=True, is_grads_batched=True)
+    assert gx.tolist() == [[20, 0], [0, 30]] and gw.tolist() == [4, 9]
+    (gx,) = norch.autograd.grad(y, x, (eye,), create_graph=True, is_grads_batched=True)
+    assert norch.autograd.grad(gx.sum(), x)[0].tolist() == [10, 10]
+    unused = norch.autograd.grad(x * 1, [x, w], eye, allow_unused=True, is_grads_batched=True)[1]
+    assert unused is None
+    with pytest.raises(norch.ShapeError, match="batch is empty"):
+        norch.autograd.grad(x * 1, x, eye[:0], is_grads_batched=True)
 
 
 def test_grad_of_several_outputs():

@@ -246,6 +246,9 @@ def test_asarray_shares_where_it_can():
         norch.asarray(source, dtype=norch.float32, copy=False)
     leaf = norch.asarray(source, requires_grad=True)
     assert leaf.requires_grad and leaf.data_ptr() == source.ctypes.data
+    y = leaf * 2
+    assert norch.asarray(y) is y is norch.asarray(y, requires_grad=True)
+    assert norch.asarray(y, copy=True).grad_fn is not None and not norch.asarray(y, requires_grad=False).requires_grad
 
 
 def test_linspace_ends_are_exact():

@@ -204,6 +204,49 @@ def test_functional_call() -> None:
     assert func.functional_call(tied, {"0.bias": of([5.0, 5.0]), **zeros}, x, tie_weights=False).shape == (2, 2)
 
 
+MAPS: Any = {  # name: (what is mapped, shapes of its arguments, how)
+    "sum": (lambda m: lambda x: x.sum(), [(3, 2)], {}),
+    "axes": (lambda m: lambda x, y: x @ y, [(2, 3, 4), (4, 3)], {"in_dims": (1, -1), "out_dims": -1}),
+    "one whole": (lambda m: m.dot, [(3, 2), (2,)], {"in_dims": (0, None)}),
+    "two outputs": (lambda m: lambda x: (x, {"a": x * 2}), [(3, 2)], {"out_dims": (1, {"a": 0})}),
+    "nested": (lambda m: m.func.vmap(lambda x: x.prod()), [(2, 3, 4)], {"in_dims": 2}),
+    "of gradients": (lambda m: m.func.grad(lambda w, x: m.sin(w * x).sum()), [(2,), (3, 2)], {"in_dims": (None, 0)}),
+    "of Jacobians": (lambda m: m.func.jacrev(m.sin), [(3, 2)], {}),
+    "tree": (lambda m: lambda d, k: d["x"] * k, [{"x": (3, 2)}, (3,)], {"in_dims": ({"x": 0}, 0)}),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_maps_over_a_batch_axis_like_torch(torch: Any, name: str) -> None:
+    call, shapes, how = MAPS[name]
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.normal(size=s) if isinstance(s, tuple) else {k: rng.normal(size=t) for k, t in s.items()} for s in shapes
+    ]
+
+    def on(tensor: Any) -> list[Any]:
+        return [tensor(a) if not isinstance(a, dict) else {k: tensor(b) for k, b in a.items()} for a in arrays]
+
+    found, wanted = norch.vmap(call(norch), **how)(*on(of)), torch.vmap(call(torch), **how)(*on(torch.tensor))
+    if name == "two outputs":
+        found, wanted = (found[0], found[1]["a"]), (wanted[0], wanted[1]["a"])
+    same(found, wanted)
+
+
+def test_maps_are_derived_through_and_take_modules() -> None:
+    x = of(VALUES).requires_grad_()
+    func.vmap(lambda row, k: (row * row).sum() * k)(x, k=of([1.0, 10.0])).sum().backward()
+    assert_close(x.grad, of(VALUES * 2 * [[1.0], [10.0]]))
+    models = [norch.nn.Linear(3, 2).double() for _ in range(4)]
+    state = func.stack_module_state(models)
+    assert state[0]["weight"].requires_grad and state[0]["weight"].is_leaf
+    outputs = func.vmap(lambda p, b, x: func.functional_call(models[0], (p, b), x), in_dims=(0, 0, None))(
+        *state, of(VALUES)
+    )
+    assert_close(outputs, norch.stack([model(of(VALUES)) for model in models]))
+    assert norch.vmap(lambda x: norch.rand(1))(of(VALUES)).unique().numel() == 2
+
+
 def test_newton() -> None:
     """A use of it all: two steps to the minimum of a quadratic function and a little more."""
     a = of([[3.0, 1.0], [1.0, 2.0]])
@@ -236,6 +279,14 @@ BAD: Any = [
     ),
     (lambda: func.vjp(norch.sin, X)[1](norch.ones(3)), ValueError, "a cotangent has shape"),
     (lambda: func.vjp(norch.sin, X)[1](X, X), ValueError, "needed for each of 1, but there are 2"),
+    (lambda: norch.vmap(norch.sin, in_dims=1)(X), IndexError, r"vmap: in_dims 1 for a tensor of shape \(2,\)"),
+    (lambda: norch.vmap(norch.add)(X, norch.ones(3)), ValueError, r"vmap: expected one size .* got \[2, 3\]"),
+    (lambda: norch.vmap(norch.add)(1, 2), ValueError, r"vmap: expected one size .* got \[\]"),
+    (lambda: norch.vmap(norch.add, in_dims=(0,))(X, X), ValueError, r"vmap: in_dims \(0,\) does not fit a tuple"),
+    (lambda: norch.vmap(norch.sin, out_dims=(0, 0))(X), ValueError, r"vmap: out_dims \(0, 0\) does not fit a Tensor"),
+    (lambda: norch.vmap(lambda x: 1)(X), ValueError, "vmap: the function gives int"),
+    (lambda: norch.vmap(norch.sin, randomness="same"), ValueError, "randomness is 'different'"),
+    (lambda: func.stack_module_state([]), ValueError, "stack_module_state: expected models"),
     (lambda: functional.vjp(norch.sin, X), ValueError, "vjp: v may be left out for an output of a single number"),
     (lambda: functional.vjp(norch.sin, X, norch.ones(3)), ValueError, r"vjp: v has shape \(3,\) for an output 0"),
     (lambda: functional.vjp(norch.sin, X, (X, X)), ValueError, "vjp: v holds 2 tensors for an output of 1"),

@@ -263,6 +263,17 @@ def test_order_statistics_like_torch(torch: Any) -> None:
                             np.testing.assert_allclose(mine, theirs, rtol=1e-12, err_msg=f"{name} {way} {q} {dim}")
 
 
+def test_kthvalue() -> None:
+    x = norch.tensor([[3.0, 1.0], [2.0, float("nan")]])
+    assert x.kthvalue(2, 0).indices.tolist() == [0, 1] and x.kthvalue(1, keepdim=True).values.tolist() == [[1], [2]]
+    assert norch.kthvalue(norch.tensor(4), 1).values.item() == 4
+    for k, dim in ((0, 0), (3, 0), (-1, 1)):
+        with pytest.raises(norch.ArgumentError, match=f"kthvalue: k = {k} is out of range for 2 elements"):
+            x.kthvalue(k, dim)
+    with pytest.raises(IndexError, match="empty"):
+        norch.ones(2, 0).kthvalue(1)
+
+
 def test_mode_index_is_the_last_of_equals() -> None:
     found = norch.mode(norch.tensor([[3, 1, 3, 1, 0], [2, 2, 5, 5, 5]]))
     assert found.values.tolist() == [1, 5] and found.indices.tolist() == [3, 4]

@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from .._handle import Handle
-from ..errors import DeviceError, Error, ShapeError
+from ..errors import ArgumentError, DeviceError, Error, ShapeError
 from . import anomaly, inplace
 from .grad_mode import mode
 from .hooks import Accumulated
@@ -289,7 +289,7 @@ def grad(
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """The derivatives of outputs (weighted by grad_outputs) by inputs, as a tuple; touches no .grad. only_inputs has
-    no other meaning, and is_grads_batched=True raises NotImplementedError.
+    no other meaning. With is_grads_batched grad_outputs have a first axis more, as have the results: a walk a row.
 
     An input that outputs do not depend on raises Error, or gives None with allow_unused, zeros with materialize_grads.
 
@@ -298,8 +298,22 @@ def grad(
     >>> norch.autograd.grad(dx, x)
     (tensor(18.),)
     """
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError("grad: materialize_grads gives zeros for unused inputs, which allow_unused=False refuses")
     if is_grads_batched:
-        raise NotImplementedError("grad: there is no map over a batch axis (vmap); call grad once a row")
+        from ..ops.copy import stack  # late, as it stands above
+
+        batches = _listed(grad_outputs, "grad")
+        last, rows = len(batches[0]) - 1, []
+        if last < 0:
+            raise ShapeError("grad: is_grads_batched, and the batch is empty")
+        for i in range(last + 1):
+            keep = True if i < last else retain_graph
+            row = [None if batch is None else batch[i] for batch in batches]
+            rows.append(
+                grad(outputs, inputs, row, keep, create_graph, True, allow_unused, materialize_grads=materialize_grads)
+            )
+        return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
     listed = _listed(inputs, "grad")
     wanted = _wanted(listed)
     roots = _roots(_listed(outputs, "grad"), grad_outputs, create_graph)

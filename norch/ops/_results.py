@@ -51,6 +51,10 @@ class mode_result(ValuesAndIndices):
     __slots__ = ()
 
 
+class kthvalue_result(ValuesAndIndices):
+    __slots__ = ()
+
+
 class aminmax_result(NamedTuple):
     min: Any
     max: Any

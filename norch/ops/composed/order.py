@@ -11,7 +11,7 @@ from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._operand import must, numpy_names, public
-from .._results import mode_result
+from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import near_each_other
 from ..pointwise import isnan, lt, mul, ne, sub, where
@@ -95,6 +95,25 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
         out = out.unsqueeze(0).transpose(0, -1).transpose(axis, -1)
         out = out if keepdim else out.squeeze(axis)
     return out if q.ndim else out.select(0, 0)
+
+
+@numpy_names
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
+    """The k-th smallest element along dim, the first for k = 1, and its place: (values, indices). NaN is the largest.
+
+    >>> norch.kthvalue(norch.tensor([4.0, 1.0, 3.0]), 2).values
+    tensor(3.)
+    """
+    x = must(input, "kthvalue")
+    dim = axis(dim, x.ndim, "kthvalue")
+    size = x.shape[dim] if x.ndim else 1
+    if not size:
+        raise BoundsError(f"kthvalue: axis {dim} of shape {tuple(x.shape)} is empty")
+    if not 1 <= int64(k, "kthvalue: k") <= size:
+        raise ArgumentError(f"kthvalue: k = {k} is out of range for {size} elements along axis {dim}")
+    order = order_of(x, dim)
+    place = order.narrow(dim, k - 1, 1).clone() if x.ndim else order  # not all of order, which a node would keep
+    return taken(x, dim, keepdim, place, kthvalue_result)
 
 
 @numpy_names
@@ -262,7 +281,7 @@ class OrderMethods(Handle):
 
     __slots__ = ()
 
-    quantile, nanquantile, mode = quantile, nanquantile, mode
+    quantile, nanquantile, kthvalue, mode = quantile, nanquantile, kthvalue, mode
     unique, unique_consecutive, diff, bincount = unique, unique_consecutive, diff, bincount
 
 
