@@ -35,8 +35,9 @@ typedef struct nr_reduce_plan {
     double param;
 } nr_reduce_plan;
 
-/* c[m][n] = sum over k of a[m][k] b[k][n], plus bias[n] if there is one, for each step of the batch
- * nest; then, where the call has a kernel, that of a UNARY row, on what was summed (c is dense in that case). Strides count elements; c has column stride 1. Batch strides: operand 0 c, 1 a, 2 b. */
+/* c[m][n] = sum over k of a[m][k] b[k][n], plus bias[n] if there is one, for each step of the batch nest; and of that, where
+ * the call has a kernel, its UNARY row (c is dense then). Strides count elements; c has column stride 1. Batch strides:
+ * operand 0 c, 1 a, 2 b. */
 typedef struct nr_matmul_plan {
     int64_t m, n, k;
     int64_t a_row, a_col, b_row, b_col, c_row;
