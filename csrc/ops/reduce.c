@@ -150,10 +150,8 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
     if (x->dtype != compute && !cast) return NULL;
     norch_tensor *out = reduce(code, cast ? cast : x, axes, ndim, shape, param);
     nr_release(cast);
-    if (!out || dtype < 0 || row->result != NR_SUM || out->dtype == dtype) return out;
-    norch_tensor *wished = norch_cast(out, dtype); /* small integers are summed in int64 */
-    nr_release(out);
-    return wished;
+    return dtype < 0 || row->result != NR_SUM ? out
+                                              : nr_narrowed(out, (int32_t)dtype); /* small integers sum in int64 */
 }
 
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
@@ -187,8 +185,5 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
                          nr_shape_of(to, like));
     }
     norch_tensor *sum = reduce(NR_OP_sum, x, axes, like->ndim, like->shape, 0);
-    if (!sum || sum->dtype == like->dtype) return sum;
-    norch_tensor *cast = norch_cast(sum, like->dtype);
-    nr_release(sum);
-    return cast;
+    return nr_narrowed(sum, like->dtype);
 }

@@ -177,9 +177,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 
 def is_floating_point(input: Any) -> bool:  # noqa: A002
     """Whether the dtype of a tensor is a floating one."""
-    if not isinstance(input, Handle):
-        raise TypeError(f"is_floating_point: expected a tensor, not {type(input).__name__}")
-    return input.dtype.is_floating_point
+    return tensor_of(input, "is_floating_point").dtype.is_floating_point
 
 
 class CopyMethods(Handle):

@@ -124,16 +124,20 @@ def put_at(
     """Writes values, broadcast, to these places of x, or of a copy; with add they are added."""
     if add:
         kind = KINDS["PUT_ADD"] if kind == KINDS["PUT"] else kind
-    record = mode.enabled and x.dtype.is_floating_point
     if in_place:
         check_writable(x, "index_put_")
-    to_x, to_values = (edge(x), edge(values)) if record else (None, None)
+    to_x, to_values = _edges(x, values)
     out = lib.norch_index_put(x, kind, places.on(x, kind), places.axes, places.lead, values, in_place)
     node = None
     if to_x is not None or to_values is not None:
         node = (d.IndexFill if kind == KINDS["FILL"] else d.IndexPut)(to_x, to_values)
         node.places, node.like, node.adds = places, like_of(values), add
     return _written(out, node, in_place)
+
+
+def _edges(x: Any, values: Any) -> tuple[Any, Any]:
+    """Where the gradients of x and of what is written into it go."""
+    return (edge(x), edge(values)) if mode.enabled and x.dtype.is_floating_point else (None, None)
 
 
 def _written(out: Any, node: Any, in_place: bool) -> Any:
@@ -156,6 +160,11 @@ def _along(x: Any, dim: Any, index: Any, name: str) -> tuple[Any, Places]:
     return x if x.ndim else x.view(1), Places((index if index.ndim else index.view(1),), (axis * 257,), axis)
 
 
+def _shaped(out: Any, x: Any) -> Any:
+    """What _along() led to: of a number a number again."""
+    return out if x.ndim else out.view(())
+
+
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """The parts of x at the given indices (1-d) of an axis, in their order.
 
@@ -165,7 +174,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     x = must(input, "index_select")
     whole, places = _along(x, dim, index, "index_select")
     out = get_at(whole, places, KINDS["SELECT"])
-    return out if whole is x else out.view(())
+    return _shaped(out, x)
 
 
 def _put_along(name: str, kind: int, add: bool, about: str) -> tuple[Any, Any]:
@@ -184,7 +193,7 @@ def _put_along(name: str, kind: int, add: bool, about: str) -> tuple[Any, Any]:
                 f"shape {tuple(x.shape)} take {tuple(shape)}"
             )
         out = put_at(whole, places, source, kind, add, in_place)
-        return x if in_place else out if whole is x else out.view(())
+        return x if in_place else _shaped(out, x)
 
     def function(input: Any, dim: int, index: Any, source: Any) -> Any:
         return along(must(input, name), dim, index, source, False)
@@ -219,7 +228,7 @@ def _fill(x: Any, dim: int, index: Any, value: Any, in_place: bool) -> Any:
     value = _one("index_fill", value, x)
     whole, places = _along(x, dim, index, "index_fill")
     out = put_at(whole, places, value, KINDS["FILL"], in_place=in_place)
-    return x if in_place else out if whole is x else out.view(())
+    return x if in_place else _shaped(out, x)
 
 
 def _one(name: str, value: Any, x: Any) -> Any:
@@ -258,7 +267,7 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
     at = index.reshape(shape).expand(source.shape if source.ndim else (1,))
     source = source if source.ndim else source.view(1)
     out = scatter_reduce(whole, places.lead, at, source, reduce, include_self=include_self)
-    return out if whole is x else out.view(())
+    return _shaped(out, x)
 
 
 def take(input: Any, index: Any) -> Any:
@@ -331,8 +340,7 @@ def _scatter(x: Any, dim: Any, index: Any, src: Any, kind: str, in_place: bool, 
     adds = kind == "SCATTER_ADD"
     if in_place:
         check_writable(x, name + "_")
-    record = mode.enabled and x.dtype.is_floating_point
-    to_x, to_src = (edge(x), edge(src)) if record else (None, None)
+    to_x, to_src = _edges(x, src)
     out = lib.norch_scatter(x, KINDS[kind], dim, _indices(index, name), src, in_place)
     node = None
     if to_x is not None or to_src is not None:
@@ -448,8 +456,7 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     """Sets x to value, a number or a 0-d tensor, where mask (bool, broadcast to x) holds."""
     mask, value = _mask(mask, "masked_fill_"), _filling("masked_fill_", value, x)
     check_writable(x, "masked_fill_")
-    record = mode.enabled and x.dtype.is_floating_point
-    to_x, to_value = (edge(x), edge(value)) if record else (None, None)
+    to_x, to_value = _edges(x, value)
     node = None
     if to_x is not None or to_value is not None:
         node = d.Where(None, to_value, to_x)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from .._handle import Handle
 from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
 from ..dtype import finfo
 from ..errors import ShapeError
-from ._operand import rounded_once
+from ._operand import rounded_once, tensor_of
 
 
 def normalized(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
@@ -33,10 +32,8 @@ def normalized(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: 
 
 def _rows(name: str, x: Any, normalized_shape: Any) -> int:
     """How many axes are normalised."""
-    if not isinstance(x, Handle):
-        raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
+    shape = tuple(tensor_of(x, name).shape)
     wanted = tuple(normalized_shape) if isinstance(normalized_shape, Sequence) else (normalized_shape,)
-    shape = tuple(x.shape)
     if not wanted or shape[-len(wanted) :] != wanted:
         raise ShapeError(f"{name}: normalized_shape {wanted} is not how shape {shape} ends")
     return len(wanted)

@@ -16,7 +16,7 @@ from ..autograd.inplace import edge
 from ..device import place
 from ..dtype import int64 as index_dtype
 from ..errors import ArgumentError, ShapeError
-from ._operand import rounded_once
+from ._operand import rounded_once, tensor_of
 from .conv import per_axis
 
 Sizes = int | Sequence[int]
@@ -59,9 +59,7 @@ def _window(
     name: str, axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
     """x with two axes to pool over, the window as C takes it, and the sizes of the result."""
-    if not isinstance(x, Handle):
-        raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
-    shape = tuple(x.shape)
+    shape = tuple(tensor_of(x, name).shape)
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, got shape {shape}")
     kernel = per_axis(kernel_size, axes, name, "kernel_size")
@@ -83,7 +81,7 @@ def _window(
             )
         result.append(count)
     if axes == 1:
-        x = x.unsqueeze(-2)  # type: ignore[attr-defined]
+        x = x.unsqueeze(-2)
         kernel, step, before, spread = (1, *kernel), (1, *step), (0, *before), (1, *spread)
         result = [1, *result]
     return x, (*kernel, *step, *before, *spread, *result), tuple(result)

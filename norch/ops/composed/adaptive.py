@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._handle import Handle
 from ...errors import ShapeError
-from .._operand import rounded_once
+from .._operand import rounded_once, tensor_of
 from ..conv import per_axis
 from ..copy import cat
 from ..pool import average, largest, places_of_largest
@@ -16,9 +15,7 @@ from ..view import tied
 
 def _adaptive(name: str, axes: int, x: Any, output_size: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes of the last axes of x, and of the result."""
-    if not isinstance(x, Handle):
-        raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
-    shape = tuple(x.shape)
+    shape = tuple(tensor_of(x, name).shape)
     if len(shape) not in (axes + 1, axes + 2) or 0 in shape[-axes:]:
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, none empty, got {shape}")
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * axes

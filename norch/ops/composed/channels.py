@@ -7,13 +7,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..._handle import Handle
 from ..._lib import flag, int64
 from ...autograd import derivatives as d
 from ...autograd.grad_mode import no_grad
 from ...errors import ArgumentError, ShapeError
 from .._forms import binary
-from .._operand import own_errors, rounded_once
+from .._operand import own_errors, rounded_once, tensor_of
 from ..normalize import normalized
 
 # By a parameter, whose gradient PyTorch records as a function of what went in.
@@ -33,9 +32,7 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 
 def _channels(name: str, x: Any, least: int, **tensors: Any) -> tuple[int, ...]:
     """The shape of x (N, C, ...); what stands beside it must be of shape (C)."""
-    if not isinstance(x, Handle):
-        raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}")
-    shape = tuple(x.shape)
+    shape = tuple(tensor_of(x, name).shape)
     if len(shape) < least:
         raise ShapeError(f"{name}: expected {least} or more dimensions, got shape {shape}")
     for what, one in tensors.items():
