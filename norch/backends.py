@@ -6,6 +6,7 @@ in every run, on CUDA as well.
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,7 @@ mps = _library(is_built=_absent)
 mkl, mkldnn, openmp, opt_einsum = _library(), _library(), _library(), _library()
 cudnn = _library(enabled=False, benchmark=False, deterministic=True, allow_tf32=False)
 cuda = SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False))
+sys.modules[f"{__name__}.cudnn"] = cudnn  # type: ignore[assignment]  # for `import norch.backends.cudnn as cudnn`
 
 
 _asked_for = SimpleNamespace(deterministic=False)

@@ -1,4 +1,5 @@
-"""What tests of numerical code need: comparison within tolerances, and derivatives checked by finite differences.
+"""What tests of numerical code need: tensors to test with, comparison within tolerances, and derivatives checked by
+finite differences.
 
 All raise AssertionError with the numbers that differ. Nothing here is needed by the rest of norch.
 """
@@ -10,19 +11,55 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .autograd import enable_grad, grad, no_grad
+from .create import empty, tensor
 from .create import ones_like as _ones_like
-from .create import tensor
 from .create import zeros_like as _zeros_like
-from .dtype import float64, promote_types
+from .dtype import dtype_named, finfo, float64, promote_types
 from .errors import Error
 from .ops.copy import stack
-from .random import Generator, randn
+from .random import Generator, randint, randn
 from .tensor import Tensor
 
-__all__ = ["GradcheckError", "assert_close", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "assert_close", "gradcheck", "gradgradcheck", "make_tensor"]
 
 # Relative and absolute tolerance by floating dtype; integers and bool must be equal.
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
+
+
+# ---- tensors to test with --------------------------------------------------------------------------------------------
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: Any,
+    device: Any = None,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+) -> Tensor:
+    """A tensor of uniform random numbers from [low, high), by default from [-9, 9], of uint8 from [0, 9], of bool both.
+
+    noncontiguous: every second element of a longer storage, where there are two or more. exclude_zero: 1 in place of
+    0, or for floats the smallest normal number.
+
+    >>> norch.testing.make_tensor(2, 3, dtype=norch.int64, low=0, high=5).shape
+    norch.Size([2, 3])
+    """
+    kind, out = dtype_named(dtype), empty(*shape, dtype=dtype, device=device)
+    if noncontiguous and out.numel() > 1:
+        out = empty(*out.shape, 2, dtype=dtype, device=device).select(-1, 0)
+    if kind.is_floating_point:
+        low, high = -9.0 if low is None else low, 9.0 if high is None else high
+        out.uniform_(low, high)
+    else:
+        least, most = (0, 2) if kind.kind == "b" else (0, 10) if kind.kind == "u" else (-9, 10)
+        low, high = least if low is None else int(low), most if high is None else int(high)
+        out.copy_(randint(low, high, out.shape, device=device))
+    if exclude_zero:
+        out[out == 0] = finfo(kind).tiny if kind.is_floating_point else 1
+    return out.requires_grad_(requires_grad)
 
 
 # ---- comparison -----------------------------------------------------------------------------------------------------

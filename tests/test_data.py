@@ -265,6 +265,9 @@ def test_loader_options():
     generator = norch.Generator().manual_seed(4)
     assert len(list(DataLoader(data, shuffle=True, generator=generator))) == 6
     assert list(DataLoader(TensorDataset(norch.zeros(0, 2)), batch_size=3)) == []
+    for wrong in ({"num_workers": -1}, {"timeout": -1}):
+        with pytest.raises(ValueError, match="not negative"):
+            DataLoader(data, **wrong)
     with pytest.warns(UserWarning, match="num_workers=2"):
         assert len(list(DataLoader(data, num_workers=2, persistent_workers=True))) == 6
     with pytest.raises(ValueError, match="shuffle"):

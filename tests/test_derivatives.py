@@ -12,6 +12,7 @@ import pytest
 from case import HALF_NAMES, Case, as_tensor, draw, laid_out, source
 from cases import CASES
 from checks import ROUNDING, assert_same, each, legal, listed, scale_of, some_edges, with_dtypes
+from conftest import DEVICE
 
 import norch
 from norch._lib import lib
@@ -401,6 +402,16 @@ def test_gradcheck_finds_faults() -> None:
     pair = norch.tensor([2.0, 3.0], dtype=norch.float64, requires_grad=True)
     assert gradcheck(lambda a, b, n: (a * b, a.sum() * n), (x, pair, 3))
     assert gradgradcheck(lambda a, b: (a * b).sum(), (x, pair))
+
+
+def test_make_tensor() -> None:
+    for dtype in (norch.float32, norch.bfloat16, norch.int8, norch.uint8, norch.bool):
+        x = norch.testing.make_tensor((4, 50), dtype=dtype, device=DEVICE, noncontiguous=True, exclude_zero=True)
+        assert x.dtype is dtype and x.shape == (4, 50) and not x.is_contiguous() and bool((x != 0).all())
+        assert -9 <= x.double().amin() and x.double().amax() <= 9
+    x = norch.testing.make_tensor(100, dtype=norch.float64, low=2, high=3, requires_grad=True)
+    assert x.requires_grad and x.amin() >= 2 and x.amax() <= 3
+    assert norch.testing.make_tensor((), dtype=norch.int64, low=4, high=5).item() == 4
 
 
 def test_assert_close_names_the_worst() -> None:

@@ -1,5 +1,7 @@
 """What scripts written for PyTorch say before and between: old names, settings, sizes."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,7 @@ def test_variables():
 def test_settings():
     assert not norch.backends.mps.is_available() and not norch.backends.cudnn.is_available()
     norch.backends.cudnn.benchmark = True
+    assert importlib.import_module("norch.backends.cudnn").benchmark  # as `import norch.backends.cudnn` has it
     norch.use_deterministic_algorithms(True, warn_only=True)
     assert norch.are_deterministic_algorithms_enabled()
     norch.use_deterministic_algorithms(False)

@@ -7,6 +7,7 @@ array that belongs to the group and is rewritten each time, so that a step reads
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
@@ -31,8 +32,8 @@ class Optimizer:
     at them. differentiable=True, a step that autograd records, raises NotImplementedError.
 
     params: an iterable of leaf tensors, or of (name, tensor) as named_parameters() gives them, or of groups
-    `{"params": [...], "lr": ...}` whose options override the defaults. An empty list, a parameter given twice and a
-    tensor that is no leaf raise a ValueError.
+    `{"params": [...], "lr": ...}` whose options override the defaults. An empty list, a parameter of two groups and a
+    tensor that is no leaf raise a ValueError; one that stands twice in a group gives a warning.
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -70,7 +71,7 @@ class Optimizer:
         if len(names) not in (0, len(params)) or any(("param_names" in g) != bool(names) for g in self.param_groups):
             raise ValueError("all parameters of an optimizer have names, or none has")
         params = [one[1] if isinstance(one, tuple) else one for one in params]
-        seen = {id(p) for group in self.param_groups for p in group["params"]}
+        elsewhere = {id(p) for group in self.param_groups for p in group["params"]}
         for param in params:
             if not isinstance(param, Tensor):
                 raise TypeError(f"an optimizer takes Tensors, but one of the params is {type(param).__name__}")
@@ -78,9 +79,10 @@ class Optimizer:
                 raise ValueError("can't optimize a non-leaf Tensor")
             if not param.is_floating_point():
                 raise DTypeError(f"can't optimize a tensor of dtype {param.dtype}")
-            if id(param) in seen:
-                raise ValueError("some parameters appear more than once in the parameter groups")
-            seen.add(id(param))
+            if id(param) in elsewhere:
+                raise ValueError("some parameters appear in more than one parameter group")
+        if len({id(param) for param in params}) != len(params):
+            warnings.warn("a parameter group holds a parameter twice, which each step moves twice", stacklevel=3)
         group: dict[str, Any] = {"params": params}
         if names:
             group["param_names"] = names
@@ -260,11 +262,11 @@ class Optimizer:
         return (value if name == "step" else value.detach().to(param.device, param.dtype)).clone()
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
+        text = f"{type(self).__name__} ("
         for number, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {number}")
-            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
-        return "\n".join([*lines, ")"])
+            text += f"\nParameter Group {number}\n"
+            text += "".join(f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params")
+        return text + ")"
 
 
 class Elementwise(Optimizer):

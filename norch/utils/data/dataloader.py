@@ -74,6 +74,8 @@ class DataLoader:
             if isinstance(seed, bool) or not isinstance(seed, int):
                 raise TypeError(f"DataLoader: seed must be an int or None, not {type(seed).__name__}")
             generator = seed
+        if not num_workers >= 0 or not timeout >= 0:
+            raise ArgumentError(f"num_workers and timeout are not negative, not {num_workers} and {timeout}")
         if num_workers != 0:
             warnings.warn(f"num_workers={num_workers}: norch loads data in this process", stacklevel=2)
         iterable = isinstance(dataset, IterableDataset)
