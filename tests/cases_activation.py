@@ -9,6 +9,8 @@ import numpy as np
 from case import ALL_NAMES, FLOAT_NAMES, NUMBER_NAMES, Array, wide
 from cases_pointwise import UNARY_SHAPES, also, backward_row, erf, sigmoid, unary
 
+from norch.ops.activation import huber
+
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 unary(
@@ -152,7 +154,16 @@ activation(
 activation("tanhshrink", lambda x: x - np.tanh(x), scaled=True)
 activation("hardshrink", lambda x: np.where(np.abs(x) <= 0.5, 0, x), row="hardshrink", **AT_NAN)
 activation("hardshrink", lambda x: np.where(np.abs(x) <= 2, 0, x), 2.0, label="hardshrink 2", **AT_NAN)
-activation("softshrink", lambda x: x - np.clip(x, -0.5, 0.5), scaled=True, **AT_NAN)
+activation("softshrink", lambda x: x - np.clip(x, -0.5, 0.5), row="softshrink", scaled=True, **AT_NAN)
+activation(
+    "huber",
+    lambda x: np.where(np.abs(x) < 1.5, 0.5 * x * x, 1.5 * np.abs(x) - 1.125),
+    row="huber",
+    call=lambda m, x: huber(x, x.new_full((), 1.5)),
+    torch=lambda t, x: t.nn.functional.huber_loss(x, t.zeros_like(x), reduction="none", delta=1.5),
+    domains=wide(-5.0, 5.0),
+    **AT_NAN,
+)
 activation("softshrink", lambda x: x - np.clip(x, -2, 2), 2.0, label="softshrink 2", scaled=True, **AT_NAN)
 activation("threshold", lambda x: np.where(x <= 1, 2, x), 1, 2, row="threshold", dtypes=NUMBER_NAMES)
 activation("glu", lambda x: x[..., :2] * sigmoid(x[..., 2:]), shapes=(((3, 4),), ((2, 0, 4),), ((4,),)), edges=False)

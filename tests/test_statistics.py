@@ -96,6 +96,30 @@ def test_gradients_of_equal_rows() -> None:
         assert g.tolist() == [[0] * 3] * 2, p
 
 
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_distances_of_many_rows(torch: Any, batch: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((*batch, 30, 16)), rng.standard_normal((40, 16))
+    b[:5] = a.reshape(-1, 16)[:5]  # equal rows
+    exact = np.linalg.norm(a[..., :, None, :] - b, axis=-1)
+    for dtype, tolerance in (("float32", 1e-5), ("float64", 1e-13)):
+        x, y = (norch.tensor(value.astype(dtype), requires_grad=True) for value in (a, b))
+        theirs = [torch.tensor(value.astype(dtype), requires_grad=True) for value in (a, b)]
+        found = norch.cdist(x, y)
+        assert_close(found, norch.tensor(exact.astype(dtype)), rtol=tolerance, atol=tolerance)
+        assert (found.detach().numpy()[exact == 0] == 0).all()
+        weight = rng.standard_normal(exact.shape).astype(dtype)
+        (found * norch.tensor(weight)).sum().backward()
+        exactly = torch.cdist(*theirs, compute_mode="donot_use_mm_for_euclid_dist")
+        (exactly * torch.tensor(weight)).sum().backward()
+        for ours, other in zip((x, y), theirs, strict=True):
+            assert_close(ours.grad, norch.tensor(other.grad.numpy()), rtol=20 * tolerance, atol=20 * tolerance)
+        direct = norch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+        assert_close(direct, norch.tensor(exact.astype(dtype)), rtol=tolerance, atol=tolerance)
+    with pytest.raises(norch.ArgumentError, match="compute_mode"):
+        norch.cdist(x, y, compute_mode="fast")
+
+
 def test_nothing_to_measure() -> None:
     assert norch.cdist(norch.ones(2, 0), norch.ones(3, 0)).tolist() == [[0] * 3] * 2
     assert norch.trapezoid(norch.ones(0)).item() == 0

@@ -56,8 +56,10 @@ static norch_tensor without_repeats(const norch_tensor *x) {
     return once;
 }
 
-/* Every index below size and, where it wraps, not below -size; *negative says whether one is below 0. */
-static int32_t check_range(const way *w, const norch_tensor *index, int64_t size, int64_t axis, bool *negative) {
+/* Every index below size and, where it wraps, not below -size; *negative says whether one is below 0. A dense index is
+ * copied to `copy` in the same pass, if there is one. */
+static int32_t check_range(const way *w, const norch_tensor *index, int64_t *copy, int64_t size, int64_t axis,
+                           bool *negative) {
     *negative = w->wraps;
     if (index->device_type != NORCH_CPU) return NORCH_OK;
     nr_plan plan;
@@ -69,8 +71,16 @@ static int32_t check_range(const way *w, const norch_tensor *index, int64_t size
     for (int64_t left = plan.numel; left > 0; left -= plan.size[0]) {
         const int64_t step = plan.stride[0][0], n = plan.size[0];
         uint64_t wrong = 0; /* one verdict for the row, in its sign bit: no branch an element */
-        if (step == sizeof(int64_t)) {
-            const uint64_t *values = (const uint64_t *)(const void *)row;
+        const uint64_t *values = (const uint64_t *)(const void *)row;
+        if (copy) {
+            uint64_t *restrict to = (uint64_t *)copy;
+            for (int64_t i = 0; i < n; i++) {
+                const uint64_t value = to[i] = values[i];
+                wrong |= (value + below) | (span - 1 - below - value);
+                signs |= value;
+            }
+            row = (const char *)copy; /* what was checked, whatever another thread writes meanwhile */
+        } else if (step == sizeof(int64_t)) {
             for (int64_t i = 0; i < n; i++) {
                 wrong |= (values[i] + below) | (span - 1 - below - values[i]);
                 signs |= values[i];
@@ -106,8 +116,10 @@ static int32_t prepare(const way *w, const norch_tensor *index, const norch_tens
     *view = *index;
     *owned = NULL;
     norch_tensor once = without_repeats(index);
+    bool dense = false;
     if (index->dtype != NORCH_INT64 || index->device_type == NORCH_CPU || (apart && norch_overlaps(apart, index))) {
-        *owned = norch_cast(&once, NORCH_INT64);
+        dense = index->dtype == NORCH_INT64 && index->device_type == NORCH_CPU && once.contiguous && once.numel > 0;
+        *owned = dense ? nr_make(once.ndim, once.shape, NORCH_INT64, index) : norch_cast(&once, NORCH_INT64);
         if (!*owned) return norch_last_error_kind();
         *view = **owned;
         for (int32_t d = 0; d < index->ndim; d++) {
@@ -116,9 +128,9 @@ static int32_t prepare(const way *w, const norch_tensor *index, const norch_tens
         }
         view->numel = index->numel;
         view->contiguous = nr_is_contiguous(index->ndim, index->shape, view->strides);
-        once = **owned;
+        if (!dense) once = **owned;
     }
-    int32_t status = check_range(w, &once, size, axis, negative);
+    int32_t status = check_range(w, &once, dense ? (*owned)->data : NULL, size, axis, negative);
     if (status != NORCH_OK) nr_release(*owned);
     return status;
 }

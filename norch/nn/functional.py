@@ -12,10 +12,10 @@ from typing import Any
 
 from .._lib import flag
 from .._lib import int64 as int_
-from ..create import arange
 from ..dtype import bool_, int64
 from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename
 from ..ops._operand import called, own_errors, tensor_of
+from ..ops.activation import huber
 from ..ops.composed.adaptive import adaptive_avg_pool1d as adaptive_avg_pool1d
 from ..ops.composed.adaptive import adaptive_avg_pool2d as adaptive_avg_pool2d
 from ..ops.composed.adaptive import adaptive_max_pool1d as adaptive_max_pool1d
@@ -154,7 +154,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(tensor.amax().item()) + 1 if tensor.numel() else 0
     if tensor.numel() and (int(tensor.amin().item()) < 0 or int(tensor.amax().item()) >= num_classes):
         raise ArgumentError(f"one_hot: class values must lie in 0 ... {num_classes - 1}")
-    return (tensor.unsqueeze(-1) == arange(num_classes, device=tensor.device)).to(int64)
+    zeros = tensor.new_zeros((*tensor.shape, num_classes), dtype=int64)
+    return zeros.scatter_(-1, tensor.to(int64).unsqueeze(-1), 1) if tensor.numel() else zeros
 
 
 # ---- losses -----------------------------------------------------------------------------------------------
@@ -211,10 +212,10 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     if not beta >= 0:
         raise ArgumentError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     difference = _difference("smooth_l1_loss", input, target)
-    far = difference.abs()
-    if beta > 0:
-        far = where(far < beta, difference.square() * (0.5 / beta), far - 0.5 * beta)
-    return reduced(far, reduction)
+    if beta == 0:
+        return reduced(difference.abs(), reduction)
+    loss = reduced(huber(difference, beta), reduction)
+    return loss if beta == 1 else loss / beta
 
 
 @own_errors
@@ -225,8 +226,7 @@ def huber_loss(
     if not delta > 0:
         raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
     difference = _difference("huber_loss", input, target)
-    far = difference.abs()
-    loss = where(far < delta, difference.square() * 0.5, (far - 0.5 * delta) * delta)
+    loss = huber(difference, delta)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

@@ -19,7 +19,7 @@ from ..ops._operand import must, own_errors, tensor_of
 from ..ops.composed.pointwise import hardshrink as hardshrink
 from ..ops.composed.pointwise import prelu as prelu
 from ..ops.composed.pointwise import threshold as _threshold
-from ..ops.pointwise import clamp, mul, sub, tanh
+from ..ops.pointwise import mul, sub, tanh
 from ..ops.pointwise import relu as _relu
 from ..ops.pointwise import sigmoid as sigmoid
 from ..random import rand_like
@@ -103,9 +103,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x less lambd for x above it, x plus lambd for x below -lambd, 0 between. Floats only."""
     if not lambd >= 0:
         raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
-    input = _floating(input, "softshrink")
-    outside = hardshrink(input, lambd)
-    return sub(outside, clamp(outside.detach(), -lambd, lambd))
+    return _rows.softshrink(_floating(input, "softshrink"), lambd)
 
 
 # ---- exponential on one side --------------------------------------------------------------------------------------

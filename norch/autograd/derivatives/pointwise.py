@@ -374,6 +374,21 @@ class LeakyRelu(Binary):  # b: the slope for negative a, the weight of prelu
     def grad_b(self, g: Any) -> Any: return (g * self.a).where((self.a > 0).logical_not(), 0)
 
 
+class Hardshrink(Binary):  # b: the bound, a number
+    flat = 2
+    def grad_a(self, g: Any) -> Any: return g.where(self.a.abs() > self.b, 0)
+    def grad_b(self, g: Any) -> Any: return None
+
+
+class Softshrink(Hardshrink): pass
+
+
+class Huber(Binary):  # b: the bound, a number
+    flat = 2
+    def grad_a(self, g: Any) -> Any: return g * self.a.clamp(-self.b, self.b)
+    def grad_b(self, g: Any) -> Any: return None
+
+
 class GeluTanhBackward(Binary):  # a is the gradient, b the input: a * (s + b s (1 - s) v'), s = sigmoid(v)
     def grad_a(self, g: Any) -> Any: return g._gelu_tanh_backward(self.b)
 

@@ -171,6 +171,9 @@ def unique_consecutive(
 def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
     flag(return_inverse, "unique: return_inverse")
     flag(return_counts, "unique: return_counts")
+    if dim is None and not return_inverse and not return_counts:
+        values = sort(x.reshape(-1)).values if ordered else x.reshape(-1)
+        return values[cat([values.new_ones((min(values.shape[0], 1),), dtype=bool_), ne(values[1:], values[:-1])])]
     if dim is None:
         rows = x.reshape(-1, 1)
     else:
@@ -266,7 +269,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
     if int64(minlength, "minlength") < 0:
         raise ArgumentError(f"bincount: minlength should be >= 0, got {minlength}")
     if weights is None:
-        ones = x.new_ones(x.shape, dtype=int64_)
+        ones = x.new_ones((1,), dtype=int64_).expand(x.shape)
     else:
         ones = must(weights, "bincount").detach()
         if ones.shape != x.shape:

@@ -24,10 +24,12 @@ from ..pointwise import (
     _round,
     _sub,
     _times,
+    clamp,
     digamma,
     eq,
     exp2,
     isfinite,
+    isinf,
     isnan,
     lgamma,
     log2,
@@ -109,8 +111,12 @@ def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf
         return input.clone()
     limits = finfo(input.dtype)
     high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
-    infinite = where(input > 0, input.new_full((), high), input.new_full((), low))
-    return where(isfinite(input), input, where(isnan(input), input.new_full((), nan or 0.0), infinite))
+    if posinf is None and neginf is None:
+        finite = clamp(input, low, high)
+    else:
+        infinite = where(input > 0, input.new_full((), high), input.new_full((), low))
+        finite = where(isinf(input), infinite, input)
+    return where(isnan(input), input.new_full((), nan or 0.0), finite)
 
 
 def isposinf(input: Any) -> Any:
@@ -249,8 +255,7 @@ def threshold(input: Any, threshold: float, value: float) -> Any:
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     """input, but 0 where |input| <= lambd. Floats only."""
-    input = tied(_floating(input, "hardshrink"))
-    return where((input > lambd) | (input < -lambd), input, where(isnan(input), input.detach(), 0.0))
+    return activation.hardshrink(_floating(input, "hardshrink"), lambd)
 
 
 @own_errors
