@@ -68,7 +68,7 @@ def test_factors_of_whole_numbers() -> None:
     assert norch.addmm(x, x, x, beta=0.5).tolist() == [[2, 2], [2, 2]]
     with pytest.raises(norch.DTypeError, match="addr: a factor of 2 for dtype bool"):
         norch.addr(x > 0, x[0] > 0, x[0] > 0, beta=2)
-    with pytest.raises(norch.DTypeError, match="addr_: a result of float32 does not fit int32"):
+    with pytest.raises(norch.DTypeError, match="addr_: a result of dtype float32 cannot be written into"):
         x.addr_(norch.ones(2), norch.ones(2))
 
 

@@ -157,6 +157,9 @@ def test_fill_diagonal(shape: Any, wrap: bool) -> None:
 def test_renorm_in_place_and_scatter() -> None:
     x = norch.full((2, 2), 3.0)
     assert_close(x.clone().renorm_(2, 0, 1.0), norch.renorm(x, 2, 0, 1.0))
+    x.requires_grad_()
+    (x * 1).renorm_(2, 0, 1.0).select(1, 0).sum().backward()
+    assert_close(x.grad, norch.autograd.grad(norch.renorm(x, 2, 0, 1.0).select(1, 0).sum(), x)[0])
     x = norch.zeros(4, requires_grad=True)
     src = norch.ones(2, requires_grad=True)
     out = norch.as_strided_scatter(x, src, (2,), (2,), 1)

@@ -8,7 +8,6 @@ function ``f_`` writes into its first argument; ``f`` gives a copy.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from .._handle import Handle, alias
@@ -18,7 +17,8 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import check_fits
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._forms import OPS, before
+from ._forms import OPS
+from ._inplace import in_place
 from ._operand import called, must, on_one_device, own_errors
 from .copy import cast, copy_, to
 from .pointwise import where
@@ -531,18 +531,7 @@ def embedding_rows(table: Any, index: Any, padding: int | None, by_frequency: bo
     return out
 
 
-def _assigned(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The form in place of what is composed of several steps."""
-    name = function.__name__ + "_"
-
-    def function_(x: Any, *arguments: Any, **named: Any) -> Any:
-        check_writable(x, name)
-        return copy_(x, function(before(x) if mode.enabled else x, *arguments, **named))
-
-    return called(function_, name, f"{name[:-1]}() in place.")
-
-
-scatter_reduce_, index_reduce_ = _assigned(scatter_reduce), _assigned(index_reduce)
+scatter_reduce_, index_reduce_ = in_place(scatter_reduce, index_reduce)
 
 
 class IndexMethods(Handle):

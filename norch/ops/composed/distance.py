@@ -7,6 +7,7 @@ from typing import Any
 from ..._handle import Handle
 from ...dtype import finfo, float32, float64
 from ...errors import ArgumentError, DTypeError, ShapeError
+from .._inplace import in_place
 from .._operand import must, own_errors
 from ..index import near_each_other
 from ..matmul import matmul
@@ -114,7 +115,4 @@ class DistanceMethods(Handle):
     __slots__ = ()
 
     renorm = renorm
-
-    def renorm_(self, p: float, dim: int, maxnorm: float) -> Any:
-        """renorm() in place."""
-        return self.copy_(renorm(self, p, dim, maxnorm))  # type: ignore[attr-defined]
+    (renorm_,) = in_place(renorm)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
-from .._operand import called, must, on_one_device, own_errors, rounded_once
-from ..copy import copy_, stack
+from .._inplace import in_place
+from .._operand import must, on_one_device, own_errors, rounded_once
+from ..copy import stack
 from ..index import near_each_other
 from ..matmul import bmm, linear, matmul, mm, mv
 from ..pointwise import where
@@ -90,18 +91,6 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
     if x.dtype.kind == "b":
         raise DTypeError(f"{name}: a factor of {factor} for dtype bool; only 1 has a meaning there")
     return x * (factor if x.dtype.is_floating_point else int(factor))
-
-
-def _in_place(function: Callable[..., Any]) -> Any:
-    """The method that writes function(self, ...) into self."""
-
-    def method(self: Any, *operands: Any, **named: Any) -> Any:
-        out = function(self, *operands, **named)
-        if out.dtype.is_floating_point and not self.dtype.is_floating_point:
-            raise DTypeError(f"{function.__name__}_: a result of {out.dtype.name} does not fit {self.dtype.name}")
-        return copy_(self, out)
-
-    return called(method, function.__name__ + "_", f"{function.__name__}() in place.")
 
 
 # ---- contractions -----------------------------------------------------------------------------------------------
@@ -339,6 +328,5 @@ class ProductMethods(Handle):
     __slots__ = ()
 
     addmm, addmv, addbmm, baddbmm, addr = addmm, addmv, addbmm, baddbmm, addr
-    addmm_, addmv_, addbmm_ = _in_place(addmm), _in_place(addmv), _in_place(addbmm)
-    baddbmm_, addr_ = _in_place(baddbmm), _in_place(addr)
+    addmm_, addmv_, addbmm_, baddbmm_, addr_ = in_place(addmm, addmv, addbmm, baddbmm, addr)
     outer, ger, inner, kron, cross, matrix_power = outer, ger, inner, kron, cross, matrix_power

@@ -15,7 +15,7 @@ from ..._handle import Handle, Size
 from ..._lib import int64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._inplace import turned_
+from .._inplace import in_place, turned_
 from .._operand import called, must, numpy_names, own_errors, tensor_of, tensors_of
 from ..copy import cast, cat, clone, contiguous
 from ..index import index_select
@@ -530,17 +530,10 @@ class ShapeMethods(Handle):
     diag, diagflat, diag_embed, trace, tril, triu = diag, diagflat, diag_embed, trace, tril, triu
     select_scatter, slice_scatter, diagonal_scatter = select_scatter, slice_scatter, diagonal_scatter
 
+    tril_, triu_ = in_place(tril, triu)
     unsqueeze_, squeeze_, transpose_ = turned_(unsqueeze), turned_(squeeze), turned_(transpose)
     t_, swapaxes_, as_strided_ = turned_(t), turned_(swapaxes), turned_(as_strided)
     swapdims_ = swapaxes_
-
-    def tril_(self, diagonal: int = 0) -> Any:
-        """tril() in place."""
-        return self.copy_(tril(self, diagonal))  # type: ignore[attr-defined]
-
-    def triu_(self, diagonal: int = 0) -> Any:
-        """triu() in place."""
-        return self.copy_(triu(self, diagonal))  # type: ignore[attr-defined]
 
     @property
     def T(self) -> Any:  # noqa: N802
