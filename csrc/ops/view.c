@@ -136,24 +136,30 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *g
     return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
 }
 
-norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t *dims) {
-    if (nr_check_tensor("squeeze", x)) return NULL;
-    bool chosen[NORCH_MAX_DIMS + 1] = {false};
-    for (int32_t i = 0; i < x->ndim; i++) chosen[i] = count < 0;
-    for (int64_t i = 0; i < count; i++) {
-        int32_t axis;
-        if (nr_check_axis("squeeze", dims[i], x->ndim, &axis)) return NULL;
-        if (chosen[axis]) return NR_REFUSE(NORCH_ERROR_SHAPE, "squeeze: dimension %d appears twice", axis);
-        chosen[axis] = true;
-    }
-    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+/* The sizes and strides of the axes of x but those of a set, a bit each; gives how many they are. */
+static int32_t axes_but(const norch_tensor *x, uint32_t gone, int64_t *shape, int64_t *strides) {
     int32_t kept = 0;
     for (int32_t i = 0; i < x->ndim; i++) {
-        if (chosen[i] && x->shape[i] == 1) continue;
+        if (gone >> i & 1) continue;
         shape[kept] = x->shape[i];
         strides[kept++] = x->strides[i];
     }
-    return nr_make_view(x, kept, shape, strides, 0);
+    return kept;
+}
+
+norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t *dims) {
+    if (nr_check_tensor("squeeze", x)) return NULL;
+    uint32_t gone = count < 0 ? UINT32_MAX : 0;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t axis;
+        if (nr_check_axis("squeeze", dims[i], x->ndim, &axis)) return NULL;
+        if (gone >> axis & 1) return NR_REFUSE(NORCH_ERROR_SHAPE, "squeeze: dimension %d appears twice", axis);
+        gone |= 1u << axis;
+    }
+    for (int32_t i = 0; i < x->ndim; i++)
+        if (x->shape[i] != 1) gone &= ~(1u << i);
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    return nr_make_view(x, axes_but(x, gone, shape, strides), shape, strides, 0);
 }
 
 norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim) {
@@ -182,12 +188,7 @@ norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index) {
                          (long long)index, axis, (long long)size);
     if (index < 0) index += size;
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
-    for (int32_t i = 0, to = 0; i < x->ndim; i++) {
-        if (i == axis) continue;
-        shape[to] = x->shape[i];
-        strides[to++] = x->strides[i];
-    }
-    return nr_make_view(x, x->ndim - 1, shape, strides, index * x->strides[axis]);
+    return nr_make_view(x, axes_but(x, 1u << axis, shape, strides), shape, strides, index * x->strides[axis]);
 }
 
 /* A bound of a slice as Python reads it: within [0, size], or within [-1, size - 1] when stepping back. */
@@ -210,10 +211,7 @@ norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int
     start = clipped(start, x->shape[axis], step < 0);
     stop = clipped(stop, x->shape[axis], step < 0);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
-    for (int32_t i = 0; i < x->ndim; i++) {
-        shape[i] = x->shape[i];
-        strides[i] = x->strides[i];
-    }
+    axes_but(x, 0, shape, strides);
     const int64_t span = step > 0 ? stop - start : start - stop;
     shape[axis] = span > 0 ? (span - 1) / (step > 0 ? step : -step) + 1 : 0;
     int64_t shift = start * strides[axis];
@@ -230,12 +228,7 @@ norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0
         return NR_REFUSE(NORCH_ERROR_SHAPE, "diagonal: needs two different dimensions, not %lld and %lld of %d",
                          (long long)dim0, (long long)dim1, x->ndim);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
-    int32_t kept = 0;
-    for (int32_t i = 0; i < x->ndim; i++) {
-        if (i == a || i == b) continue;
-        shape[kept] = x->shape[i];
-        strides[kept++] = x->strides[i];
-    }
+    const int32_t kept = axes_but(x, 1u << a | 1u << b, shape, strides);
     int64_t rows = x->shape[a], columns = x->shape[b], length = 0, shift = 0;
     if (offset >= 0 && offset < columns) {
         length = columns - offset < rows ? columns - offset : rows;
@@ -258,10 +251,7 @@ norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int
                          "unfold: windows of %lld elements, %lld apart, do not fit dimension %d of size %lld",
                          (long long)size, (long long)step, axis, (long long)length);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
-    for (int32_t i = 0; i < x->ndim; i++) {
-        shape[i] = x->shape[i];
-        strides[i] = x->strides[i];
-    }
+    axes_but(x, 0, shape, strides);
     int64_t own = x->ndim ? x->strides[axis] : 1;
     if (x->ndim) {
         shape[axis] = (length - size) / step + 1;
