@@ -15,7 +15,7 @@ from ..errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from ..ops import activation as _rows
 from ..ops import softmax as _softmax
 from ..ops._inplace import in_place
-from ..ops._operand import must, own_errors, tensor_of
+from ..ops._operand import floats_of, must, own_errors, tensor_of
 from ..ops.composed.pointwise import hardshrink as hardshrink
 from ..ops.composed.pointwise import prelu as prelu
 from ..ops.composed.pointwise import threshold as _threshold
@@ -40,13 +40,6 @@ def _either(function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Ten
     if function not in _writing:
         _writing[function] = in_place(function)[0]
     return _writing[function](input, *arguments)
-
-
-def _floating(input: Any, name: str) -> Any:
-    input = must(input, name)
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"{name}: not defined for dtype {input.dtype.name}")
-    return input
 
 
 # ---- with a corner at 0 -------------------------------------------------------------------------------------------
@@ -80,7 +73,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> norch.nn.functional.leaky_relu(norch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    return _either(_rows.leaky_relu, inplace, _floating(input, "leaky_relu"), negative_slope)
+    return _either(_rows.leaky_relu, inplace, floats_of(input, "leaky_relu"), negative_slope)
 
 
 def rrelu(
@@ -89,7 +82,7 @@ def rrelu(
     """leaky_relu() with slopes drawn from [lower, upper) while training, and their mean otherwise (Xu et al. 2015)."""
     if lower > upper:
         raise ArgumentError(f"rrelu: lower {lower} is above upper {upper}")
-    input = _floating(input, "rrelu")
+    input = floats_of(input, "rrelu")
     slope = rand_like(input) * (upper - lower) + lower if flag(training, "rrelu: training") else (lower + upper) / 2
     return _either(_rows.leaky_relu, inplace, input, slope)
 
@@ -103,7 +96,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x less lambd for x above it, x plus lambd for x below -lambd, 0 between. Floats only."""
     if not lambd >= 0:
         raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
-    return _rows.softshrink(_floating(input, "softshrink"), lambd)
+    return _rows.softshrink(floats_of(input, "softshrink"), lambd)
 
 
 # ---- exponential on one side --------------------------------------------------------------------------------------
@@ -111,14 +104,14 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x for positive x, alpha * (exp(x) - 1) for others (Clevert et al. 2015). Floats only."""
-    return _either(_rows.elu, inplace, _floating(input, "elu"), alpha, 1.0)
+    return _either(_rows.elu, inplace, floats_of(input, "elu"), alpha, 1.0)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x for positive x, alpha * (exp(x / alpha) - 1) for others (Barron 2017). Floats only."""
     if alpha == 0:
         raise DivisionError("celu: alpha cannot be 0")
-    return _either(_rows.elu, inplace, _floating(input, "celu"), alpha, 1.0 / alpha)
+    return _either(_rows.elu, inplace, floats_of(input, "celu"), alpha, 1.0 / alpha)
 
 
 def _selu(input: Tensor) -> Tensor:
@@ -127,7 +120,7 @@ def _selu(input: Tensor) -> Tensor:
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """A multiple of elu() under which zero mean and unit variance stay (Klambauer et al. 2017). Floats only."""
-    return _either(_selu, inplace, _floating(input, "selu"))
+    return _either(_selu, inplace, floats_of(input, "selu"))
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -136,7 +129,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     >>> norch.nn.functional.softplus(norch.tensor([0.0, 100.0]))
     tensor([  0.6931, 100.0000])
     """
-    return _rows.softplus(_floating(input, "softplus"), beta, threshold)
+    return _rows.softplus(floats_of(input, "softplus"), beta, threshold)
 
 
 # ---- gates: x times something between 0 and 1 ---------------------------------------------------------------------
@@ -165,7 +158,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """relu6(x + 3) / 6. Floats only."""
-    return _either(_hardsigmoid, inplace, _floating(input, "hardsigmoid"))
+    return _either(_hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
 
 
 def _hardsigmoid(input: Any) -> Any:
@@ -184,7 +177,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> norch.nn.functional.glu(norch.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
-    input = _floating(input, "glu")
+    input = floats_of(input, "glu")
     if input.ndim == 0:
         raise ShapeError("glu: a 0-d tensor has no halves")
     half, odd = divmod(input.size(dim), 2)
@@ -236,7 +229,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
     hard: exactly one class, with the gradient of the soft sample (Jang et al. 2016). eps has no effect.
     """
-    logits = _floating(logits, "gumbel_softmax")
+    logits = floats_of(logits, "gumbel_softmax")
     noise = -(-(1.0 - rand_like(logits)).log()).log()  # 1 - u lies in (0, 1]
     soft = _softmax.softmax((logits + noise) / tau, dim)
     if not hard:

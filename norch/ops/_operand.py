@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from .._handle import Handle
 from .._lib import constants, lib
-from ..errors import DeviceError, Error, rename
+from ..errors import DeviceError, DTypeError, Error, rename
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,6 +71,22 @@ def tensor_of(value: Any, name: str) -> Any:
     if isinstance(value, Handle):
         return value
     raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")
+
+
+def floats_of(value: Any, name: str) -> Any:
+    """must(value), which must hold floats: DTypeError otherwise."""
+    value = must(value, name)
+    if not value.dtype.is_floating_point:
+        raise DTypeError(f"{name}: not defined for dtype {value.dtype.name}")
+    return value
+
+
+def numbers_of(value: Any, name: str) -> Any:
+    """must(value), which must hold numbers: DTypeError for bool."""
+    value = must(value, name)
+    if value.dtype.kind == "b":
+        raise DTypeError(f"{name}: not defined for dtype bool")
+    return value
 
 
 def on_one_device(name: str, x: Any, other: Any) -> None:

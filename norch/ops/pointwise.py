@@ -13,7 +13,7 @@ from ..autograd import derivatives as d
 from ..errors import ArgumentError, DTypeError, Error, rename
 from ._forms import binary, operator, reflected, ternary, unary
 from ._inplace import in_place
-from ._operand import must, operand, own_errors, public
+from ._operand import floats_of, must, operand, own_errors, public
 
 neg = negative = unary("neg", d.Neg, "-x. Not for bool.")
 abs = absolute = unary("abs", d.Abs, "|x|.")  # noqa: A001
@@ -184,10 +184,7 @@ def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
 
 def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
     """input + weight * (end - input): from input, at weight 0, to end, at weight 1. Floats only."""
-    input = must(input, "lerp")  # noqa: A001
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"lerp: not defined for dtype {input.dtype.name}")
-    return _lerp(input, end, weight)
+    return _lerp(floats_of(input, "lerp"), end, weight)
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002

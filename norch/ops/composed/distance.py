@@ -6,9 +6,9 @@ from typing import Any
 
 from ..._handle import Handle
 from ...dtype import finfo, float32, float64
-from ...errors import ArgumentError, DTypeError, ShapeError
+from ...errors import ArgumentError, ShapeError
 from .._inplace import in_place
-from .._operand import must, own_errors
+from .._operand import floats_of, own_errors
 from ..index import near_each_other
 from ..matmul import matmul
 from ..norm import vector_norm
@@ -19,11 +19,6 @@ from .shape import broadcast_tensors
 from .statistics import as_float
 
 __all__ = ["cdist", "cosine_similarity", "pairwise_distance", "renorm"]
-
-
-def _check_float(x: Any, name: str) -> None:
-    if not x.dtype.is_floating_point:
-        raise DTypeError(f"{name}: not defined for dtype {x.dtype.name}")
 
 
 def _norm(x: Any, p: float, keepdim: bool = False) -> Any:
@@ -52,9 +47,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor([[5., 0.]])
     """
-    a, b = must(x1, "cdist"), must(x2, "cdist")
+    a, b = floats_of(x1, "cdist"), floats_of(x2, "cdist")
     for x in (a, b):
-        _check_float(x, "cdist")
         if x.ndim < 2:
             raise ShapeError(f"cdist: expected 2 dimensions or more, got shape {tuple(x.shape)}")
     if a.shape[-1] != b.shape[-1]:
@@ -88,9 +82,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     >>> norch.cosine_similarity(norch.tensor([1.0, 0.0]), norch.tensor([1.0, 1.0]), dim=0)
     tensor(0.7071)
     """
-    a, b = near_each_other(must(x1, "cosine_similarity"), must(x2, "cosine_similarity"))
-    for x in (a, b):
-        _check_float(x, "cosine_similarity")
+    a, b = near_each_other(floats_of(x1, "cosine_similarity"), floats_of(x2, "cosine_similarity"))
     a, b = broadcast_tensors(a, b)  # dim counts the axes of both
     lengths = sum_(a * a, dim).clamp(min=eps * eps).sqrt() * sum_(b * b, dim).clamp(min=eps * eps).sqrt()
     return sum_(a * b, dim) / lengths
@@ -99,8 +91,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 @own_errors
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that."""
-    x = must(input, "renorm")
-    _check_float(x, "renorm")
+    x = floats_of(input, "renorm")
     if x.ndim < 2:
         raise ShapeError(f"renorm: expected at least 2 dimensions, got shape {tuple(x.shape)}")
     rows = x.transpose(0, dim).reshape(x.shape[dim], -1)

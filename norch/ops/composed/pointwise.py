@@ -11,7 +11,7 @@ from ...dtype import finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .._inplace import in_place
-from .._operand import must, own_errors, public
+from .._operand import floats_of, must, numbers_of, own_errors, public
 from .._results import frexp_result
 from ..copy import clone, fill_
 from ..norm import vector_norm
@@ -43,23 +43,12 @@ from ..view import tied, unsqueeze
 # ruff: noqa: A001, A002  (PyTorch's names)
 
 
-def _floating(input: Any, name: str) -> Any:
-    """input as a tensor of floats, or a DTypeError."""
-    input = must(input, name)
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"{name}: not defined for dtype {input.dtype.name}")
-    return input
-
-
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 
 def positive(input: Any) -> Any:
     """input itself. Not for bool."""
-    input = must(input, "positive")
-    if input.dtype.kind == "b":
-        raise DTypeError("positive: not defined for dtype bool")
-    return input
+    return numbers_of(input, "positive")
 
 
 @own_errors
@@ -71,14 +60,14 @@ def round(input: Any, *, decimals: int = 0) -> Any:
     """
     if int64(decimals, "round: decimals") == 0:
         return _round(input)
-    input = _floating(input, "round")
+    input = floats_of(input, "round")
     ten = 10.0 ** abs(decimals)
     return _round(input * ten) / ten if decimals > 0 else _round(input / ten) * ten
 
 
 def frac(input: Any) -> Any:
     """input - trunc(input). Floats only."""
-    input = _floating(input, "frac")
+    input = floats_of(input, "frac")
     return _sub(input, trunc(input).detach())
 
 
@@ -164,7 +153,7 @@ def frexp(input: Any) -> frexp_result:
     >>> norch.frexp(norch.tensor([3.0, -0.25]))
     frexp_result(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 2, -1], dtype=norch.int32))
     """
-    input = _floating(input, "frexp")
+    input = floats_of(input, "frexp")
     size = input.detach().abs()
     plain = isfinite(size) & (size != 0)
     exponent = where(plain, log2(size).floor() + 1, 0.0)
@@ -229,7 +218,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
 @own_errors
 def dist(input: Any, other: Any, p: float = 2) -> Any:
     """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats only."""
-    return vector_norm(_floating(_sub(input, other), "dist"), p)
+    return vector_norm(floats_of(_sub(input, other), "dist"), p)
 
 
 def equal(input: Any, other: Any) -> bool:
@@ -246,22 +235,19 @@ def equal(input: Any, other: Any) -> bool:
 @own_errors
 def threshold(input: Any, threshold: float, value: float) -> Any:
     """input where it is above the threshold (or NaN), value elsewhere."""
-    input = must(input, "threshold")
-    if input.dtype.kind == "b":
-        raise DTypeError("threshold: not defined for dtype bool")
-    input = tied(input)
+    input = tied(numbers_of(input, "threshold"))
     return where(input <= threshold, input.new_full((), value if input.dtype.is_floating_point else int(value)), input)
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     """input, but 0 where |input| <= lambd. Floats only."""
-    return activation.hardshrink(_floating(input, "hardshrink"), lambd)
+    return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
 
 
 @own_errors
 def prelu(input: Any, weight: Any) -> Any:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
-    input, weight = _floating(input, "prelu"), _floating(weight, "prelu")
+    input, weight = floats_of(input, "prelu"), floats_of(weight, "prelu")
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu: input is {input.dtype.name} but weight is {weight.dtype.name}")
     channels = input.shape[1] if input.ndim > 1 else 1

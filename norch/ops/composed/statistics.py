@@ -7,7 +7,7 @@ from typing import Any
 from ..._handle import Handle
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import must, own_errors
+from .._operand import must, numbers_of, own_errors
 from ..matmul import matmul
 from ..reduce import sum as sum_
 from ..view import narrow, reshape, unsqueeze
@@ -17,9 +17,7 @@ __all__ = ["corrcoef", "cov", "cumulative_trapezoid", "trapezoid", "trapz"]
 
 def as_float(x: Any, name: str) -> Any:
     """x, in the default dtype if it holds integers."""
-    x = must(x, name)
-    if x.dtype.kind == "b":
-        raise DTypeError(f"{name}: not defined for dtype bool")
+    x = numbers_of(x, name)
     return x if x.dtype.is_floating_point else x.to(get_default_dtype())
 
 
@@ -95,14 +93,12 @@ trapz = trapezoid
 
 
 def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> Any:
-    y = must(y, name)
+    y = numbers_of(y, name)
     if y.ndim == 0 or not -y.ndim <= dim < y.ndim:
         raise BoundsError(f"{name}: dimension {dim} is out of range for shape {tuple(y.shape)}")
     n = y.shape[dim]
     if x is not None and dx is not None:
         raise ArgumentError(f"{name}: give x or dx, not both")
-    if y.dtype.kind == "b":
-        raise DTypeError(f"{name}: not defined for dtype bool")
     if n == 0:
         return y
     pairs = narrow(y, dim, 1, n - 1) + narrow(y, dim, 0, n - 1)
