@@ -227,7 +227,7 @@ def asarray(
         made = as_tensor(obj, dtype, device)
         if copy is False and made is not obj and not _shares(made, obj):
             raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")
-    if requires_grad is None or requires_grad == made.requires_grad:
+    if requires_grad is None or flag(requires_grad, "asarray: requires_grad") == made.requires_grad:
         return made
     return made.requires_grad_() if requires_grad else made.detach()
 
