@@ -174,13 +174,13 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             native_channel_shuffle pdist unfold upsample upsample_bilinear upsample_nearest
         """,
         "nn": """
-            AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3d AvgPool3d BatchNorm3d CTCLoss Conv3d
-            ConvTranspose3d CrossMapLRN2d EmbeddingBag FeatureAlphaDropout Fold FractionalMaxPool2d
-            FractionalMaxPool3d GRU GRUCell InstanceNorm3d LPPool1d LPPool2d LPPool3d LSTM LSTMCell
+            AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3d AvgPool3d BatchNorm3d CTCLoss
+            Conv3d ConvTranspose3d CrossMapLRN2d EmbeddingBag FeatureAlphaDropout Fold
+            FractionalMaxPool2d FractionalMaxPool3d InstanceNorm3d LPPool1d LPPool2d LPPool3d
             LinearCrossEntropyLoss LinearCrossEntropyOptions LocalResponseNorm MaxPool3d MaxUnpool1d
-            MaxUnpool2d MaxUnpool3d MultiLabelMarginLoss MultiheadAttention RNN RNNBase RNNCell RNNCellBase
-            Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
-            Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d
+            MaxUnpool2d MaxUnpool3d MultiLabelMarginLoss MultiheadAttention Transformer
+            TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer Unfold
+            Upsample UpsamplingBilinear2d UpsamplingNearest2d
         """,
         "nn.utils": """
             fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights remove_spectral_norm

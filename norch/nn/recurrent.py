@@ -1,0 +1,330 @@
+"""Recurrent layers, composed: RNN, LSTM, GRU, and their cells. A step is a function of what the input brings to its
+gates, the state, and the weights of the state; the input's part of all steps is one product.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..dtype import dtype as DType
+from ..errors import ArgumentError, ShapeError
+from ..ops.copy import cat, stack
+from ..ops.matmul import linear
+from ..tensor import Tensor
+from . import init
+from .functional import dropout as drop
+from .module import Module
+from .parameter import blank
+
+State = tuple[Tensor, ...]  # (h,), of an LSTM (h, c)
+Step = Callable[[Tensor, State, Tensor, Tensor | None], State]
+
+
+def _tanh(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
+    return ((gates + linear(state[0], weight, bias)).tanh(),)
+
+
+def _relu(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
+    return ((gates + linear(state[0], weight, bias)).relu(),)
+
+
+def _lstm(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
+    h, c = state
+    i, f, g, o = (gates + linear(h, weight, bias)).chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def _gru(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
+    (h,) = state
+    r, z, n = gates.chunk(3, -1)
+    by_r, by_z, by_n = linear(h, weight, bias).chunk(3, -1)
+    n = (n + (r + by_r).sigmoid() * by_n).tanh()
+    return (n + (z + by_z).sigmoid() * (h - n),)
+
+
+# mode: (its step, gates, tensors of its state)
+_MODES: dict[str, tuple[Step, int, int]] = {
+    "RNN_TANH": (_tanh, 1, 1),
+    "RNN_RELU": (_relu, 1, 1),
+    "LSTM": (_lstm, 4, 2),
+    "GRU": (_gru, 3, 1),
+}
+
+
+def _mode_of(nonlinearity: str, name: str) -> str:
+    if nonlinearity not in ("tanh", "relu"):
+        raise ArgumentError(f"{name}: nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
+    return f"RNN_{nonlinearity.upper()}"
+
+
+class _Recurrent(Module):
+    """What layers and cells share: a mode and its weights, uniform in +-1/sqrt(hidden_size) at first."""
+
+    def __init__(self, mode: str, input_size: int, hidden_size: int, bias: bool) -> None:
+        super().__init__()
+        self.mode, self.input_size, self.hidden_size, self.bias = mode, input_size, hidden_size, bias
+
+    def _add_weights(self, inputs: int, suffix: str, options: dict[str, Any]) -> None:
+        rows = _MODES[self.mode][1] * self.hidden_size
+        for name, shape in (("weight_ih", (rows, inputs)), ("weight_hh", (rows, self.hidden_size))):
+            self.register_parameter(name + suffix, blank(self, *shape, **options))
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name + suffix, blank(self, rows, **options) if self.bias else None)
+
+    def _weights(self, suffix: str) -> list[Any]:
+        return [getattr(self, name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+
+    def reset_parameters(self) -> None:
+        """Draws all weights anew."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _check_input(self, input: Tensor, *ndims: int) -> None:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{self._get_name()}: expected a tensor, not {type(input).__name__}")
+        if input.ndim not in ndims or input.shape[-1] != self.input_size:
+            wanted = f"{ndims[0]} or {ndims[1]} dimensions, the last of {self.input_size}"
+            raise ShapeError(f"{self._get_name()}: expected an input of {wanted}, got shape {tuple(input.shape)}")
+
+    def _state(self, hx: Any, shape: tuple[int, ...], input: Tensor) -> State:
+        """hx as a tuple, checked; zeros where there is none."""
+        count = _MODES[self.mode][2]
+        if hx is None:
+            return (input.new_zeros(shape),) * count
+        state = hx if count > 1 else (hx,)
+        if not isinstance(state, (tuple, list)) or len(state) != count or not all(isinstance(x, Tensor) for x in state):
+            wanted = "a tensor" if count == 1 else "a tuple of two tensors"
+            raise TypeError(f"{self._get_name()}: hx must be {wanted}")
+        for x in state:
+            if tuple(x.shape) != shape:
+                raise ShapeError(f"{self._get_name()}: expected a state of shape {shape}, got {tuple(x.shape)}")
+        return tuple(state)
+
+
+class RNNBase(_Recurrent):
+    """What RNN, LSTM and GRU share: layers, each fed by the one below, in one direction or both.
+
+    Parameters of layer k: weight_ih_lk (gates * hidden_size, inputs), weight_hh_lk (gates * hidden_size, hidden_size),
+    bias_ih_lk, bias_hh_lk (gates * hidden_size), and with bidirectional the same with the suffix _reverse. dropout is
+    the probability with which elements between layers become 0 in training. Packed sequences and projections
+    (proj_size) do not exist here.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(mode, input_size, hidden_size, bias)
+        name = self._get_name()
+        if not 0 <= dropout <= 1:
+            raise ArgumentError(f"{name}: dropout is a probability, not {dropout}")
+        if hidden_size < 1 or num_layers < 1:
+            raise ArgumentError(f"{name}: hidden_size and num_layers are positive, not {hidden_size} and {num_layers}")
+        if proj_size:
+            raise NotImplementedError(f"{name}: there are no projections; put a Linear behind it")
+        if dropout and num_layers == 1:
+            warnings.warn(f"{name}: dropout stands between layers, and there is one layer", stacklevel=3)
+        self.num_layers, self.batch_first, self.dropout = num_layers, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, 0
+        for suffix in self._suffixes():
+            inputs = input_size if suffix.startswith("_l0") else hidden_size * (1 + bidirectional)
+            self._add_weights(inputs, suffix, {"device": device, "dtype": dtype})
+        self.reset_parameters()
+
+    def _suffixes(self) -> Iterator[str]:
+        for layer in range(self.num_layers):
+            yield f"_l{layer}"
+            if self.bidirectional:
+                yield f"_l{layer}_reverse"
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters, a list for each layer and direction."""
+        return [[w for w in self._weights(suffix) if w is not None] for suffix in self._suffixes()]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: weights lie as they lie."""
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        self._check_input(input, 2, 3)
+        batched = input.ndim == 3
+        x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if self.batch_first else input
+        if not x.shape[0]:
+            raise ShapeError(f"{self._get_name()}: the sequence of shape {tuple(input.shape)} is empty")
+        directions = 1 + self.bidirectional
+        shape = (self.num_layers * directions, *x.shape[1:2] * batched, self.hidden_size)
+        state = self._state(hx, shape, x)
+        starts = zip(*(s.unbind(0) if batched else s.unsqueeze(1).unbind(0) for s in state), strict=True)
+        ends: list[State] = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = drop(x, self.dropout, self.training)
+            outs = []
+            for suffix in ("", "_reverse")[:directions]:
+                out, end = self._run(x, next(starts), f"_l{layer}{suffix}")
+                outs.append(out)
+                ends.append(end)
+            x = cat(outs, -1) if self.bidirectional else outs[0]
+        if not batched:
+            ends, x = [tuple(s.squeeze(0) for s in end) for end in ends], x.squeeze(1)
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        last = tuple(stack(parts) for parts in zip(*ends, strict=True))
+        return x, last if len(last) > 1 else last[0]
+
+    def _run(self, x: Tensor, state: State, suffix: str) -> tuple[Tensor, State]:
+        """One layer in one direction: x (T, B, inputs) to (T, B, hidden_size), and the state at the end."""
+        step = _MODES[self.mode][0]
+        weight_ih, weight_hh, bias_ih, bias_hh = self._weights(suffix)
+        gates = linear(x, weight_ih, bias_ih).unbind(0)
+        backwards = suffix.endswith("_reverse")
+        outs = []
+        for one in reversed(gates) if backwards else gates:
+            state = step(one, state, weight_hh, bias_hh)
+            outs.append(state[0])
+        return stack(outs[::-1] if backwards else outs), state
+
+    def extra_repr(self) -> str:
+        plain = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        told = [f"{name}={getattr(self, name)}" for name, usual in plain.items() if getattr(self, name) != usual]
+        return ", ".join([str(self.input_size), str(self.hidden_size), *told])
+
+
+class RNN(RNNBase):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu (Elman 1990), over a sequence.
+
+    input (T, B, input_size), or (B, T, input_size) with batch_first, or (T, input_size); h of each layer and direction
+    (num_layers * directions, B, hidden_size), zeros unless given. Gives (h of the last layer at each time, the last h
+    of all).
+
+    >>> norch.nn.RNN(3, 4)(norch.ones(5, 2, 3))[0].shape
+    norch.Size([5, 2, 4])
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
+        mode, both = _mode_of(nonlinearity, "RNN"), bidirectional
+        super().__init__(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, both, 0, device, dtype)
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'), the gates (i, f, g, o) being W_ih x + b_ih +
+    W_hh h + b_hh (Hochreiter and Schmidhuber 1997; Gers et al. 2000). Shapes as RNN's; the state is (h, c).
+
+    >>> out, (h, c) = norch.nn.LSTM(3, 4, num_layers=2, bidirectional=True)(norch.ones(5, 2, 3))
+    >>> out.shape, c.shape
+    (norch.Size([5, 2, 8]), norch.Size([4, 2, 4]))
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """h' = (1 - z) n + z h, where r and z are sigmoids of W_ih x + b_ih + W_hh h + b_hh, and n = tanh(W_in x + b_in +
+    r (W_hn h + b_hn)) (Cho et al. 2014). Shapes as RNN's.
+
+    >>> norch.nn.GRU(3, 4, batch_first=True)(norch.ones(2, 5, 3))[1].shape
+    norch.Size([1, 2, 4])
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("GRU", *args, **kwargs)
+
+
+# ---- cells: one step ------------------------------------------------------------------------------------------------
+
+
+class RNNCellBase(_Recurrent):
+    """What the cells share: weight_ih (gates * hidden_size, input_size), weight_hh, bias_ih, bias_hh."""
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: DType | None
+    ) -> None:
+        super().__init__(mode, input_size, hidden_size, bias)
+        self._add_weights(input_size, "", {"device": device, "dtype": dtype})
+        self.reset_parameters()
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        self._check_input(input, 1, 2)
+        step = _MODES[self.mode][0]
+        weight_ih, weight_hh, bias_ih, bias_hh = self._weights("")
+        state = self._state(hx, (*input.shape[:-1], self.hidden_size), input)
+        out = step(linear(input, weight_ih, bias_ih), state, weight_hh, bias_hh)
+        return out if len(out) > 1 else out[0]
+
+    def extra_repr(self) -> str:
+        told = ["bias=False"] * (not self.bias) + ["nonlinearity=relu"] * (self.mode == "RNN_RELU")
+        return ", ".join([str(self.input_size), str(self.hidden_size), *told])
+
+
+class RNNCell(RNNCellBase):
+    """One step of RNN: x (B, input_size) or (input_size) and h (B, hidden_size), zeros unless given, give h'.
+
+    >>> norch.nn.RNNCell(3, 4)(norch.ones(2, 3)).shape
+    norch.Size([2, 4])
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(_mode_of(nonlinearity, "RNNCell"), input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+
+class LSTMCell(RNNCellBase):
+    """One step of LSTM: x and (h, c), zeros unless given, give (h', c').
+
+    >>> h, c = norch.nn.LSTMCell(3, 4)(norch.ones(2, 3))
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: DType | None = None
+    ) -> None:
+        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+
+
+class GRUCell(RNNCellBase):
+    """One step of GRU: x and h, zeros unless given, give h'.
+
+    >>> norch.nn.GRUCell(3, 4)(norch.ones(3)).shape
+    norch.Size([4])
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: DType | None = None
+    ) -> None:
+        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)

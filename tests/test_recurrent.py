@@ -1,0 +1,131 @@
+"""Recurrent layers and cells: against PyTorch, with its weights, and what they refuse."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DEVICE
+
+import norch
+from norch import nn
+from norch.testing import assert_close
+
+OPTIONS: Any = {
+    "plain": {},
+    "two layers": {"num_layers": 2, "bias": False},
+    "both ways": {"num_layers": 2, "bidirectional": True, "batch_first": True},
+}
+
+
+def of(array: Any) -> Any:
+    return norch.tensor(np.asarray(array), device=DEVICE)
+
+
+def pair(torch: Any, kind: str, *sizes: Any, **options: Any) -> tuple[Any, Any]:
+    """The layer of norch and of PyTorch, with the same weights."""
+    torch.manual_seed(0)
+    theirs = getattr(torch.nn, kind)(*sizes, **options, dtype=torch.float64)
+    ours = getattr(nn, kind)(*sizes, **options, dtype=norch.float64, device=DEVICE)
+    ours.load_state_dict({name: of(value.numpy()) for name, value in theirs.state_dict().items()})
+    assert repr(ours) == repr(theirs) and list(ours.state_dict()) == list(theirs.state_dict())
+    return ours, theirs
+
+
+def tensors(results: Any) -> list[Any]:
+    return [x for part in results for x in tensors(part)] if isinstance(results, (tuple, list)) else [results]
+
+
+def same(ours: Any, theirs: Any, found: Any, wanted: Any, inputs: Any, their_inputs: Any) -> None:
+    """The same results, and the same gradients of a loss of them all."""
+    found, wanted = tensors(found), tensors(wanted)
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        assert_close(a.detach(), of(b.detach().numpy()), rtol=1e-10, atol=1e-12)
+    sum((x.square().sum() for x in found), norch.zeros((), device=DEVICE)).backward()
+    sum(x.square().sum() for x in wanted).backward()
+    for a, b in zip([*inputs, *ours.parameters()], [*their_inputs, *theirs.parameters()], strict=True):
+        assert_close(a.grad, of(b.grad.numpy()), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["from zeros", "from a state"])
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_layers_like_torch(torch: Any, kind: str, options: str, given: bool) -> None:
+    ours, theirs = pair(torch, kind, 3, 4, **OPTIONS[options])
+    rng = np.random.default_rng(0)
+    layers = ours.num_layers * (1 + ours.bidirectional)
+    for batch in ((2,), ()):
+        shape = (*batch, 5, 3) if ours.batch_first else (5, *batch, 3)
+        arrays = [rng.normal(size=shape), *(rng.normal(size=(layers, *batch, 4)) for _ in range(2 * given))]
+        arrays = arrays[:2] if kind != "LSTM" else arrays
+        x, y = [of(a).requires_grad_() for a in arrays], [torch.tensor(a).requires_grad_() for a in arrays]
+        states = [one[1:] if kind == "LSTM" else one[1] for one in (x, y)] if given else [None, None]
+        states = [tuple(one) if isinstance(one, list) else one for one in states]
+        ours.zero_grad(), theirs.zero_grad()
+        same(ours, theirs, ours(x[0], states[0]), theirs(y[0], states[1]), x, y)
+
+
+@pytest.mark.parametrize("kind", ["RNNCell", "LSTMCell", "GRUCell"])
+def test_cells_like_torch(torch: Any, kind: str) -> None:
+    ours, theirs = pair(torch, kind, 3, 4)
+    rng = np.random.default_rng(0)
+    for batch in ((2,), ()):
+        array, states = rng.normal(size=(*batch, 3)), [rng.normal(size=(*batch, 4)) for _ in range(2)]
+        x, y = of(array).requires_grad_(), torch.tensor(array, requires_grad=True)
+        ours.zero_grad(), theirs.zero_grad()
+        same(ours, theirs, ours(x), theirs(y), [x], [y])
+        a, b = [of(s) for s in states], [torch.tensor(s) for s in states]
+        found, wanted = (m(i, tuple(s) if kind == "LSTMCell" else s[0]) for m, i, s in ((ours, x, a), (theirs, y, b)))
+        assert_close(tensors(found)[0], of(tensors(wanted)[0].detach().numpy()), rtol=1e-10, atol=1e-12)
+
+
+def test_relu_and_dropout(torch: Any) -> None:
+    ours, theirs = pair(torch, "RNN", 3, 4, 2, "relu")
+    x = np.random.default_rng(0).normal(size=(5, 2, 3))
+    assert_close(ours(of(x))[0].detach(), of(theirs(torch.tensor(x))[0].detach().numpy()))
+    assert pair(torch, "RNNCell", 3, 4, nonlinearity="relu")[0](norch.ones(3, dtype=norch.float64)).amin() >= 0
+    layer = nn.GRU(3, 4, 2, dropout=0.5)
+    assert not norch.equal(layer(norch.ones(9, 2, 3))[0], layer(norch.ones(9, 2, 3))[0])
+    layer.eval()
+    assert norch.equal(layer(norch.ones(9, 2, 3))[0], layer(norch.ones(9, 2, 3))[0])
+    assert [len(weights) for weights in layer.all_weights] == [4, 4] and layer.flatten_parameters() is None
+
+
+def test_it_learns_to_remember() -> None:
+    """The first of four numbers, asked for at the end."""
+    norch.manual_seed(0)
+    layer, head = nn.GRU(1, 8, batch_first=True), nn.Linear(8, 1)
+    opt = norch.optim.Adam([*layer.parameters(), *head.parameters()], lr=0.02)
+    for _ in range(200):
+        x = norch.rand(32, 4, 1)
+        loss = (head(layer(x)[0][:, -1]) - x[:, 0]).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    assert loss.item() < 0.01
+
+
+X = norch.ones(5, 2, 3)
+BAD: Any = [
+    (lambda: nn.LSTM(3, 4)(norch.ones(5, 2, 2)), norch.ShapeError, r"LSTM: .* the last of 3, got shape \(5, 2, 2\)"),
+    (lambda: nn.LSTM(3, 4)(norch.ones(3)), norch.ShapeError, "LSTM: expected an input of 2 or 3 dimensions"),
+    (lambda: nn.GRU(3, 4)(norch.ones(0, 2, 3)), norch.ShapeError, "GRU: the sequence .* is empty"),
+    (lambda: nn.GRU(3, 4)([1.0]), TypeError, "GRU: expected a tensor, not list"),
+    (lambda: nn.GRU(3, 4)(X, norch.ones(1, 3, 4)), norch.ShapeError, r"state of shape \(1, 2, 4\), got \(1, 3, 4\)"),
+    (lambda: nn.LSTM(3, 4)(X, norch.ones(1, 2, 4)), TypeError, "LSTM: hx must be a tuple of two tensors"),
+    (lambda: nn.RNN(3, 4)(X, (norch.ones(1, 2, 4),)), TypeError, "RNN: hx must be a tensor"),
+    (lambda: nn.RNN(3, 4, nonlinearity="sin"), ValueError, "RNN: nonlinearity is 'tanh' or 'relu', not 'sin'"),
+    (lambda: nn.LSTM(3, 0), ValueError, "hidden_size and num_layers are positive, not 0 and 1"),
+    (lambda: nn.LSTM(3, 4, dropout=2), ValueError, "dropout is a probability, not 2"),
+    (lambda: nn.LSTM(3, 4, proj_size=2), NotImplementedError, "LSTM: there are no projections"),
+    (lambda: nn.LSTMCell(3, 4)(norch.ones(2, 3), (norch.ones(2, 4),)), TypeError, "a tuple of two tensors"),
+    (lambda: nn.GRUCell(3, 4)(X), norch.ShapeError, "GRUCell: expected an input of 1 or 2 dimensions"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[one[2] for one in BAD])
+def test_errors(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+    with pytest.warns(UserWarning, match="there is one layer"):
+        nn.GRU(1, 1, dropout=0.5)
