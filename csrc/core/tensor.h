@@ -42,6 +42,8 @@ int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape);
 int32_t nr_check_writable(const char *op, const norch_tensor *x);
 
 #define nr_release norch_release
+/* x itself where a result is the caller's to release, be it x or a copy of it. */
+static inline norch_tensor *nr_retained(const norch_tensor *x) { return norch_retain((norch_tensor *)(uintptr_t)x); }
 
 /* x, made for a result, when the work on it is over: NULL, and x given back, where that failed. */
 static inline norch_tensor *nr_finished(norch_tensor *x, int32_t status) {

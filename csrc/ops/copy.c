@@ -83,7 +83,7 @@ norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype) {
 }
 
 norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype) {
-    return x->contiguous && x->dtype == dtype ? norch_retain((norch_tensor *)(uintptr_t)x) : copied(x, dtype, false);
+    return x->contiguous && x->dtype == dtype ? nr_retained(x) : copied(x, dtype, false);
 }
 
 int32_t nr_dense_all(int n, const norch_tensor *const *xs, norch_tensor **dense) {
@@ -101,7 +101,7 @@ void nr_release_all(int n, norch_tensor *const *xs) {
 }
 
 norch_tensor *nr_widened(const norch_tensor *x) {
-    return nr_is_narrow(x->dtype) ? copied(x, nr_wide(x->dtype), false) : norch_retain((norch_tensor *)(uintptr_t)x);
+    return nr_is_narrow(x->dtype) ? copied(x, nr_wide(x->dtype), false) : nr_retained(x);
 }
 
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype) {

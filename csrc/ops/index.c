@@ -183,6 +183,11 @@ static norch_tensor *target(const way *w, norch_tensor *x, int64_t in_place) {
     return in_place ? norch_retain(x) : norch_clone(x);
 }
 
+/* What is written to y, which came from target(x), in its dtype: src, or wide as y is. */
+static norch_tensor *source(const norch_tensor *src, const norch_tensor *y) {
+    return src->dtype == y->dtype ? nr_retained(src) : nr_widened(src);
+}
+
 /* dense, which has the shape of the places, into them; a copy of it where it shares memory with y. */
 static int32_t write_dense(const way *w, norch_tensor *y, const norch_tensor *dense, const places *p) {
     if (!norch_overlaps(y, dense)) return run(w, w->kind, dense, p, y);
@@ -283,15 +288,15 @@ norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const no
         return NULL;
     norch_tensor *y = target(w, x, in_place);
     if (!y || index->numel == 0) return settled(x, y, NORCH_OK, in_place);
-    norch_tensor *from = y->dtype == src->dtype ? NULL : nr_widened(src);
+    norch_tensor *from = source(src, y);
+    if (!from) return nr_finished(y, NORCH_ERROR_MEMORY);
     const norch_tensor at = at_least_1d(index);
-    norch_tensor dense = at_least_1d(from ? from : src);
+    norch_tensor dense = at_least_1d(from);
     if (src->ndim == 0 && x->ndim > 0) { /* one value for all */
         dense.ndim = at.ndim;
         for (int32_t d = 0; d < at.ndim; d++) dense.strides[d] = 0, dense.shape[d] = at.shape[d];
     }
-    int32_t status = !from && y->dtype != src->dtype ? norch_last_error_kind() : NORCH_OK;
-    if (status == NORCH_OK) status = place_each(w, y, axis, index, &dense, in_place ? y : NULL, &p);
+    int32_t status = place_each(w, y, axis, index, &dense, in_place ? y : NULL, &p);
     if (status == NORCH_OK) {
         dense = cut_to(&dense, &at); /* what the index does not reach is not read */
         status = write_dense(w, y, &dense, &p);
@@ -424,15 +429,13 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
     bool fits = values->ndim <= p.along.ndim;
     for (int32_t d = 0; fits && d < values->ndim; d++)
         fits = values->shape[d] == 1 || values->shape[d] == p.along.shape[d + p.along.ndim - values->ndim];
-    if (fits) {
-        norch_tensor *from = y->dtype == values->dtype ? NULL : nr_widened(values);
-        if (from || y->dtype == values->dtype) {
-            const norch_tensor dense = spread(from ? from : values, p.along.ndim, 0, p.along.ndim, p.along.shape);
-            status = write_dense(w, y, &dense, &p);
-        } else {
-            status = norch_last_error_kind();
-        }
+    norch_tensor *from = fits ? source(values, y) : NULL;
+    if (from) {
+        const norch_tensor dense = spread(from, p.along.ndim, 0, p.along.ndim, p.along.shape);
+        status = write_dense(w, y, &dense, &p);
         nr_release(from);
+    } else if (fits) {
+        status = norch_last_error_kind();
     } else {
         char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
         status = nr_fail(NORCH_ERROR_SHAPE, "%s: values of shape %s do not broadcast to the indexed shape %s", w->name,

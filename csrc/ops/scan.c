@@ -4,7 +4,7 @@
 
 norch_tensor *nr_scannable(const norch_tensor *x) {
     if (nr_is_float(x->dtype)) return nr_widened(x);
-    return x->dtype == NORCH_INT64 ? norch_retain((norch_tensor *)(uintptr_t)x) : norch_cast(x, NORCH_INT64);
+    return x->dtype == NORCH_INT64 ? nr_retained(x) : norch_cast(x, NORCH_INT64);
 }
 
 void nr_nest_without(nr_plan *nest, int32_t axis, int operands, const norch_tensor *const *xs) {
