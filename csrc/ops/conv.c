@@ -73,9 +73,10 @@ static int32_t check_result(const char *op, const nr_conv_plan *plan, const norc
 /* Makes the output and runs, over contiguous copies where operands are not. */
 static norch_tensor *run(nr_conv_plan *plan, nr_conv_kind kind, const norch_tensor *a, const norch_tensor *b,
                          const norch_tensor *bias, const int64_t *shape) {
-    norch_tensor *dense[3], *out = nr_make(4, shape, a->dtype, a);
+    norch_tensor *copies[3], *out = nr_make(4, shape, a->dtype, a);
     if (!out || out->numel == 0) return out;
-    if (nr_dense_all(3, (const norch_tensor *[]){a, b, bias}, dense)) return nr_finished(out, NORCH_ERROR_MEMORY);
+    const norch_tensor *dense[] = {a, b, bias};
+    if (nr_make_dense(3, dense, copies)) return nr_finished(out, NORCH_ERROR_MEMORY);
     plan->bias = bias ? dense[2]->data : NULL;
     plan->x = kind == NR_CONV_INPUT ? out->data : dense[0]->data;
     plan->y = kind == NR_CONV_FORWARD ? out->data : dense[kind == NR_CONV_INPUT ? 0 : 1]->data;
@@ -84,7 +85,7 @@ static norch_tensor *run(nr_conv_plan *plan, nr_conv_kind kind, const norch_tens
                   (double)plan->in * (double)(plan->kernel[0] * plan->kernel[1]) *
                   (double)(plan->result[0] * plan->result[1]);
     int32_t status = nr_run(NR_CONV, kind, plan, work, out);
-    nr_release_all(3, dense);
+    nr_release_all(3, copies);
     return nr_finished(out, status);
 }
 

@@ -86,11 +86,13 @@ norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype) {
     return x->contiguous && x->dtype == dtype ? nr_retained(x) : copied(x, dtype, false);
 }
 
-int32_t nr_dense_all(int n, const norch_tensor *const *xs, norch_tensor **dense) {
+int32_t nr_make_dense(int n, const norch_tensor **xs, norch_tensor **copies) {
     for (int i = 0; i < n; i++) {
-        dense[i] = xs[i] ? nr_dense(xs[i], xs[i]->dtype) : NULL;
-        if (!xs[i] || dense[i]) continue;
-        nr_release_all(i, dense);
+        copies[i] = NULL;
+        if (!xs[i] || xs[i]->contiguous) continue;
+        xs[i] = copies[i] = copied(xs[i], xs[i]->dtype, false);
+        if (xs[i]) continue;
+        nr_release_all(i, copies);
         return norch_last_error_kind();
     }
     return NORCH_OK;

@@ -25,19 +25,19 @@ static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) 
     return NORCH_OK;
 }
 
-/* Runs over contiguous copies where operands are not contiguous. given: x, g, weight, bias. */
-static int32_t run(nr_normalize_kind kind, const norch_tensor *const given[4], int64_t axes, nr_normalize_plan *plan) {
-    const norch_tensor *x = given[0];
+/* Runs over x, g, weight and bias (or NULL), made contiguous in their places. */
+static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int64_t axes, nr_normalize_plan *plan) {
+    const norch_tensor *x = operands[0];
     plan->n = 1;
     for (int32_t i = 0; i < axes; i++) plan->n *= x->shape[x->ndim - 1 - i];
     plan->rows = plan->n ? x->numel / plan->n : 0;
-    norch_tensor *dense[4];
-    NR_TRY(nr_dense_all(4, given, dense));
+    norch_tensor *copies[4];
+    NR_TRY(nr_make_dense(4, operands, copies));
     const void **data[] = {&plan->x, &plan->g, &plan->weight, &plan->bias};
     for (int i = 0; i < 4; i++)
-        if (dense[i]) *data[i] = dense[i]->data;
+        if (operands[i]) *data[i] = operands[i]->data;
     int32_t status = nr_run(NR_NORMALIZE, kind, plan, (double)x->numel, x);
-    nr_release_all(4, dense);
+    nr_release_all(4, copies);
     return status;
 }
 
@@ -49,9 +49,9 @@ norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optiona
     if (optional_bias && check_beside(op, "bias", x, optional_bias, (int32_t)axes)) return NULL;
     norch_tensor *out = nr_make(x->ndim, x->shape, x->dtype, x);
     if (!out || out->numel == 0) return out;
-    const norch_tensor *given[] = {x, NULL, optional_weight, optional_bias};
+    const norch_tensor *operands[] = {x, NULL, optional_weight, optional_bias};
     nr_normalize_plan plan = {.out = out->data, .eps = eps, .centered = centered};
-    return nr_finished(out, run(NR_NORMALIZE_FORWARD, given, axes, &plan));
+    return nr_finished(out, run(NR_NORMALIZE_FORWARD, operands, axes, &plan));
 }
 
 static int32_t check_grad(const char *op, const norch_tensor *x, const norch_tensor *grad, int32_t ndim,
@@ -77,6 +77,6 @@ int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, c
         NR_TRY(check_grad(op, x, out[1], (int32_t)axes + 1, shape));
         plan.sums = out[1]->data;
     }
-    const norch_tensor *given[] = {x, g, optional_weight, NULL};
-    return run(NR_NORMALIZE_BACK, given, axes, &plan);
+    const norch_tensor *operands[] = {x, g, optional_weight, NULL};
+    return run(NR_NORMALIZE_BACK, operands, axes, &plan);
 }

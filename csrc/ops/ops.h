@@ -25,8 +25,9 @@ void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes);
 void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer);
 /* x C-ordered and in a dtype: retained, or a copy. */
 norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype);
-/* The same of n operands in the dtypes that they have, NULL for one that is not there; on failure none of them. */
-int32_t nr_dense_all(int n, const norch_tensor *const *xs, norch_tensor **dense);
+/* Contiguous copies in the places of those of n operands that are not (NULL: one that is not there). copies, for
+ * nr_release_all(): NULL where there was no need; on failure there are none. */
+int32_t nr_make_dense(int n, const norch_tensor **xs, norch_tensor **copies);
 void nr_release_all(int n, norch_tensor *const *xs);
 /* For families without kernels for narrow dtypes (dtype.h): x cast to the dtype that it is computed in, or retained;
  * and a result cast back, itself released. NULL stays NULL. */
