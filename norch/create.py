@@ -442,9 +442,12 @@ def _evenly(start: Any, end: Any, steps: int, name: str, whole: bool) -> Tensor:
     if whole:
         start, end = float(int(start)), float(int(end))
     gap = (end - start) / (steps - 1) if steps > 1 else 0.0
-    places = arange(steps, dtype=float64)
-    from_start, from_end = places * gap + start, (places - (steps - 1)) * gap + end
-    return from_end.where(places >= (steps // 2 if steps > 1 else 1), from_start)
+    half = steps // 2 if steps > 1 else steps
+    from_start, from_end = (
+        lib.norch_arange(count, float64.code, first, step, 0, 0)
+        for count, first, step in ((half, start, gap), (steps - half, end, -gap))
+    )
+    return from_start if half == steps else lib.norch_cat((from_start, from_end.flip(0)), 0)
 
 
 def linspace(

@@ -321,6 +321,21 @@ def test_rows_beside_a_number_each(shape: tuple[int, ...], dtype: norch.dtype) -
             assert_close((one.clone().sub_(one[..., :1])).double(), norch.tensor(a - a[..., :1]))
 
 
+def test_quotients_of_all_sizes() -> None:
+    """The rest of a quotient that double does not hold goes another way than the others beside it."""
+    ends = np.array([0.0, -0.0, 1, -3, 0.5, 1e-40, -1e30, 3e38, np.inf, -np.inf, np.nan, 7, 2.0**28, -(2.0**29)])
+    a, b = (part.ravel().astype(np.float32) for part in np.meshgrid(ends, ends))
+    rng = np.random.default_rng(0)
+    easy = [rng.standard_normal(1000).astype(np.float32) * size for size in (1000, 1)]
+    for x, y in ((a, b), easy, [np.concatenate(parts) for parts in zip((a, b), easy, strict=True)]):
+        wide = x.astype(np.float64), y.astype(np.float64)
+        for name in ("remainder", "fmod", "floor_divide"):
+            with np.errstate(all="ignore"):
+                expected = getattr(np, name)(*wide).astype(np.float32)
+            found = getattr(norch, name)(norch.tensor(x), norch.tensor(y)).numpy()
+            assert np.array_equal(found, expected, equal_nan=True), name
+
+
 # ---- accuracy -------------------------------------------------------------------------------------------------------
 
 

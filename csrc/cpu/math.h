@@ -10,8 +10,8 @@
  *                       erfc power hypot lgamma digamma sinc erfinv: 0.502, for every argument
  *   float64             exp 1.01  exp2 1.08  expm1 2.12  log 0.82  log1p, log1p_unit 1.35  tanh 2.52  erfinv 1.9
  *                       sinc 2.8  digamma 4.5 right of 0, zeta 8 of whole exponents
- * The others of float64 are libm's. floor_quotient and floor_remainder branch to fmod now and then, and
- * powers of integers loop; math_special.h says what it does. */
+ * The others of float64 are libm's. Remainders branch to fmod now and then, float32's only
+ * where nr_easy_f32 does not hold, and powers of integers loop; math_special.h says what it does. */
 #ifndef NR_MATH_H
 #define NR_MATH_H
 

@@ -367,13 +367,13 @@ NR_INLINE float nr_bounded_f32(float x, float low, float high) {
     return isunordered(x, low) ? x + low : y;
 }
 
-/* fmod(a, b); for moderate quotients it is exact in double. */
-NR_INLINE float nr_rest_f32(float a, float b) {
-    double x = (double)a, y = (double)b, quotient = x / y;
-    if ((fabs(quotient) < 0x1p28) & (fabs(y) < HUGE_VAL))
-        return copysignf((float)(x - (double)(int64_t)quotient * y), a);
-    return fmodf(a, b);
+/* fmod(a, b); for moderate quotients it is exact in double, and has no branch. */
+NR_INLINE bool nr_easy_f32(float a, float b) { return (fabsf(a) < fabsf(b) * 0x1p28f) & (fabsf(b) < INFINITY); }
+NR_INLINE float nr_easy_rest_f32(float a, float b) {
+    double x = (double)a, y = (double)b;
+    return copysignf((float)(x - nr_trunc_f64(x / y) * y), a);
 }
+NR_INLINE float nr_rest_f32(float a, float b) { return nr_easy_f32(a, b) ? nr_easy_rest_f32(a, b) : fmodf(a, b); }
 
 /* take ? a : b without the branch that compilers make of it, which would be a guess for each element. */
 NR_INLINE float nr_choose_f32(bool take, float a, float b) {
@@ -382,19 +382,18 @@ NR_INLINE float nr_choose_f32(bool take, float a, float b) {
 }
 
 /* The rest of a / b with the sign of b. */
-NR_INLINE float nr_floor_remainder_f32(float a, float b) {
-    float rest = nr_rest_f32(a, b);
+NR_INLINE float nr_upward_f32(float rest, float b) {
     return nr_choose_f32((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest);
 }
+NR_INLINE float nr_floor_remainder_f32(float a, float b) { return nr_upward_f32(nr_rest_f32(a, b), b); }
+NR_INLINE float nr_easy_floor_remainder_f32(float a, float b) { return nr_upward_f32(nr_easy_rest_f32(a, b), b); }
 
-/* floor(a / b), from the exact rest so that the quotient's rounding cannot carry it over an integer. */
+/* floor(a / b): a quotient in double is no integer unless it is one exactly, up to 2^28. Beyond infinity, a number goes
+ * into it less than once, and -1 times where the signs differ. An infinity has no whole part. */
 NR_INLINE float nr_floor_quotient_f32(float a, float b) {
-    float rest = nr_rest_f32(a, b);
-    float near = (a - rest) / b - (float)((rest != 0) & ((rest < 0) != (b < 0)));
-    float whole = nr_floor_f32(near);
-    whole += (float)(near - whole > 0.5f);
-    float quotient = nr_choose_f32(near == 0, copysignf(0.0f, a / b), whole);
-    return b == 0 ? a / b : quotient;
+    double quotient = (double)a / (double)b, whole = nr_floor_f64(quotient);
+    whole = nr_choose_f64((quotient == 0) & (a != 0) & ((a < 0) != (b < 0)), -1.0, whole);
+    return nr_choose_f32((fabsf(a) == INFINITY) & (b != 0), NAN, (float)whole);
 }
 
 NR_INLINE float nr_silu_slope_f32(float x) {

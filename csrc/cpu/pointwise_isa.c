@@ -33,6 +33,11 @@
 #define LABEL float32
 #define DTYPE NORCH_FLOAT32
 #define KIND_F
+#define QUICK_IF nr_easy_f32
+#define QUICK(name)                                                \
+    (NR_OP_##name == NR_OP_remainder ? nr_easy_floor_remainder_f32 \
+     : NR_OP_##name == NR_OP_fmod    ? nr_easy_rest_f32            \
+                                     : NULL)
 #include "pointwise_rows.h"
 
 #define T double
@@ -40,6 +45,8 @@
 #define LABEL float64
 #define DTYPE NORCH_FLOAT64
 #define KIND_F
+#define QUICK_IF NULL
+#define QUICK(name) NULL
 #include "pointwise_rows.h"
 
 #ifdef NR_ISA_BASELINE
@@ -48,6 +55,8 @@
 #define LABEL truth
 #define DTYPE NORCH_BOOL
 #define KIND_B
+#define QUICK_IF NULL
+#define QUICK(name) NULL
 #include "pointwise_rows.h"
 
 #define T uint8_t
@@ -55,6 +64,8 @@
 #define LABEL uint8
 #define DTYPE NORCH_UINT8
 #define KIND_I
+#define QUICK_IF NULL
+#define QUICK(name) NULL
 #include "pointwise_rows.h"
 
 #define T int32_t
@@ -62,13 +73,21 @@
 #define LABEL int32
 #define DTYPE NORCH_INT32
 #define KIND_I
+#define QUICK_IF NULL
+#define QUICK(name) NULL
 #include "pointwise_rows.h"
 
+#endif
+
+/* SSE2 compares no 64 bits, AVX2 does; the build above it takes these from there. */
+#ifndef __AVX512F__
 #define T int64_t
 #define S int64_t
 #define LABEL int64
 #define DTYPE NORCH_INT64
 #define KIND_I
+#define QUICK_IF NULL
+#define QUICK(name) NULL
 #include "pointwise_rows.h"
 #endif
 
@@ -79,6 +98,8 @@ void NR_ISA(nr_fill_pointwise)(nr_kernel_rows kernels) {
     fill_kernels_truth(kernels);
     fill_kernels_uint8(kernels);
     fill_kernels_int32(kernels);
+#endif
+#ifndef __AVX512F__
     fill_kernels_int64(kernels);
 #endif
 }

@@ -51,13 +51,14 @@ INLINED void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool 
     }
 }
 
-/* spread: a number is packed like what has gaps, as its formula has conditions on it, which would come out scalar. */
+/* spread: a number is packed like what has gaps, as its formula has conditions on it, which would come out scalar.
+ * quick, if there is one: what f comes to where its arguments are easy, which then is asked for all of a piece first. */
 INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T),
-                               const bool spread) {
+                               const bool spread, bool (*easy)(T, T), T (*quick)(T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const S *a = (const S *)(const void *)p[1], *b = (const S *)(const void *)p[2];
     const bool dense = s[0] == sizeof(RS) && !streams;
-    if (dense && s[1] == sizeof(S) && s[2] == sizeof(S)) {
+    if (!quick && dense && s[1] == sizeof(S) && s[2] == sizeof(S)) {
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], (T)b[i]);
         return;
     }
@@ -84,7 +85,13 @@ INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool
         const S *x = LOOP_NAME(packed)(room[0], p[1], s[1], first, some);
         const S *y = LOOP_NAME(packed)(room[1], p[2], s[2], first, some);
         RS *to = dense ? out + first : result;
-        IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i]);
+        bool all = quick != NULL;
+        if (quick)
+            for (int64_t i = 0; i < some; i++) all &= easy((T)x[i], (T)y[i]);
+        if (all)
+            IVDEP for (int64_t i = 0; i < some; i++) to[i] = (RS)quick((T)x[i], (T)y[i]);
+        else
+            IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i]);
         if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
     }
 }

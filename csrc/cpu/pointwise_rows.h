@@ -3,6 +3,7 @@
  *   T, S    the type that formulas see, and the type in memory
  *   LABEL   the dtype's name             DTYPE   its number
  *   KIND_F, KIND_I or KIND_B             what it is
+ *   QUICK_IF, QUICK(name)                 functions for arguments that are no trouble, or NULL: see binary in the loops
  * Defines fill_LABEL(kernels). */
 
 #define ROWS_JOIN2(a, b, c) a##_##b##_##c
@@ -42,12 +43,13 @@
     static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) { \
         LOOP_FOR(unary, result)(n, p, s, streams, FORMULA(name));                         \
     }
-#define MAKE_BINARY(name, result, formula)                                                    \
-    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T a, T b) {    \
-        return (RESULT_##result)(formula);                                                    \
-    }                                                                                         \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {     \
-        LOOP_FOR(binary, result)(n, p, s, streams, FORMULA(name), NR_OP_##name == NR_OP_pow); \
+#define MAKE_BINARY(name, result, formula)                                                                          \
+    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T a, T b) {                          \
+        return (RESULT_##result)(formula);                                                                          \
+    }                                                                                                               \
+    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {                           \
+        LOOP_FOR(binary, result)(n, p, s, streams, FORMULA(name), NR_OP_##name == NR_OP_pow || QUICK(name) != NULL, \
+                                 QUICK_IF, QUICK(name));                                                            \
     }
 #define MAKE_TERNARY(name, result, formula)                                                     \
     static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T a, T b, T c) { \
@@ -120,6 +122,8 @@ static void ROWS_JOIN(fill, kernels, LABEL)(nr_kernel_rows kernels) {
 #undef ROW_BI
 #undef ROW_BIF
 #undef ENTER
+#undef QUICK_IF
+#undef QUICK
 #undef T
 #undef S
 #undef LABEL

@@ -19,13 +19,6 @@
 #include "reduce.h"
 #include "reduce_states.h"
 
-/* SSE2 has no extremes of integers and compares no 64 bits. AVX2 does; the build above it takes its integers from there. */
-#if defined(__AVX512F__)
-#define WIDE_INTEGERS 0
-#else
-#define WIDE_INTEGERS 1
-#endif
-
 /* Without this the formulas stay calls, and the loops around them scalar. */
 #define INLINE static inline __attribute__((always_inline))
 
@@ -81,7 +74,8 @@
 
 #endif
 
-#if WIDE_INTEGERS
+/* SSE2 has no extremes of integers and compares no 64 bits, AVX2 does; the build above it takes these from there. */
+#ifndef __AVX512F__
 
 #define DTYPE int32
 #define NUMBER NORCH_INT32
@@ -116,7 +110,7 @@ void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels) {
     fill_boolean(kernels);
     fill_uint8(kernels);
 #endif
-#if WIDE_INTEGERS
+#ifndef __AVX512F__
     fill_int32(kernels);
     fill_int64(kernels);
 #endif

@@ -9,11 +9,12 @@ from typing import Any
 
 from ..._lib import flag, int64
 from ...autograd import derivatives as d
-from ...autograd.grad_mode import no_grad
+from ...autograd.grad_mode import mode, no_grad
 from ...errors import ArgumentError, ShapeError
 from .._forms import binary
 from .._operand import own_errors, rounded_once, tensor_of
 from ..normalize import normalized
+from ..pointwise import _addcmul
 
 # By a parameter, whose gradient PyTorch records as a function of what went in.
 _scaled, _shifted = binary("mul", d.Scaled), binary("add", d.Shifted)
@@ -97,6 +98,8 @@ def batch_norm(
         if weight is not None:
             scale = _scaled(scale, weight)
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
+        if not mode.enabled:  # in one pass
+            return _addcmul(_along_channels(shift, input.ndim), input, _along_channels(scale, input.ndim))
         return _affine(input, scale, shift)
     count = input.numel() // shape[1] if shape[1] else 0
     if count == 1:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..._lib import int64
+from ...dtype import float32
+from ...dtype import int64 as int64_
 from ...errors import ShapeError
 from .._operand import tensor_of
 from ..copy import clone
@@ -58,8 +60,9 @@ def _triangle(input: Any, diagonal: int, name: str) -> Any:
 
     size = max(input.shape[-2:])
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
-    rows = unsqueeze(arange(offset, input.shape[-2] + offset, device=input.device), 1)
-    columns = arange(input.shape[-1], device=input.device)
+    whole = float32 if size < 2**22 else int64_  # floats compare faster, and are exact so far
+    rows = unsqueeze(arange(offset, input.shape[-2] + offset, dtype=whole, device=input.device), 1)
+    columns = arange(input.shape[-1], dtype=whole, device=input.device)
     return where(columns <= rows if name == "tril" else columns >= rows, input, False)
 
 

@@ -105,7 +105,7 @@ def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf
     else:
         infinite = where(input > 0, input.new_full((), high), input.new_full((), low))
         finite = where(isinf(input), infinite, input)
-    return where(isnan(input), input.new_full((), nan or 0.0), finite)
+    return where(isnan(input), float(nan or 0.0), finite)
 
 
 def isposinf(input: Any) -> Any:
