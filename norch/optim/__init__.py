@@ -5,10 +5,26 @@ from typing import Any as _Any
 from . import lr_scheduler as lr_scheduler
 from .adam import Adam, AdamW
 from .adaptive import Adagrad, RMSprop
+from .further import Adadelta, Adamax, NAdam, RAdam, Rprop
+from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .sgd import SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+]
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,0 +1,115 @@
+"""LBFGS (Nocedal 1980): steps along the gradient times an inverse Hessian that the last steps tell of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..autograd import no_grad
+from ..ops.copy import cat
+from ..tensor import Tensor
+from .optimizer import Optimizer, Params
+
+
+class LBFGS(Optimizer):
+    """Up to max_iter steps of length lr a call of step(closure), which asks the closure for the loss and its gradients.
+
+    It stops earlier where no gradient is larger than tolerance_grad, the loss or all parameters change by less than
+    tolerance_change, or after max_eval calls (max_iter * 5 // 4 unless given). history_size steps are remembered. There
+    is one group of parameters, and no line search (line_search_fn None).
+
+    >>> p = norch.nn.Parameter(norch.tensor([3.0, -2.0]))
+    >>> opt = norch.optim.LBFGS([p], lr=0.5)
+    >>> def closure():
+    ...     opt.zero_grad()
+    ...     loss = (p * p).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> opt.step(closure).item()
+    13.0
+    >>> bool(p.abs().max() < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        if line_search_fn is not None:
+            raise NotImplementedError(f"LBFGS: there is no line search {line_search_fn!r}; leave line_search_fn=None")
+        if not lr >= 0:
+            raise ValueError(f"invalid lr value: {lr!r}")
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        options = {"lr": lr, "max_iter": max_iter, "max_eval": max_eval, "history_size": history_size}
+        limits = {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
+        super().__init__(params, {**options, **limits, "line_search_fn": None})
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS: there is one group of parameters, without options of their own")
+
+    def _gradient(self) -> Tensor:
+        params = self.param_groups[0]["params"]
+        return cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in params])
+
+    def _move(self, along: Tensor) -> None:
+        params = self.param_groups[0]["params"]
+        for p, part in zip(params, along.split([p.numel() for p in params]), strict=True):
+            p.add_(part.view(p.shape))
+
+    @no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Steps as the class says; gives the loss before the first."""
+        if closure is None:
+            raise TypeError("LBFGS: step() needs a closure that computes the loss and its gradients")
+        group = self.param_groups[0]
+        state = self.state[group["params"][0]]
+        state.setdefault("n_iter", 0)
+        state["func_evals"] = state.get("func_evals", 0) + 1
+        first, calls = self._loss(closure), 1
+        loss, g = float(first), self._gradient()
+        for left in range(group["max_iter"] - 1, -1, -1):
+            if g.abs().amax() <= group["tolerance_grad"]:
+                break
+            state["n_iter"] += 1
+            d = self._direction(state, g, group["history_size"])
+            rate = group["lr"] * (min(1.0, 1 / float(g.abs().sum())) if state["n_iter"] == 1 else 1)
+            before = loss
+            state.update(d=d, t=rate, prev_flat_grad=g)
+            if d.dot(g) > -group["tolerance_change"]:
+                break
+            self._move(d * rate)
+            if not left:
+                break
+            loss, g = float(self._loss(closure)), self._gradient()
+            calls += 1
+            state["func_evals"] += 1
+            change = min(abs(loss - before), float(d.abs().amax()) * rate)
+            if calls >= group["max_eval"] or change <= group["tolerance_change"]:
+                break
+        return first
+
+    def _direction(self, state: dict[str, Any], g: Tensor, history: int) -> Tensor:
+        """-g times the inverse Hessian: the recursion over the pairs (s, y) of steps and changes of the gradient."""
+        if state["n_iter"] == 1:
+            state.update(old_stps=[], old_dirs=[], H_diag=1.0)
+            return -g
+        y, s = g - state["prev_flat_grad"], state["d"] * state["t"]
+        if (ys := float(y.dot(s))) > 1e-10:
+            for name, one in (("old_stps", s), ("old_dirs", y)):
+                state[name] = [*state[name], one][-history:]
+            state["H_diag"] = ys / float(y.dot(y))
+        pairs = list(zip(state["old_stps"], state["old_dirs"], strict=True))
+        q, shares = -g, []
+        for s, y in reversed(pairs):
+            shares.append(s.dot(q) / y.dot(s))
+            q = q - y * shares[-1]
+        q = q * state["H_diag"]
+        for (s, y), share in zip(pairs, reversed(shares), strict=True):
+            q = q + s * (share - y.dot(q) / y.dot(s))
+        return q
