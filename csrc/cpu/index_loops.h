@@ -17,6 +17,14 @@ static void NAME(const nr_index_plan *plan, char *dense, const char *index, char
         }
         return;
     }
+    if (index_step == sizeof(int64_t) && target_step == 0 && axis_step == sizeof(S)) { /* into one row */
+        const int64_t *at = (const int64_t *)index;
+        for (int64_t i = 0; i < n; i++, dense += dense_step) {
+            S *y = (S *)target + at[i];
+            *y = (S)COMBINE(*y, *(const S *)dense);
+        }
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         S *y = (S *)(target + i * target_step + *(const int64_t *)(index + i * index_step) * axis_step);
         *y = (S)COMBINE(*y, *(const S *)(dense + i * dense_step));

@@ -33,6 +33,11 @@ static void NR_JOIN2(put, SIZE)(const nr_index_plan *plan, char *dense, const ch
         for (int64_t i = 0; i < n; i++) *(WORD *)(target + i * target_step) = *(const WORD *)(dense + i * dense_step);
         return;
     }
+    if (index_step == sizeof(int64_t) && target_step == 0 && axis_step == sizeof(WORD)) { /* into one row */
+        for (int64_t i = 0; i < n; i++, dense += dense_step)
+            ((WORD *)target)[((const int64_t *)index)[i]] = *(const WORD *)dense;
+        return;
+    }
     for (int64_t i = 0; i < n; i++)
         *(WORD *)(target + i * target_step + *(const int64_t *)(index + i * index_step) * axis_step) =
             *(const WORD *)(dense + i * dense_step);

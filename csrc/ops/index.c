@@ -74,10 +74,19 @@ static int32_t check_range(const way *w, const norch_tensor *index, int64_t *cop
         const uint64_t *values = (const uint64_t *)(const void *)row;
         if (copy) {
             uint64_t *restrict to = (uint64_t *)copy;
-            for (int64_t i = 0; i < n; i++) {
-                const uint64_t value = to[i] = values[i];
-                wrong |= (value + below) | (span - 1 - below - value);
-                signs |= value;
+            if (below == 0) { /* as below, with less to compute */
+                for (int64_t i = 0; i < n; i++) {
+                    const uint64_t value = to[i] = values[i];
+                    wrong |= span - 1 - value;
+                    signs |= value;
+                }
+                wrong |= signs;
+            } else {
+                for (int64_t i = 0; i < n; i++) {
+                    const uint64_t value = to[i] = values[i];
+                    wrong |= (value + below) | (span - 1 - below - value);
+                    signs |= value;
+                }
             }
             row = (const char *)copy; /* what was checked, whatever another thread writes meanwhile */
         } else if (step == sizeof(int64_t)) {
