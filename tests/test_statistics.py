@@ -205,7 +205,7 @@ BAD: Any = [
     (lambda: norch.cov(X, fweights=norch.ones(3)), norch.DTypeError, "cov: fweights of float32"),
     (lambda: norch.cov(X, aweights=norch.ones(2)), norch.ShapeError, r"cov: aweights has shape \(2,\) for 3"),
     (lambda: norch.cov(X, aweights=-norch.ones(3)), norch.ArgumentError, "cov: aweights has negative"),
-    (lambda: norch.renorm(X[0], 2, 0, 1), norch.ShapeError, "renorm: expected at least 2"),
+    (lambda: norch.renorm(X[0], 2, 0, 1), norch.ShapeError, "renorm: needs at least 2"),
     (lambda: norch.trapezoid(X, dim=2), IndexError, "trapezoid: dimension 2"),
     (lambda: norch.trapezoid(X, norch.ones(2)), norch.ShapeError, "trapezoid: 2 places for 3 samples"),
     (lambda: norch.trapezoid(X, X, dx=1), norch.ArgumentError, "trapezoid: give x or dx"),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from .._handle import Handle
 from .._lib import constants, lib
-from ..errors import DeviceError, DTypeError, Error, rename
+from ..errors import DeviceError, DTypeError, Error, ShapeError, rename
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,6 +71,15 @@ def tensor_of(value: Any, name: str) -> Any:
     if isinstance(value, Handle):
         return value
     raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")
+
+
+def at_least(ndim: int, value: Any, name: str) -> Any:
+    """tensor_of(value), which must have so many dimensions or more: ShapeError otherwise."""
+    if tensor_of(value, name).ndim < ndim:
+        found = f"shape {tuple(value.shape)}" if value.ndim else "a 0-d tensor"
+        wanted = "1 dimension" if ndim == 1 else f"{ndim} dimensions"
+        raise ShapeError(f"{name}: needs at least {wanted}, got {found}")
+    return value
 
 
 def floats_of(value: Any, name: str) -> Any:

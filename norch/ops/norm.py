@@ -10,7 +10,7 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import no_grad
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from ._operand import must, numpy_names
+from ._operand import at_least, must, numpy_names
 from .pointwise import abs, isnan, sign, where
 from .reduce import Dims, _axes, _reduction, amax, amin, recorded, sum
 
@@ -78,8 +78,7 @@ def matrix_norm(
     x = _floats(input, "matrix_norm", dtype)
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise ArgumentError(f"matrix_norm: dim is a pair of axes, not {dim}")
-    if x.ndim < 2:
-        raise ShapeError(f"matrix_norm: expected at least 2 dimensions, got shape {tuple(x.shape)}")
+    at_least(2, x, "matrix_norm")
     if ord == "fro":
         return vector_norm(x, 2, dim, keepdim)
     if ord in ("nuc", 2, -2):

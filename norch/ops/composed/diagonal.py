@@ -8,7 +8,7 @@ from ..._lib import int64
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
-from .._operand import tensor_of
+from .._operand import at_least, tensor_of
 from ..copy import clone
 from ..pointwise import where
 from ..view import as_strided, axes, narrow, reshape, unsqueeze
@@ -34,9 +34,7 @@ def diagflat(input: Any, offset: int = 0) -> Any:
 
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
-    shape = list(tensor_of(input, "diag_embed").shape)
-    if not shape:
-        raise ShapeError("diag_embed: needs at least 1 dimension, got a 0-d tensor")
+    shape = list(at_least(1, input, "diag_embed").shape)
     at = sorted(axes((dim1, dim2), len(shape) + 1, "diag_embed"))
     size = shape.pop() + abs(int64(offset, "diag_embed: offset"))
     for dim in at:
@@ -54,8 +52,7 @@ def trace(input: Any) -> Any:
 
 
 def _triangle(input: Any, diagonal: int, name: str) -> Any:
-    if tensor_of(input, name).ndim < 2:
-        raise ShapeError(f"{name}: needs at least 2 dimensions, got shape {tuple(input.shape)}")
+    at_least(2, input, name)
     from ...create import arange  # late, as it stands above
 
     size = max(input.shape[-2:])

@@ -8,7 +8,7 @@ from ..._handle import Handle
 from ...dtype import finfo, float32, float64
 from ...errors import ArgumentError, ShapeError
 from .._inplace import in_place
-from .._operand import floats_of, own_errors
+from .._operand import at_least, floats_of, own_errors
 from ..index import near_each_other
 from ..matmul import matmul
 from ..norm import vector_norm
@@ -91,9 +91,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 @own_errors
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that."""
-    x = floats_of(input, "renorm")
-    if x.ndim < 2:
-        raise ShapeError(f"renorm: expected at least 2 dimensions, got shape {tuple(x.shape)}")
+    x = at_least(2, floats_of(input, "renorm"), "renorm")
     rows = x.transpose(0, dim).reshape(x.shape[dim], -1)
     norms = _norm(rows, p, True)
     factors = where(norms <= maxnorm, 1, maxnorm / (norms + 1e-7))

@@ -10,7 +10,7 @@ from ...device import place
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import must, numpy_names, public
+from .._operand import at_least, must, numpy_names, public
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import near_each_other
@@ -235,9 +235,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     >>> norch.diff(norch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
-    x = must(input, "diff")
-    if x.ndim == 0:
-        raise ShapeError("diff: expected at least 1 dimension, got a 0-d tensor")
+    x = at_least(1, must(input, "diff"), "diff")
     dim = axis(dim, x.ndim, "diff")
     if int64(n, "diff: n") < 0:
         raise ArgumentError(f"diff: the order n is not negative, got {n}")

@@ -16,7 +16,7 @@ from ..._lib import int64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._inplace import in_place, turned_
-from .._operand import called, must, numpy_names, own_errors, tensor_of, tensors_of
+from .._operand import at_least, called, must, numpy_names, own_errors, tensor_of, tensors_of
 from ..copy import cast, cat, clone, contiguous
 from ..index import index_select
 from ..view import (
@@ -110,9 +110,7 @@ moveaxis = movedim
 
 def adjoint(input: Any) -> Any:
     """The last two axes exchanged, as mT."""
-    if tensor_of(input, "adjoint").ndim < 2:
-        raise ShapeError(f"adjoint: needs at least 2 dimensions, got shape {tuple(input.shape)}")
-    return transpose(input, -2, -1)
+    return transpose(at_least(2, input, "adjoint"), -2, -1)
 
 
 def broadcast_shapes(*shapes: Any) -> Any:
@@ -232,8 +230,7 @@ def _split_along(name: str, least: int, about: str) -> Any:
     def function(
         input: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
     ) -> tuple[Any, ...]:
-        if tensor_of(input, name).ndim < least:
-            raise ShapeError(f"{name}: needs at least {least} dimensions, got shape {tuple(input.shape)}")
+        at_least(least, input, name)
         dim = {"hsplit": min(1, input.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
         count, size = indices_or_sections if sections is None else sections, input.shape[dim]
         if hasattr(count, "__index__") and size % (int(count) or 1):
@@ -332,16 +329,12 @@ def _flipped(x: Any, dims: Axes, name: str) -> Any:
 
 def fliplr(input: Any) -> Any:
     """flip(input, 1)."""
-    if tensor_of(input, "fliplr").ndim < 2:
-        raise ShapeError(f"fliplr: needs at least 2 dimensions, got shape {tuple(input.shape)}")
-    return flip(input, 1)
+    return flip(at_least(2, input, "fliplr"), 1)
 
 
 def flipud(input: Any) -> Any:
     """flip(input, 0)."""
-    if tensor_of(input, "flipud").ndim < 1:
-        raise ShapeError("flipud: needs at least 1 dimension, got a 0-d tensor")
-    return flip(input, 0)
+    return flip(at_least(1, input, "flipud"), 0)
 
 
 @own_errors
