@@ -18,13 +18,12 @@ from ..dtype import int64 as int64_
 from ..errors import BoundsError
 from ._operand import must
 from .copy import copy_, fill_
-from .index import Places, as_values, get_at, masked_fill_, near, nonzero, places_of, put_at
+from .index import FIRST_AXES, Places, as_values, get_at, masked_fill_, near, nonzero, places_of, put_at
 from .view import _made as made
 
 _ALL = slice(None)
 _BOOL, _INT64 = bool_.code, int64_.code
 _DOTS = "an index can hold only one ellipsis (...)"
-_FIRST_AXES = tuple(axis + 256 * axis for axis in range(64))  # as Places has them
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
@@ -117,7 +116,7 @@ def _side_by_side(x: Any, index: Any) -> Places | None:
     for part in index:
         if not isinstance(part, Handle) or part._dtype != _INT64 or not part.ndim:
             return None
-    return Places(index, _FIRST_AXES[: len(index)], 0)
+    return Places(index, FIRST_AXES[: len(index)], 0)
 
 
 def _without_ones(value: Any, ndim: int) -> Any:

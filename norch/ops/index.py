@@ -86,13 +86,16 @@ class Places:
         return self.indices
 
 
+FIRST_AXES = tuple(axis * 257 for axis in range(64))  # as Places has them, and messages count them
+
+
 class Masked(Places):
     """Where a mask holds, for a tensor of its shape: the mask is kept, and read again for each use."""
 
     __slots__ = ("mask",)
 
     def __init__(self, mask: Any):
-        self.mask, self.axes, self.lead = mask, tuple(axis * 257 for axis in range(mask.ndim)), 0
+        self.mask, self.axes, self.lead = mask, FIRST_AXES[: mask.ndim], 0
 
     @property
     def indices(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -479,7 +482,7 @@ def masked_select(input: Any, mask: Any) -> Any:
 
 def places_of(mask: Any) -> Places:
     """Where a mask holds, for a tensor of its shape."""
-    return Places(Masked(mask).indices, tuple(axis * 257 for axis in range(mask.ndim)), 0)
+    return Places(nonzero(mask, as_tuple=True), FIRST_AXES[: mask.ndim], 0)
 
 
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
