@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "check.h"
 #include "python.h"
 
 /* A header where no Python is. */
@@ -182,79 +183,6 @@ int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
     return low_a < high_b && low_b < high_a;
 }
 
-int32_t nr_check_tensor(const char *op, const norch_tensor *x) {
-    if (!x) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensor given", op);
-    if (!x->storage) return nr_fail(NORCH_ERROR_VALUE, "%s: this tensor has a shape only, and no elements", op);
-    return NORCH_OK;
-}
-
-int32_t nr_check_dtype(const char *op, int64_t dtype) {
-    if (!nr_is_dtype(dtype))
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: there is no dtype number %lld", op, (long long)dtype);
-    return NORCH_OK;
-}
-
-int32_t nr_check_place(const char *op, const norch_tensor *x, const norch_tensor *other) {
-    if (nr_same_device(x, other)) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s and %s; move one with .to()", op, nr_device_name(x),
-                   nr_device_name(other));
-}
-
-int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
-                         int32_t ndim, const int64_t *shape) {
-    char wanted[NR_SHAPE_TEXT], text[NR_SHAPE_TEXT];
-    NR_TRY(nr_check_tensor(op, written));
-    if (written->dtype == x->dtype && nr_same_shape(written->ndim, written->shape, ndim, shape))
-        return nr_check_place(op, x, written);
-    return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit into shape %s; dtypes %s and %s", op, what,
-                   nr_shape_text(wanted, ndim, shape), nr_shape_of(text, written), nr_dtypes[x->dtype].name,
-                   nr_dtypes[written->dtype].name);
-}
-
-int32_t nr_check_full_float(const char *op, const norch_tensor *x) {
-    if (x->dtype == NORCH_FLOAT32 || x->dtype == NORCH_FLOAT64) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype %s; convert to float32 or float64 first", op,
-                   nr_dtypes[x->dtype].name);
-}
-
-int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given) {
-    if (given == wanted) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld numbers where %lld are due", op, (long long)given, (long long)wanted);
-}
-
-int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs) {
-    const norch_tensor *first = NULL;
-    for (int i = 0; i < n; i++) {
-        if (nr_is_anywhere(xs[i])) continue;
-        if (first) NR_TRY(nr_check_place(op, first, xs[i]));
-        first = xs[i];
-    }
-    return NORCH_OK;
-}
-
-int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result) {
-    if (nr_axis(axis, ndim, result)) return NORCH_OK;
-    int32_t span = ndim ? ndim : 1;
-    return nr_fail(NORCH_ERROR_INDEX, "%s: dimension %lld is out of range [%d, %d]", op, (long long)axis, -span,
-                   span - 1);
-}
-
-int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
-    if (ndim < 0 || ndim > NORCH_MAX_DIMS)
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim,
-                       NORCH_MAX_DIMS);
-    char text[NR_SHAPE_TEXT];
-    for (int64_t i = 0; i < ndim; i++)
-        if (shape[i] < 0)
-            return nr_fail(NORCH_ERROR_SHAPE, "%s: negative size %lld in shape %s", op, (long long)shape[i],
-                           nr_shape_text(text, (int32_t)ndim, shape));
-    int64_t count;
-    if (!nr_count((int32_t)ndim, shape, &count))
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s takes more bytes than 63 bits count", op,
-                       nr_shape_text(text, (int32_t)ndim, shape));
-    return NORCH_OK;
-}
-
 int32_t norch_overlaps_itself(const norch_tensor *x) {
     /* From the smallest stride up, either way, each step must pass over all that the smaller ones reach. */
     int64_t size[NORCH_MAX_DIMS], step[NORCH_MAX_DIMS], reach = 0;
@@ -275,16 +203,4 @@ int32_t norch_overlaps_itself(const norch_tensor *x) {
         reach += (size[i] - 1) * step[i];
     }
     return 0;
-}
-
-int32_t nr_check_writable(const char *op, const norch_tensor *x) {
-    for (int32_t i = 0; i < x->ndim; i++)
-        if (x->shape[i] > 1 && x->strides[i] == 0) {
-            char text[NR_SHAPE_TEXT];
-            return nr_fail(
-                NORCH_ERROR_VALUE,
-                "%s: an expanded tensor %s sees one element many times and cannot be written to; clone() it first", op,
-                nr_shape_of(text, x));
-        }
-    return NORCH_OK;
 }

@@ -15,31 +15,12 @@ norch_tensor *nr_make_on(const char *op, int64_t ndim, const int64_t *shape, int
 /* A new header over the storage of x, `shift` elements further; checks nothing. */
 norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
                            int64_t shift);
-/* NULL arguments, dtypes and axes that callers give: an error is noted and the result is not NORCH_OK. */
-int32_t nr_check_tensor(const char *op, const norch_tensor *x);
-int32_t nr_check_dtype(const char *op, int64_t dtype);
 static inline bool nr_same_device(const norch_tensor *a, const norch_tensor *b) {
     return a->device_type == b->device_type && a->device_index == b->device_index;
 }
 /* A number on the CPU goes with tensors of any device. */
 static inline bool nr_is_anywhere(const norch_tensor *x) { return x->ndim == 0 && x->device_type == NORCH_CPU; }
 static inline const char *nr_device_name(const norch_tensor *x) { return x->storage ? x->storage->backend->name : ""; }
-/* All on one device (0-d CPU tensors go with any). */
-int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);
-/* Stricter: even what is 0-d must lie where it is read. */
-int32_t nr_check_place(const char *op, const norch_tensor *x, const norch_tensor *other);
-/* That what is written to has this shape, and the dtype and device of x. */
-int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
-                         int32_t ndim, const int64_t *shape);
-/* float32 or float64, for families without kernels for other dtypes. */
-int32_t nr_check_full_float(const char *op, const norch_tensor *x);
-/* That a list of integers of a caller has as many as are due. */
-int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given);
-int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result);
-/* Sizes given by a caller: not negative, at most NORCH_MAX_DIMS of them, product within 63 bits. */
-int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape);
-/* Fails for an expanded tensor, which must not be written to. */
-int32_t nr_check_writable(const char *op, const norch_tensor *x);
 
 #define nr_release norch_release
 /* x itself where a result is the caller's to release, be it x or a copy of it. */

@@ -3,6 +3,7 @@
 #define NR_OPS_H
 
 #include "../core/call.h"
+#include "../core/check.h"
 
 /* create */
 /* Where x lies dense in another order than C's, as a transposed matrix does, out, a new tensor of its shape, shall lie so too. */
