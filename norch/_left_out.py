@@ -164,23 +164,21 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "functional": """
             GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES adaptive_avg_pool3d
             adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d
-            adaptive_max_pool3d_with_indices affine_grid avg_pool3d conv3d conv_tbc
-            conv_transpose3d ctc_loss embedding_bag feature_alpha_dropout fold
-            fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d
-            fractional_max_pool3d_with_indices grad grid_sample interpolate linear_cross_entropy
-            local_response_norm lp_pool1d lp_pool2d lp_pool3d max_pool1d_with_indices
-            max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d
-            max_unpool3d multi_head_attention_forward multilabel_margin_loss
-            native_channel_shuffle pdist unfold upsample upsample_bilinear upsample_nearest
+            adaptive_max_pool3d_with_indices affine_grid avg_pool3d conv3d conv_tbc conv_transpose3d
+            ctc_loss embedding_bag feature_alpha_dropout fractional_max_pool2d
+            fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices
+            grad grid_sample linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d
+            max_pool1d_with_indices max_pool2d_with_indices max_pool3d max_pool3d_with_indices
+            max_unpool1d max_unpool2d max_unpool3d multi_head_attention_forward multilabel_margin_loss
+            native_channel_shuffle pdist upsample upsample_bilinear upsample_nearest
         """,
         "nn": """
             AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3d AvgPool3d BatchNorm3d CTCLoss
-            Conv3d ConvTranspose3d CrossMapLRN2d EmbeddingBag FeatureAlphaDropout Fold
-            FractionalMaxPool2d FractionalMaxPool3d InstanceNorm3d LPPool1d LPPool2d LPPool3d
-            LinearCrossEntropyLoss LinearCrossEntropyOptions LocalResponseNorm MaxPool3d MaxUnpool1d
-            MaxUnpool2d MaxUnpool3d MultiLabelMarginLoss MultiheadAttention Transformer
-            TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer Unfold
-            Upsample UpsamplingBilinear2d UpsamplingNearest2d
+            Conv3d ConvTranspose3d CrossMapLRN2d EmbeddingBag FeatureAlphaDropout FractionalMaxPool2d
+            FractionalMaxPool3d InstanceNorm3d LPPool1d LPPool2d LPPool3d LinearCrossEntropyLoss
+            LinearCrossEntropyOptions LocalResponseNorm MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d
+            MultiLabelMarginLoss MultiheadAttention Transformer TransformerDecoder
+            TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
         """,
         "nn.utils": """
             fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights remove_spectral_norm

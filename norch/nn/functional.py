@@ -1,7 +1,8 @@
 """The functions behind the layers, with PyTorch's names and argument order.
 
 Everything is composed of recorded tensor operations, so gradients, and gradients of gradients, come by themselves.
-The activations stand in functional_activation.py, the rarer losses in functional_loss.py. What PyTorch takes after its
+The activations stand in functional_activation.py, the rarer losses in functional_loss.py, interpolation and patches
+in functional_resample.py. What PyTorch takes after its
 deprecated `size_average` and `reduce` is keyword-only here.
 """
 
@@ -51,6 +52,9 @@ from .functional_activation import *  # noqa: F403
 from .functional_activation import log_softmax, logsigmoid
 from .functional_loss import *  # noqa: F403
 from .functional_loss import BinaryCrossEntropy, a_loss, older, reduced
+from .functional_resample import fold as fold
+from .functional_resample import interpolate as interpolate
+from .functional_resample import unfold as unfold
 
 # ---- dropout, classes ----------------------------------------------------------------------------------------
 
@@ -443,9 +447,11 @@ __all__ = [
     "dropout1d",
     "dropout2d",
     "dropout3d",
+    "fold",
     "group_norm",
     "huber_loss",
     "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -462,6 +468,7 @@ __all__ = [
     "rms_norm",
     "scaled_dot_product_attention",
     "smooth_l1_loss",
+    "unfold",
 ]
 __all__ += _activation.__all__
 __all__ += _loss.__all__

@@ -1,0 +1,171 @@
+"""Images of another size, and patches: interpolate(), unfold() and fold(), composed of indexing and views.
+
+An image is (N, C, ...) with one to three axes behind; interpolation goes axis by axis.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..create import arange
+from ..dtype import float32, float64, int64
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..ops._operand import own_errors, tensor_of
+from ..ops.composed.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d
+from ..ops.composed.pad import pad
+from ..tensor import Tensor
+
+# mode: how many axes it is for (None: any), and whether it takes align_corners
+_MODES: dict[str, tuple[int | None, bool]] = {
+    "nearest": (None, False),
+    "nearest-exact": (None, False),
+    "area": (None, False),
+    "linear": (1, True),
+    "bilinear": (2, True),
+    "bicubic": (2, True),
+    "trilinear": (3, True),
+}
+
+
+def _several(value: Any, count: int, what: str) -> tuple[Any, ...]:
+    """One value an axis."""
+    given = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
+    if len(given) != count:
+        raise ArgumentError(f"interpolate: expected one {what} or {count}, got {value!r}")  # own_errors() sets the name
+    return given
+
+
+@own_errors
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """input (N, C, ...) with its last one to three axes of another size, or of scale_factor times theirs; floats only.
+
+    mode: "nearest" (its index rounded down), "nearest-exact" (the nearest centre), "linear", "bilinear", "trilinear",
+    "bicubic" (Keys 1981, a = -0.75) for one, two, three and two axes, or "area" (means of windows). align_corners puts
+    the first and last elements, instead of the edges, upon each other. recompute_scale_factor: the ratio of the sizes
+    counts, not scale_factor. antialias=True raises NotImplementedError.
+
+    >>> norch.nn.functional.interpolate(norch.tensor([[[0.0, 2.0]]]), scale_factor=2, mode="linear")
+    tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
+    """
+    x = tensor_of(input, "interpolate")
+    count = x.ndim - 2
+    if not 1 <= count <= 3:
+        raise ShapeError(f"interpolate: expected (N, C, ...) with one to three axes behind, got shape {tuple(x.shape)}")
+    if mode not in _MODES or _MODES[mode][0] not in (None, count):
+        raise NotImplementedError(f"interpolate: there is no mode {mode!r} for shape {tuple(x.shape)}")
+    if align_corners is not None and not _MODES[mode][1]:
+        raise ArgumentError(f"interpolate: mode {mode!r} has no align_corners")
+    if not x.is_floating_point():
+        raise DTypeError(f"interpolate: expected floats, got {x.dtype}")
+    if antialias:
+        raise NotImplementedError("interpolate: there is no antialias")
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError("interpolate: give either size or scale_factor")
+    old = x.shape[2:]
+    scales = _several(None if recompute_scale_factor or size is not None else scale_factor, count, "scale_factor")
+    if size is None:
+        new = [math.floor(n * s) for n, s in zip(old, _several(scale_factor, count, "scale_factor"), strict=True)]
+    else:
+        new = [int(n) for n in _several(size, count, "size")]
+    if min(new) < 1 or min(old) < 1:
+        raise ArgumentError(f"interpolate: sizes must be positive, not {tuple(old)} to {tuple(new)}")
+    if mode == "area":
+        if count == 3:
+            raise NotImplementedError("interpolate: there is no mode 'area' for three axes")
+        return adaptive_avg_pool1d(x, new) if count == 1 else adaptive_avg_pool2d(x, new)
+    kept = x.dtype
+    x = x if kept in (float32, float64) else x.float()
+    for dim, (n, m, scale) in enumerate(zip(old, new, scales, strict=True), 2):
+        x = _along(x, dim, n, m, n / m if scale is None else 1 / scale, mode, bool(align_corners))
+    return x.to(kept)
+
+
+def _along(x: Tensor, dim: int, old: int, new: int, ratio: float, mode: str, align: bool) -> Tensor:
+    """x with new elements instead of old along dim; ratio: of old elements to a new one."""
+    at = arange(new, dtype=x.dtype, device=x.device)
+    if mode.startswith("nearest"):
+        place = ((at + 0.5 if mode == "nearest-exact" else at) * ratio).floor().clamp(max=old - 1)
+        return x.index_select(dim, place.to(int64))
+    place = at * ((old - 1) / (new - 1) if new > 1 else 0.0) if align else (at + 0.5) * ratio - 0.5
+    place = place if mode == "bicubic" else place.clamp(min=0)
+    below = place.floor()
+    t = (place - below).reshape(-1, *[1] * (x.ndim - 1 - dim))
+
+    def neighbour(k: int) -> Tensor:
+        return x.index_select(dim, (below + k).clamp(0, old - 1).to(int64))
+
+    if mode != "bicubic":
+        return neighbour(0) * (1 - t) + neighbour(1) * t
+    a = -0.75
+    near = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
+    far = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
+    return neighbour(-1) * far[0] + neighbour(0) * near[0] + neighbour(1) * near[1] + neighbour(2) * far[1]
+
+
+def _windows(name: str, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Any, ...]:
+    """kernel, dilation, padding and stride as pairs, and how many windows there are along either axis."""
+    k, d = _several(kernel, 2, "kernel_size"), _several(dilation, 2, "dilation")
+    p, s = _several(padding, 2, "padding"), _several(stride, 2, "stride")
+    if min(*k, *d, *s) < 1 or min(p) < 0:
+        raise ArgumentError(f"{name}: kernel_size {k}, dilation {d}, padding {p}, stride {s}")
+    counts = tuple((n + 2 * p[i] - d[i] * (k[i] - 1) - 1) // s[i] + 1 for i, n in enumerate(size))
+    if min(counts) < 1:
+        raise ShapeError(f"{name}: a kernel of {k} with dilation {d} and padding {p} does not fit {tuple(size)}")
+    return k, d, p, s, counts
+
+
+@own_errors
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The patches of input (N, C, H, W) or (C, H, W), as conv2d() sees them: (N, C kh kw, patches).
+
+    >>> norch.nn.functional.unfold(norch.arange(6.0).reshape(1, 2, 3), (2, 2))
+    tensor([[0., 1.],
+            [1., 2.],
+            [3., 4.],
+            [4., 5.]])
+    """
+    x = tensor_of(input, "unfold")
+    if x.ndim not in (3, 4):
+        raise ShapeError(f"unfold: expected (N, C, H, W) or (C, H, W), got shape {tuple(x.shape)}")
+    k, d, p, s, counts = _windows("unfold", x.shape[-2:], kernel_size, dilation, padding, stride)
+    x = pad(x, (p[1], p[1], p[0], p[0])) if any(p) else x
+    for i in (0, 1):  # (..., H', W', kh, kw)
+        x = x.unfold(-2, d[i] * (k[i] - 1) + 1, s[i])[..., :: d[i]]
+    batch = x.shape[:-5]
+    return x.movedim((-2, -1), (-4, -3)).reshape(*batch, x.shape[-5] * k[0] * k[1], counts[0] * counts[1])
+
+
+@own_errors
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """The image (N, C, *output_size) to which patches, input (N, C kh kw, patches) or without N, add up.
+
+    >>> norch.nn.functional.fold(norch.ones(4, 2), (2, 3), 2)
+    tensor([[[1., 2., 1.],
+             [1., 2., 1.]]])
+    """
+    x = tensor_of(input, "fold")
+    size = _several(output_size, 2, "output_size")
+    k, d, p, s, counts = _windows("fold", size, kernel_size, dilation, padding, stride)
+    if x.ndim not in (2, 3) or x.shape[-2] % (k[0] * k[1]) or x.shape[-1] != counts[0] * counts[1]:
+        wanted = f"(N, C * {k[0] * k[1]}, {counts[0] * counts[1]})"
+        raise ShapeError(f"fold: expected {wanted}, got shape {tuple(x.shape)}")
+    batch, channels = x.shape[:-2], x.shape[-2] // (k[0] * k[1])
+    parts = x.reshape(*batch, channels, *k, *counts)
+    out = x.new_zeros((*batch, channels, size[0] + 2 * p[0], size[1] + 2 * p[1]))
+    for i in range(k[0]):
+        rows = slice(i * d[0], i * d[0] + s[0] * (counts[0] - 1) + 1, s[0])
+        for j in range(k[1]):
+            columns = slice(j * d[1], j * d[1] + s[1] * (counts[1] - 1) + 1, s[1])
+            out[..., rows, columns] += parts[..., i, j, :, :]
+    return out[..., p[0] : p[0] + size[0], p[1] : p[1] + size[1]]

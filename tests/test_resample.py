@@ -1,0 +1,113 @@
+"""Interpolation, patches and their layers: against PyTorch, and what they refuse."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DEVICE
+
+import norch
+from norch import nn
+from norch.nn import functional as F
+from norch.testing import assert_close
+
+SHAPES: Any = {"nearest": (2, 3, 4, 5), "nearest-exact": (2, 3, 4, 5), "area": (2, 3, 4, 5), "linear": (2, 3, 5)}
+SHAPES |= {"bilinear": (2, 3, 4, 5), "bicubic": (2, 3, 4, 5), "trilinear": (2, 1, 3, 2, 4)}
+SIZES: Any = [{"size": 7}, {"size": 2}, {"scale_factor": 1.7}, {"scale_factor": 0.6}, {"scale_factor": 2}]
+SIZES += [{"size": 1}, {"scale_factor": 1.3, "recompute_scale_factor": True}]
+
+
+def both(torch: Any, call: Any, array: Any) -> None:
+    """The same result and gradient in float64."""
+    x = norch.tensor(array, device=DEVICE, requires_grad=True)
+    y = torch.tensor(array, requires_grad=True)
+    found, wanted = call(norch, x), call(torch, y)
+    assert_close(found.detach().cpu(), norch.from_numpy(wanted.detach().numpy()), rtol=1e-10, atol=1e-12)
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    assert_close(x.grad.cpu(), norch.from_numpy(y.grad.numpy()), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("how", SIZES, ids=str)
+@pytest.mark.parametrize("mode", SHAPES)
+def test_interpolate_like_torch(torch: Any, mode: str, how: Any) -> None:
+    array = np.random.default_rng(0).normal(size=SHAPES[mode])
+    for align in (None, True, False) if "linear" in mode or mode == "bicubic" else (None,):
+        given = {"mode": mode, "align_corners": align, **how}
+        both(torch, lambda m, x, given=given: m.nn.functional.interpolate(x, **given), array)
+    if mode == "nearest":
+        for part in (array[..., 0], array[:, :, [0, 1, 2, 3] * 2, None].repeat(2, 3)):
+            both(torch, lambda m, x: m.nn.functional.interpolate(x, **how), part)
+
+
+def test_interpolate_takes_a_size_an_axis_and_halves(torch: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(1, 2, 3, 4))
+    both(torch, lambda m, x: m.nn.functional.interpolate(x, (6, 3), mode="bilinear"), x)
+    both(torch, lambda m, x: m.nn.functional.interpolate(x, scale_factor=(2, 1.5)), x)
+    half = F.interpolate(norch.ones(1, 1, 2, dtype=norch.float16), scale_factor=2, mode="linear")
+    assert half.dtype is norch.float16 and half.tolist() == [[[1, 1, 1, 1]]]
+
+
+PATCHES: Any = [
+    {"kernel_size": 2},
+    {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0)},
+    {"kernel_size": 2, "dilation": (2, 1), "padding": 1, "stride": 3},
+]
+
+
+@pytest.mark.parametrize("how", PATCHES, ids=str)
+def test_patches_like_torch(torch: Any, how: Any) -> None:
+    image = np.random.default_rng(0).normal(size=(2, 3, 6, 5))
+    for x in (image, image[0]):
+        both(torch, lambda m, x: m.nn.functional.unfold(x, **how), x)
+        patches = F.unfold(norch.tensor(x), **how).numpy()
+        both(torch, lambda m, x: m.nn.functional.fold(x, (6, 5), **how), patches)
+    assert repr(nn.Unfold(**how)) == repr(torch.nn.Unfold(**how))
+    assert repr(nn.Fold((6, 5), **how)) == repr(torch.nn.Fold((6, 5), **how))
+    x = norch.tensor(image)
+    assert norch.equal(nn.Unfold(**how)(x), F.unfold(x, **how))
+    assert nn.Fold((6, 5), **how)(nn.Unfold(**how)(x)).shape == (2, 3, 6, 5)
+
+
+def test_a_convolution_is_a_product_with_patches() -> None:
+    x, w = norch.randn(2, 3, 6, 5, dtype=norch.float64), norch.randn(4, 3, 3, 3, dtype=norch.float64)
+    wanted = F.conv2d(x, w, padding=1)
+    assert_close((w.flatten(1) @ F.unfold(x, 3, padding=1)).view(wanted.shape), wanted)
+
+
+def test_layers_like_torch(torch: Any) -> None:
+    for make in (
+        lambda m: m.nn.Upsample(scale_factor=2),
+        lambda m: m.nn.Upsample((5, 3), mode="bilinear", align_corners=True),
+        lambda m: m.nn.UpsamplingNearest2d(scale_factor=3),
+        lambda m: m.nn.UpsamplingBilinear2d(size=4),
+    ):
+        assert repr(make(norch)) == repr(make(torch))
+        both(torch, lambda m, x, make=make: make(m)(x), np.random.default_rng(0).normal(size=(1, 2, 3, 4)))
+
+
+X = norch.ones(1, 1, 4, 4)
+BAD: Any = [
+    (lambda: F.interpolate(X), ValueError, "either size or scale_factor"),
+    (lambda: F.interpolate(X, 2, 2.0), ValueError, "either size or scale_factor"),
+    (lambda: F.interpolate(X, (2, 2, 2)), ValueError, "interpolate: expected one size or 2"),
+    (lambda: F.interpolate(X, 2, mode="linear"), NotImplementedError, "no mode 'linear' for shape"),
+    (lambda: F.interpolate(X, 2, mode="x"), NotImplementedError, "no mode 'x'"),
+    (lambda: F.interpolate(X, 2, align_corners=True), ValueError, "mode 'nearest' has no align_corners"),
+    (lambda: F.interpolate(X, 0), ValueError, "sizes must be positive"),
+    (lambda: F.interpolate(norch.ones(2, 2), 2), norch.ShapeError, "interpolate: expected"),
+    (lambda: F.interpolate(X.long(), 2), norch.DTypeError, "interpolate: expected floats"),
+    (lambda: F.interpolate(X, 2, mode="bilinear", antialias=True), NotImplementedError, "antialias"),
+    (lambda: F.interpolate([1.0], 2), TypeError, "interpolate: expected a tensor, not list"),
+    (lambda: F.unfold(X, 5), norch.ShapeError, r"unfold: a kernel of \(5, 5\) .* does not fit \(4, 4\)"),
+    (lambda: F.unfold(X, (2, 2, 2)), ValueError, "unfold: expected one kernel_size or 2"),
+    (lambda: F.unfold(X, 2, stride=0), ValueError, "unfold: kernel_size"),
+    (lambda: F.unfold(norch.ones(4, 4), 2), norch.ShapeError, "unfold: expected"),
+    (lambda: F.fold(X[0], (4, 4), 2), norch.ShapeError, r"fold: expected \(N, C \* 4, 9\), got shape \(1, 4, 4\)"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[one[2] for one in BAD])
+def test_errors(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
