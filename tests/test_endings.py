@@ -95,6 +95,8 @@ def test_sequential_gives_what_its_modules_give(activation: nn.Module) -> None:
 
 def test_the_graph_is_the_same() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU()).to(DEVICE)
+    nn.init.ones_(model[0].bias)
+    nn.init.zeros_(model[0].weight)  # so that no output is dead
     names = []
     for y in (model(random(2, 3)), one_by_one(model, random(2, 3))):
         inner = y.grad_fn.next_functions[0][0]
@@ -140,5 +142,41 @@ def test_what_is_not_norchs_own_is_called() -> None:
     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
     model[1].forward = lambda input: input * 0 + 7
     assert model(x).tolist() == [[7, 7, 7]]
+    with pytest.raises(norch.ArgumentError, match="approximate"):
+        nn.Sequential(nn.Linear(2, 3), nn.GELU("foo"))(x)
+    model[0].weight = None
+    with pytest.raises(TypeError, match="linear"):
+        nn.Sequential(model[0], nn.ReLU())(x)
     assert nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))(x).shape == (1, 1)
     assert nn.Sequential()(x) is x
+
+
+@pytest.mark.parametrize(("owner", "name"), [(nn.ReLU, "forward"), (nn.Linear, "forward"), (nn.Module, "__call__")])
+def test_what_is_put_in_the_place_of_norchs_is_called(monkeypatch: Any, owner: Any, name: str) -> None:
+    model, calls, known = nn.Sequential(nn.Linear(2, 3), nn.ReLU()), [], getattr(owner, name)
+
+    def noted(self: Any, *args: Any) -> Any:
+        calls.append(type(self).__name__)
+        return known(self, *args)
+
+    monkeypatch.setattr(owner, name, noted)
+    model(norch.ones(1, 2))
+    wanted = [owner.__name__] if name == "forward" else ["Sequential", "Linear", "ReLU"]
+    assert calls == wanted
+
+
+@pytest.mark.parametrize("shape", [(1,), (), (1, 4), (3, 1), (3, 4)])
+def test_biases_that_broadcast(torch: Any, shape: Any) -> None:
+    results = []
+    for m in (norch, torch):
+        x, weight = (m.arange(n * 2.0).view(n, 2).requires_grad_() for n in (3, 4))
+        bias = m.full(shape, 0.5, requires_grad=True)
+        y = m.nn.functional.linear(x, weight, bias)
+        y.sum().backward()
+        results.append([y.tolist(), *(t.grad.tolist() for t in (x, weight, bias))])
+    assert results[0] == results[1]
+    x, weight = norch.ones(3, 2), norch.ones(4, 2)
+    assert linear_ending_in(norch.relu, x, weight, norch.ones(shape)).tolist() == [[3.0] * 4] * 3
+    for wrong in ((5,), (2, 3, 4), (2, 1)):
+        with pytest.raises(norch.ShapeError):
+            nn.functional.linear(x, weight, norch.ones(wrong))

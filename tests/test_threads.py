@@ -112,6 +112,23 @@ def test_threads_are_as_many_as_the_cores_that_the_process_may_use():
     assert subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True).stdout == "1\n"
 
 
+@pytest.mark.host
+def test_threads_that_are_wanted_no_more_sleep():
+    program = """if True:
+        import resource, norch
+        x = norch.ones(300_000)
+        norch.set_num_threads(64)
+        x.exp()
+        norch.set_num_threads(2)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+        for _ in range(500):
+            x.exp()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before)"""
+    env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(norch.__file__)))
+    switches = int(subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True).stdout)
+    assert switches < 15_000  # were all 63 woken for each job, 30,000 and more
+
+
 def test_many_python_threads_at_once():
     """Small operations, large ones, and each with its own errors: every result is right."""
     norch.set_num_threads(2)

@@ -1,7 +1,7 @@
 /* threads: a few workers that help with chunks of one job at a time.
  *
  * Chunks are handed out by an atomic counter, so a worker that is late (or descheduled) costs only what
- * it has not begun. The caller works too and never waits for a worker that has taken no chunk. A second
+ * it has not begun. The caller works too, and waits for those alone that are in the job. A second
  * caller while a job runs does its own work alone. After a fork the child starts without workers.
  *
  *   caller   write job, open it |  take chunks ...  | close it, wait until nobody is inside
@@ -23,11 +23,13 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_arrived = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t spares_wanted = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t worker_left = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t one_job = PTHREAD_MUTEX_INITIALIZER;
 
 static int32_t wanted_threads; /* 0: not yet asked for */
 static int32_t started;        /* workers alive */
+static int32_t helpers;        /* how many of them jobs are for; the spare ones sleep on; changed under the lock */
 static _Thread_local int32_t thread_index;
 static _Thread_local bool inside_job;
 
@@ -36,13 +38,13 @@ static struct {
     int64_t chunks;
     void (*body)(void *context, int64_t chunk);
     void *context;
-    int32_t helpers; /* how many workers may join */
     _Atomic int64_t next;
 } job;
 
-static uint64_t jobs;             /* that there have been */
-static _Atomic uint64_t open_job; /* the number of the one that may be joined, or 0 */
-static _Atomic int32_t inside;    /* workers in the job */
+static uint64_t jobs; /* that there have been */
+/* The one that may be joined, or 0: its number, times MAX_THREADS, and how many workers it is for. */
+static _Atomic uint64_t open_job;
+static _Atomic int32_t inside; /* workers in the job */
 
 int32_t nr_thread_index(void) { return thread_index; }
 
@@ -58,10 +60,11 @@ static bool nobody_inside(uint64_t unused) {
     return inside == 0;
 }
 
-static bool is_new_job(uint64_t seen) {
-    const uint64_t number = open_job;
-    return number != 0 && number != seen;
+static bool is_for_me(uint64_t number, uint64_t seen) {
+    return number != seen && (uint64_t)thread_index <= number % MAX_THREADS;
 }
+
+static bool is_new_job(uint64_t seen) { return is_for_me(open_job, seen); }
 
 static int64_t nanoseconds(void) {
     struct timespec time;
@@ -84,9 +87,15 @@ static void look_for(bool (*there)(uint64_t), uint64_t seen) {
     } while (nanoseconds() < end);
 }
 
-static void sleep_until(bool (*there)(uint64_t), uint64_t seen, pthread_cond_t *told) {
+static void sleep_until_empty(void) {
     pthread_mutex_lock(&lock);
-    while (!there(seen)) pthread_cond_wait(told, &lock);
+    while (!nobody_inside(0)) pthread_cond_wait(&worker_left, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void sleep_until_job(uint64_t seen) {
+    pthread_mutex_lock(&lock);
+    while (!is_new_job(seen)) pthread_cond_wait(thread_index <= helpers ? &work_arrived : &spares_wanted, &lock);
     pthread_mutex_unlock(&lock);
 }
 
@@ -102,7 +111,7 @@ static void leave(void) {
 /* Whether the job is still open to this worker, which is inside from then on. Whoever closes a job afterwards waits. */
 static bool join(uint64_t number) {
     atomic_fetch_add(&inside, 1);
-    if (open_job == number && thread_index <= job.helpers) return true;
+    if (open_job == number) return true;
     leave();
     return false;
 }
@@ -111,10 +120,10 @@ static void *worker(void *argument) {
     thread_index = (int32_t)(intptr_t)argument;
     inside_job = true;
     for (uint64_t seen = 0;;) {
-        sleep_until(is_new_job, seen, &work_arrived);
-        for (uint64_t number; (number = open_job) != 0 && number != seen;) {
-            seen = number;
+        sleep_until_job(seen);
+        for (uint64_t number; is_for_me(number = open_job, seen);) {
             if (!join(number)) break;
+            seen = number;
             take_chunks();
             leave();
             look_for(is_new_job, seen);
@@ -139,11 +148,14 @@ static void after_fork_in_child(void) {
     started = 0;
     inside = 0;
     pthread_cond_init(&work_arrived, NULL);
+    pthread_cond_init(&spares_wanted, NULL);
     pthread_cond_init(&worker_left, NULL);
     after_fork_in_parent();
 }
 
-__attribute__((constructor)) static void watch_forks(void) {
+/* Before a fork the last made handler runs first: one_job is taken before the allocator's lock (cpu.c), as it is by a job
+ * whose chunks want memory. */
+__attribute__((constructor(102))) static void watch_forks(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -205,11 +217,12 @@ void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), voi
     job.chunks = chunks;
     job.body = body;
     job.context = context;
-    job.helpers = threads - 1;
     job.next = 0;
     pthread_mutex_lock(&lock);
     start_workers(threads - 1);
-    open_job = ++jobs;
+    if (threads - 1 > helpers) pthread_cond_broadcast(&spares_wanted);
+    helpers = threads - 1;
+    open_job = ++jobs * MAX_THREADS + (uint64_t)helpers;
     pthread_cond_broadcast(&work_arrived);
     pthread_mutex_unlock(&lock);
 
@@ -219,6 +232,6 @@ void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), voi
 
     open_job = 0;
     look_for(nobody_inside, 0);
-    sleep_until(nobody_inside, 0, &worker_left);
+    sleep_until_empty();
     pthread_mutex_unlock(&one_job);
 }

@@ -1,7 +1,6 @@
 """The activation layers: each is one function of functional.py, or one method of Tensor, as a Module.
 
-`ending`, where there is one, is the same function as a row of csrc/ops.def, which the kernel of a product can end in:
-right behind a Linear, Sequential asks for that and does not call `forward`.
+`@ending` marks those that the product of a Linear before them can end in (_endings.py).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from ..ops.activation import gelu, gelu_tanh, silu
 from ..ops.pointwise import relu, sigmoid, tanh
 from ..tensor import Tensor
 from . import functional as F
+from ._endings import ending
 from .module import Module
 from .parameter import Parameter
 
@@ -36,9 +36,7 @@ class ReLU(_Writing):
     tensor([0., 2.])
     """
 
-    def ending(self) -> Any:
-        return relu
-
+    @ending(lambda module: relu)
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, True) if self.inplace else input.relu()
 
@@ -46,9 +44,7 @@ class ReLU(_Writing):
 class Sigmoid(Module):
     """1 / (1 + exp(-x)), of any shape."""
 
-    def ending(self) -> Any:
-        return sigmoid
-
+    @ending(lambda module: sigmoid)
     def forward(self, input: Tensor) -> Tensor:
         return input.sigmoid()
 
@@ -56,9 +52,7 @@ class Sigmoid(Module):
 class Tanh(Module):
     """The hyperbolic tangent, of any shape."""
 
-    def ending(self) -> Any:
-        return tanh
-
+    @ending(lambda module: tanh)
     def forward(self, input: Tensor) -> Tensor:
         return input.tanh()
 
@@ -70,9 +64,7 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
-    def ending(self) -> Any:
-        return gelu if self.approximate == "none" else gelu_tanh
-
+    @ending(lambda module: {"none": gelu, "tanh": gelu_tanh}.get(str(module.approximate)))
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, self.approximate)
 
@@ -90,9 +82,7 @@ class LogSigmoid(Module):
 class SiLU(_Writing):
     """x * sigmoid(x), of any shape; `inplace` writes into the input."""
 
-    def ending(self) -> Any:
-        return silu
-
+    @ending(lambda module: silu)
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 

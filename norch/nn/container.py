@@ -6,7 +6,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
-from .linear import Linear
+from ..ops.matmul import linear_ending_in
+from ._endings import ending_of
 from .module import Module, _indent
 
 L = TypeVar("L", bound="_Numbered")
@@ -76,8 +77,8 @@ class Sequential(_Numbered):
     """Calls its modules one after another, each on the result of the one before. Takes modules, or one
     mapping of names to modules. Supports indices, slices, `append`, `extend`, `insert` and `del`.
 
-    An activation right behind a Linear is done in the same pass, `Linear.forward_ending_in`, unless either has hooks;
-    results and graph are the same.
+    An activation right behind a Linear is done in the same pass, with the same results and graph, unless somebody would
+    notice that the two are not called: one has hooks, or a forward of its own (_endings.py).
 
     >>> net = norch.nn.Sequential(norch.nn.Linear(4, 8), norch.nn.ReLU(), norch.nn.Linear(8, 2))
     >>> net(norch.ones(5, 4)).shape
@@ -114,15 +115,15 @@ class Sequential(_Numbered):
         return Sequential(*self, *other) if isinstance(other, Sequential) else NotImplemented
 
     def forward(self, input: Any) -> Any:
-        linear = None  # to be called when it is known what follows
+        linear: Any = None  # to be called when it is known what follows
         for module in self._modules.values():
             if linear is not None:
-                ending = vars(type(module)).get("ending")
-                if ending is not None and linear._is_plain() and module._is_plain():
-                    input, linear = linear.forward_ending_in(ending(module), input), None
+                function = ending_of(linear, module)
+                if function is not None:
+                    input, linear = linear_ending_in(function, input, linear.weight, linear.bias), None
                     continue
                 input, linear = linear(input), None
-            if type(module) is Linear:
+            if getattr(type(module).forward, "can_end", False):
                 linear = module
             else:
                 input = module(input)

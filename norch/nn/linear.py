@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from ..dtype import dtype as DType
-from ..ops.matmul import linear, linear_ending_in
+from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init
+from ._endings import can_end
 from .module import Module
 from .parameter import Parameter, blank
 
@@ -49,12 +50,9 @@ class Linear(Module):
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
             init.uniform_(self.bias, -bound, bound)
 
+    @can_end
     def forward(self, input: Tensor) -> Tensor:
         return linear(input, self.weight, self.bias)
-
-    def forward_ending_in(self, function: Any, input: Tensor) -> Tensor:
-        """function(forward(input)) in one pass, for Sequential; function: the `ending` of an activation."""
-        return linear_ending_in(function, input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         sizes = f"in_features={self.in_features}, out_features={self.out_features}"

@@ -77,17 +77,6 @@ class Module(State):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
-    def _is_plain(self) -> bool:
-        """Whether a call of this module is `forward` as its class defines it, and nothing besides."""
-        own = self.__dict__
-        return not (
-            own["_forward_hooks"]
-            or own["_forward_pre_hooks"]
-            or own["_backward_hooks"]
-            or own["_backward_pre_hooks"]
-            or "forward" in own
-        )
-
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = list(self._forward_hooks.items())
         called = set()

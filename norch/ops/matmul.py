@@ -12,6 +12,8 @@ from ..autograd.inplace import edge, like_of
 from ..errors import DTypeError, ShapeError
 from ._operand import must, operand
 
+_NO_ENDING = -1  # what norch_linear ends in: a row of csrc/ops.def, or this
+
 
 def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
     """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast.
@@ -46,30 +48,41 @@ def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
     """input @ weight.T + bias in one pass: input (..., K), weight (N, K), bias (N) give (..., N).
 
-    A weight (K), with a bias (), gives (...).
+    A weight (K), with a bias (), gives (...). Other biases broadcast to the result.
     """
     x = input
     try:
-        out = lib.norch_linear(x, weight, bias, -1)
-    except ShapeError:
-        if weight.ndim != 1:
-            raise
-        out = product(x, weight)
-        return out if bias is None else out + bias
+        out = lib.norch_linear(x, weight, bias, _NO_ENDING)
+    except ShapeError as error:
+        return _linear_of_other_shapes(x, weight, bias, error)
     if mode.enabled:
         out._node = _linear_node(x, weight, bias)
     return out
 
 
+def _linear_of_other_shapes(x: Any, weight: Any, bias: Any, refused: ShapeError) -> Any:
+    """linear() with a vector for a weight, or a bias that broadcasts."""
+    if weight.ndim != 1 and (bias is None or bias.shape == weight.shape[:1]):
+        raise refused from None
+    sums = product(x, weight) if weight.ndim == 1 else linear(x, weight)
+    out = sums if bias is None else sums + bias
+    if out.shape != sums.shape:
+        raise refused from None
+    return out
+
+
 def linear_ending_in(function: Any, x: Any, weight: Any, bias: Any) -> Any:
-    """function(linear(x, weight, bias)), for the function of a UNARY row with a derivative, in one pass.
+    """function(linear(x, weight, bias)) for the function of a UNARY row with a derivative, in one pass.
 
     The graph is the same. So where a derivative may need what lies between, as gelu's does, there are two passes.
     """
     derivative = function.derivative
-    if weight.ndim != 2 or (mode.enabled and derivative.saves[0]):
+    if mode.enabled and derivative.saves[0]:
         return function(linear(x, weight, bias))
-    out = lib.norch_linear(x, weight, bias, function.opcode)
+    try:
+        out = lib.norch_linear(x, weight, bias, function.opcode)
+    except ShapeError:
+        return function(linear(x, weight, bias))  # which takes some more
     if mode.enabled and (inner := _linear_node(x, weight, bias)) is not None:
         node = derivative(inner)
         node.likes = None
