@@ -434,7 +434,7 @@ def arange(
     )
 
 
-def _evenly(start: Any, end: Any, steps: int, name: str, whole: bool) -> Tensor:
+def _evenly(start: Any, end: Any, steps: int, name: str, whole: bool, dtype: Any = float64) -> Tensor:
     """steps numbers from start to end in double precision; from each end on, so that both are exact."""
     if int64(steps, f"{name}: steps") < 0:
         raise ArgumentError(f"{name}: {steps} steps")
@@ -444,7 +444,7 @@ def _evenly(start: Any, end: Any, steps: int, name: str, whole: bool) -> Tensor:
     gap = (end - start) / (steps - 1) if steps > 1 else 0.0
     half = steps // 2 if steps > 1 else steps
     from_start, from_end = (
-        lib.norch_arange(count, float64.code, first, step, 0, 0)
+        lib.norch_arange(count, dtype.code, first, step, 0, 0)  # rounded once
         for count, first, step in ((half, start, gap), (steps - half, end, -gap))
     )
     return from_start if half == steps else lib.norch_cat((from_start, from_end.flip(0)), 0)
@@ -460,7 +460,8 @@ def linspace(
     """
     wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
     whole = not wanted.is_floating_point
-    return _placed(_evenly(start, end, steps, "linspace", whole).to(wanted), device, requires_grad)
+    direct = wanted if wanted is float32 else float64
+    return _placed(_evenly(start, end, steps, "linspace", whole, direct).to(wanted), device, requires_grad)
 
 
 def logspace(

@@ -105,6 +105,12 @@ INLINED void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, boo
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], b, c);
         return;
     }
+    if (dense && s[1] == 0 && s[2] == sizeof(S) && s[3] == 0) { /* addcmul of a channel */
+        const S *b = (const S *)(const void *)p[2];
+        const T a = (T) * (const S *)(void *)p[1], c = (T) * (const S *)(void *)p[3];
+        IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(a, (T)b[i], c);
+        return;
+    }
     S room[3][PACKED];
     for (int64_t first = 0; first < n; first += PACKED) {
         const int64_t some = n - first < PACKED ? n - first : PACKED;

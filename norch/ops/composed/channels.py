@@ -98,7 +98,7 @@ def batch_norm(
         if weight is not None:
             scale = _scaled(scale, weight)
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
-        if not mode.enabled:  # in one pass
+        if not (mode.enabled and any(x is not None and x.requires_grad for x in (input, *beside.values()))):  # one pass
             return _addcmul(_along_channels(shift, input.ndim), input, _along_channels(scale, input.ndim))
         return _affine(input, scale, shift)
     count = input.numel() // shape[1] if shape[1] else 0

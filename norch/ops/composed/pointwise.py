@@ -236,7 +236,7 @@ def equal(input: Any, other: Any) -> bool:
 def threshold(input: Any, threshold: float, value: float) -> Any:
     """input where it is above the threshold (or NaN), value elsewhere."""
     input = tied(numbers_of(input, "threshold"))
-    return where(input <= threshold, input.new_full((), value if input.dtype.is_floating_point else int(value)), input)
+    return where(input <= threshold, float(value) if input.dtype.is_floating_point else int(value), input)
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
