@@ -297,8 +297,10 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
 
 def _plain(value: Any, name: str) -> Any:
     """A number, a 0-d tensor or a scalar of NumPy as a bool, an int or a float."""
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int)):
         return value
+    if isinstance(value, float):
+        return float(value)  # NumPy's float64 is a subclass
     if isinstance(value, Handle):
         return value.item()  # type: ignore[attr-defined]
     if hasattr(value, "dtype") and hasattr(value, "item"):

@@ -22,6 +22,11 @@ def test_tensors_by_the_name_of_their_type(torch):
                 assert made.tolist() == expected.tolist()
         assert isinstance(made, ours) and not isinstance(made, norch.HalfTensor) and not isinstance(1, ours)
         assert norch.ones(2).type(ours).type() == norch.ones(2).type(f"torch.{name}").type() == f"norch.{name}"
+    assert (
+        norch.ones(2).double().type(norch.Tensor).dtype
+        is norch.ones(2).bool().type("torch.Tensor").dtype
+        is norch.float32
+    )
     assert norch.LongTensor([2**60 + 1]).item() == 2**60 + 1
     assert norch.Tensor(norch.Size([2, 3])).shape == (2, 3) and norch.Tensor([2, 3]).tolist() == [2, 3]
 

@@ -204,3 +204,13 @@ def test_functions_of_numpy() -> None:
     assert isinstance(np.emath.sqrt(x), np.ndarray)  # complex
     with pytest.raises(RuntimeError, match="requires grad"):
         np.exp(x.requires_grad_())
+
+
+def test_fill_values_that_are_scalars_of_numpy_make_what_python_s_make() -> None:
+    for value, wanted in (
+        (np.float64(1.5), norch.float32),
+        (np.float32(1.5), norch.float32),
+        (np.int64(2), norch.int64),
+    ):
+        assert norch.full((2,), value).dtype is wanted and norch.full((2,), value).tolist() == [value] * 2
+    assert norch.tensor(np.float64(1.5)).dtype is norch.float64  # as in PyTorch, an array of no axis

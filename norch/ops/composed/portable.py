@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._handle import Handle
-from ...dtype import dtype_named
+from ...dtype import dtype_named, get_default_dtype
 from .._operand import must
 
 __all__ = ["is_same_size", "is_signed", "real", "typename"]
@@ -74,9 +74,11 @@ class PortableMethods(Handle):
         """The tensor in another dtype; without one the name of its type, as "norch.FloatTensor"."""
         if dtype is None:
             return f"norch.{TYPES[self.dtype.name]}Tensor"
-        text = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")
-        if text.endswith("Tensor"):
-            wanted = text.rpartition(".")[2].removesuffix("Tensor")
+        text = (dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")).rpartition(".")[2]
+        if text == "Tensor":  # the class itself
+            dtype = get_default_dtype()
+        elif text.endswith("Tensor"):
+            wanted = text.removesuffix("Tensor")
             dtype = next((name for name, kind in TYPES.items() if kind == wanted), dtype)
         return self.to(dtype_named(dtype))  # type: ignore[attr-defined]
 
