@@ -225,6 +225,30 @@ def test_groups_have_their_own_options():
     assert text.count("\n\nParameter Group") == 2
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_groups_and_options_changed_between_steps(name):
+    a, b, c = (parameter([1.0], [1.0]) for _ in range(3))
+    opt = getattr(optim, name)([a, b], lr=0.5)
+    opt.step()
+    first, opt.param_groups[0]["lr"] = opt.param_groups[0], 0.25
+    opt.param_groups.append({**first, "params": [c], "lr": 0.5})
+    opt.step()
+    assert a.item() == b.item() < c.item() < 1 and len(opt.param_groups) == 2
+    opt.param_groups.pop(0)
+    before = a.item(), c.item()
+    opt.step()
+    assert a.item() == before[0] and c.item() < before[1]
+    opt.param_groups = [first, {**first, "params": [c]}]
+    opt.step()
+    after = a.item(), c.item()
+    assert after[0] < before[0]
+    for rate in ("a", None, [0.1]):  # said before any group has moved
+        opt.param_groups[1]["lr"] = rate
+        with pytest.raises(TypeError, match=f"{name}: lr must be a number, not"):
+            opt.step()
+        assert after == (a.item(), c.item())
+
+
 def test_zero_grad_and_closure():
     p = parameter([2.0])
     opt = optim.SGD([p], lr=0.25)
@@ -317,6 +341,8 @@ def test_bad_arguments_raise():
     for options in (
         {"lr": -1.0},
         {"lr": math.nan},
+        {"lr": "a"},
+        {"lr": None},
         {"weight_decay": -1.0},
         {"momentum": -1.0},
         {"nesterov": True},
@@ -328,6 +354,9 @@ def test_bad_arguments_raise():
     for options in ({"betas": (1.0, 0.9)}, {"betas": (0.9, -0.1)}, {"eps": -1.0}, {"lr": -1.0}):
         with pytest.raises(ValueError):
             optim.Adam([p], **options)
+    for rate in (-1.0, "a", None):
+        with pytest.raises(ValueError, match="invalid lr value"):
+            optim.LBFGS([p], lr=rate)
     with pytest.raises(NotImplementedError):
         optim.Optimizer([p], {}).step()
 

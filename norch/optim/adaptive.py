@@ -54,7 +54,7 @@ class RMSprop(_Adaptive):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = self._loss(closure)
-        for group, hyper in zip(self.param_groups, self._hyper, strict=True):
+        for group, hyper in self._groups():
             params, grads = with_gradients(group["params"])
             if not params:
                 continue
@@ -116,7 +116,7 @@ class Adagrad(_Adaptive):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = self._loss(closure)
-        for group, hyper in zip(self.param_groups, self._hyper, strict=True):
+        for group, hyper in self._groups():
             params, grads = with_gradients(group["params"])
             if not params:
                 continue

@@ -38,7 +38,7 @@ class _Composed(Elementwise):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = self._loss(closure)
-        for group in self.param_groups:
+        for group, _ in self._groups():
             decay = group.get("weight_decay", 0)
             for param in group["params"]:
                 if param.grad is None:

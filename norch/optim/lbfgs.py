@@ -8,7 +8,7 @@ from typing import Any
 from ..autograd import no_grad
 from ..ops.copy import cat
 from ..tensor import Tensor
-from .optimizer import Optimizer, Params
+from .optimizer import Optimizer, Params, at_least_0
 
 
 class LBFGS(Optimizer):
@@ -44,7 +44,7 @@ class LBFGS(Optimizer):
     ) -> None:
         if line_search_fn is not None:
             raise NotImplementedError(f"LBFGS: there is no line search {line_search_fn!r}; leave line_search_fn=None")
-        if not lr >= 0:
+        if not at_least_0(lr):
             raise ValueError(f"invalid lr value: {lr!r}")
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         options = {"lr": lr, "max_iter": max_iter, "max_eval": max_eval, "history_size": history_size}

@@ -93,7 +93,6 @@ class Optimizer:
                 group[name] = value
         self._check_options(group)
         self.param_groups.append(group)
-        self._hyper.append(doubles(*(0.0,) * 8))
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and deepcopy: all but the C arrays, which hold nothing between steps, and the hooks."""
@@ -101,7 +100,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._hyper = [doubles(*(0.0,) * 8) for _ in self.param_groups]
+        self._hyper = []
         self._hooks = defaultdict(dict)
 
     def _check_options(self, group: dict[str, Any]) -> None:
@@ -283,6 +282,18 @@ class Elementwise(Optimizer):
             shapes = f"{tuple(value.shape)}, its parameter {tuple(param.shape)}"
             raise ShapeError(f"loaded state {name!r} has shape {shapes}")
         return super()._adapted(value, name, param)
+
+    def _groups(self) -> Iterable[tuple[dict[str, Any], Any]]:
+        """The groups of a step, each beside an array for its numbers. A user may have put in, taken out or replaced
+        groups since the last step, and options in them."""
+        groups, hyper = self.param_groups, self._hyper
+        while len(hyper) < len(groups):
+            hyper.append(doubles(*(0.0,) * 8))
+        for group in groups:
+            rate = group["lr"]
+            if type(rate) is not float and not isinstance(rate, (Real, Tensor)):
+                raise TypeError(f"{type(self).__name__}: lr must be a number, not {rate!r}")
+        return zip(groups, hyper, strict=False)
 
 
 def at_least_0(value: Any) -> bool:
