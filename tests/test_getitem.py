@@ -93,12 +93,37 @@ def numbered(shape: tuple[int, ...]) -> Any:
     return np.arange(int(np.prod(shape)), dtype=np.float64).reshape(shape)
 
 
-def found_in(array: Any, index: Any) -> Any:
-    """What NumPy gives; None where it raises."""
+def masks_fit(shape: tuple[int, ...], index: tuple[Any, ...]) -> bool:
+    """Whether each mask has the sizes of the axes that it stands on."""
+    taken = [getattr(part, "ndim", 0) if np.asarray(part).dtype == bool else int(part is not None) for part in index]
+    for i, part in enumerate(index):
+        if isinstance(part, np.ndarray) and part.dtype == bool:
+            behind = any(before is Ellipsis for before in index[:i])
+            first = len(shape) - sum(taken[i:]) if behind else sum(taken[:i])
+            if part.shape != shape[first : first + part.ndim]:
+                return False
+    return True
+
+
+def found_in(array: Any, index: tuple[Any, ...]) -> Any:
+    """What NumPy gives; None where it raises, or lets a mask without elements stand on axes of other sizes, which
+    raises here and in PyTorch."""
     try:
-        return np.asarray(array[index])
+        found = np.asarray(array[index])
     except IndexError:
         return None
+    return found if masks_fit(array.shape, index) else None
+
+
+@pytest.mark.parametrize("before", [(), (Ellipsis,), (None, Ellipsis)])
+def test_a_mask_without_elements_fits_its_axes(before: tuple[Any, ...]) -> None:
+    array, mask = numbered((0, 0, 1)), np.array([], dtype=bool)
+    assert (found_in(array, (*before, mask)) is None) == (Ellipsis in before)
+    assert (found_in(array, (*before, mask[:, None])) is None) == (before == ())  # (0, 1) fits the last axes
+    assert found_in(numbered((2, 3)), (*before, np.ones((2, 3), dtype=bool))) is not None
+    if Ellipsis in before:
+        with pytest.raises(IndexError):
+            _ = norch.tensor(array)[(*before, mask)]
 
 
 @settings(max_examples=400, deadline=None)
