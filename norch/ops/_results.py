@@ -1,4 +1,4 @@
-"""The named tuples that operations with two results give, under the names that PyTorch prints."""
+"""The named tuples that operations with two results give; the fields have the names that they have in PyTorch."""
 
 from __future__ import annotations
 
