@@ -61,6 +61,13 @@ class memory_format:  # noqa: N801  (PyTorch's name)
 
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 
+
+def check_format(wanted: Any, name: str) -> None:
+    """Raises a TypeError for what is given as a memory_format and is none."""
+    if wanted is not None and not isinstance(wanted, memory_format):
+        raise TypeError(f"{name}: memory_format must be one of {contiguous_format}, {preserve_format}, not {wanted!r}")
+
+
 bool_ = BY_NAME["bool"]
 uint8 = BY_NAME["uint8"]
 int8 = BY_NAME["int8"]

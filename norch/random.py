@@ -17,7 +17,7 @@ from ._lib import address, int64, ints, lib, uint64s
 from .autograd.inplace import check_writable
 from .device import device as Device  # noqa: N812
 from .device import place
-from .dtype import dtype_named, float32, float64, get_default_dtype, promote_types
+from .dtype import check_format, dtype_named, float32, float64, get_default_dtype, promote_types
 from .dtype import int64 as norch_int64
 from .dtype import uint8 as norch_uint8
 from .errors import ArgumentError, DTypeError
@@ -183,6 +183,7 @@ def rand_like(
     memory_format: Any = None,
 ) -> Tensor:
     """rand() in the shape and dtype of input."""
+    check_format(memory_format, "rand_like")
     shape = tensor_of(input, "rand_like").shape
     return _draw(lib.norch_rand, shape, None, generator, dtype or input.dtype, device or input.device, requires_grad)
 
@@ -197,6 +198,7 @@ def randn_like(
     memory_format: Any = None,
 ) -> Tensor:
     """randn() in the shape and dtype of input."""
+    check_format(memory_format, "randn_like")
     shape = tensor_of(input, "randn_like").shape
     return _draw(lib.norch_randn, shape, None, generator, dtype or input.dtype, device or input.device, requires_grad)
 
@@ -228,6 +230,7 @@ def randint(
 
 def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format: Any = None, **more: Any) -> Tensor:
     """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
+    check_format(memory_format, "randint_like")
     shape = tuple(tensor_of(input, "randint_like").shape)
     if low is None and high is None:
         raise TypeError("randint_like: give a bound, as in randint_like(input, 10)")

@@ -368,6 +368,26 @@ def test_memory_formats_change_nothing():
     assert isinstance(norch.preserve_format, norch.memory_format)
 
 
+CASTS = "half bfloat16 float double char short int long bool byte clone contiguous to cpu cuda"
+
+
+@pytest.mark.parametrize("wrong", ["junk", 3, norch.float64, norch.ones(2)], ids=["str", "int", "dtype", "tensor"])
+def test_what_is_no_memory_format_is_refused(wrong):
+    x = norch.ones(2)
+    for name in CASTS.split():
+        with pytest.raises(TypeError, match=f"^{name}: memory_format must be one of norch.contiguous_format, "):
+            getattr(x, name)(memory_format=wrong)
+    for name in "half double long contiguous cpu".split():
+        with pytest.raises(TypeError, match=f"^{name}: memory_format must be"):
+            getattr(x, name)(wrong)
+    for name in "rand randn randint".split():
+        more = [3] if name in ("full", "randint") else []
+        with pytest.raises(TypeError, match=f"^{name}_like: memory_format must be"):
+            getattr(norch, f"{name}_like")(x, *more, memory_format=wrong)
+    with pytest.raises(TypeError, match="^Module.to: memory_format must be"):
+        norch.nn.Linear(2, 2).to(memory_format=wrong)
+
+
 def test_shuffles_like_torch(torch):
     array = np.arange(2 * 8 * 4 * 6.0).reshape(2, 8, 4, 6)
     for name, number in (("pixel_shuffle", 2), ("pixel_unshuffle", 2), ("channel_shuffle", 4)):

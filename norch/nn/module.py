@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..create import empty, empty_like
-from ..dtype import bfloat16, float16, float32, float64
+from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
 from ..ops.copy import goal
 from ..tensor import Tensor
@@ -408,6 +408,7 @@ class Module(State):
         >>> norch.nn.Linear(3, 2).to(norch.float64).weight.dtype
         norch.float64
         """
+        check_format(memory_format, "Module.to")
         dtype, device, non_blocking, _ = goal(*args, **kwargs)
         there = empty(0, device="cpu").to(dtype=dtype, device=device)  # raises what cannot be
         if dtype is not None and not there.is_floating_point():

@@ -11,7 +11,7 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..device import place
-from ..dtype import DTYPES, check_fits, dtype_named
+from ..dtype import DTYPES, check_fits, check_format, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError
 from ._operand import must, tensor_of, tensors_of
@@ -29,11 +29,15 @@ def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any
 
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy of its own elements, C-ordered; the gradient passes through."""
+    if memory_format is not None:
+        check_format(memory_format, "clone")
     return _recorded(lib.norch_clone(input), input, d.Clone)
 
 
 def contiguous(x: Any, memory_format: Any = None) -> Any:
     """x itself when its elements lie in C order, else a clone."""
+    if memory_format is not None:
+        check_format(memory_format, "contiguous")
     return x if x.is_contiguous() else clone(x)
 
 
@@ -87,6 +91,8 @@ def to(
         dtype, device, non_blocking, copy = goal(
             *arguments, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy
         )
+    if memory_format is not None:
+        check_format(memory_format, "to")
     if non_blocking is not False or copy is not False:
         flag(non_blocking, "to: non_blocking")
         flag(copy, "to: copy")
@@ -191,24 +197,30 @@ class CopyMethods(Handle):
         """In the dtype of other."""
         return cast(self, tensor_of(other, "type_as").dtype)
 
-    def _named(name: str) -> Any:  # type: ignore[misc]  # noqa: N805  (runs while the class is made)
+    def _named(own: str, name: str) -> Any:  # type: ignore[misc]  # noqa: N805  (runs while the class is made)
         def method(self: Any, memory_format: Any = None) -> Any:
+            if memory_format is not None:
+                check_format(memory_format, own)
             return cast(self, dtype_named(name))
 
-        method.__doc__ = f"In dtype {name}."
+        method.__doc__, method.__name__ = f"In dtype {name}.", own
         return method
 
-    half, bfloat16, float, double = _named("float16"), _named("bfloat16"), _named("float32"), _named("float64")
-    char, short, int, long = _named("int8"), _named("int16"), _named("int32"), _named("int64")
-    bool, byte = _named("bool"), _named("uint8")
+    half, bfloat16 = _named("half", "float16"), _named("bfloat16", "bfloat16")
+    float, double = _named("float", "float32"), _named("double", "float64")
+    char, short = _named("char", "int8"), _named("short", "int16")
+    int, long = _named("int", "int32"), _named("long", "int64")
+    bool, byte = _named("bool", "bool"), _named("byte", "uint8")
     del _named
 
     def cpu(self, memory_format: Any = None) -> Any:
         """On the CPU; itself if it is there."""
+        check_format(memory_format, "cpu")
         return to(self, "cpu")
 
     def cuda(self, device: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Any:
         """On a CUDA device, the current one unless another is named; itself if it is there. See to()."""
+        check_format(memory_format, "cuda")
         return to(self, "cuda" if device is None else device, non_blocking=non_blocking)
 
     def pin_memory(self, device: Any = None) -> Any:
