@@ -1,0 +1,145 @@
+"""MultiheadAttention, composed of projections and attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtype import bool_
+from ..dtype import dtype as DType
+from ..errors import ArgumentError, ShapeError
+from ..ops.composed.attention import scaled_dot_product_attention
+from ..ops.matmul import linear
+from ..tensor import Tensor
+from . import init
+from .functional import dropout as drop
+from .linear import Linear
+from .module import Module
+from .parameter import blank
+
+
+class MultiheadAttention(Module):
+    """Attention in num_heads parts of embed_dim: what key says of value by how it fits query (Vaswani et al. 2017).
+
+    query (L, N, embed_dim), key (S, N, kdim), value (S, N, vdim), with batch_first N before L and S, or all without N.
+    Gives (output as query, weights (N, L, S), the mean over the heads, or (N, heads, L, S) unless
+    average_attn_weights, or None unless need_weights). Masks are True where nothing shall be looked at, or floats that
+    are added: attn_mask (L, S) or (N heads, L, S), key_padding_mask (N, S). is_causal only says of what kind attn_mask
+    is. dropout is of the weights. add_bias_kv and add_zero_attn raise NotImplementedError.
+
+    >>> attention = norch.nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> x = norch.ones(3, 5, 8)
+    >>> out, weights = attention(x, x, x)
+    >>> out.shape, weights.shape
+    (norch.Size([3, 5, 8]), norch.Size([3, 5, 5]))
+    """
+
+    in_proj_weight: Any  # None where the sizes differ, as are the three below where they do not
+    q_proj_weight: Any
+    k_proj_weight: Any
+    v_proj_weight: Any
+    in_proj_bias: Any
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
+            raise ArgumentError(f"MultiheadAttention: {embed_dim} does not fall into {num_heads} heads")
+        if add_bias_kv or add_zero_attn:
+            raise NotImplementedError("MultiheadAttention: there is no add_bias_kv and no add_zero_attn")
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.dropout, self.batch_first = dropout, batch_first
+        options = {"device": device, "dtype": dtype}
+        self._together = self.kdim == self.vdim == embed_dim
+        for name, inputs in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+            weight = None if self._together else blank(self, embed_dim, inputs, **options)
+            self.register_parameter(f"{name}_proj_weight", weight)
+        weight = blank(self, 3 * embed_dim, embed_dim, **options) if self._together else None
+        self.register_parameter("in_proj_weight", weight)
+        self.register_parameter("in_proj_bias", blank(self, 3 * embed_dim, **options) if bias else None)
+        self.out_proj = Linear(embed_dim, embed_dim, bias, **options)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the projections of the inputs anew; biases become 0."""
+        for weight in self._in_weights() if not self._together else [self.in_proj_weight]:
+            init.xavier_uniform_(weight)
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+
+    def _in_weights(self) -> Any:
+        if self._together:
+            return self.in_proj_weight.chunk(3)
+        return self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        batched = query.ndim == 3
+        shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
+        if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
+            raise ShapeError(f"MultiheadAttention: expected three tensors of two or of three dimensions, got {shapes}")
+        if (query.shape[-1], key.shape[-1], value.shape[-1]) != (self.embed_dim, self.kdim, self.vdim):
+            wanted = f"{self.embed_dim}, {self.kdim} and {self.vdim}"
+            raise ShapeError(f"MultiheadAttention: expected last sizes of {wanted}, got {shapes}")
+        if is_causal and attn_mask is None:
+            raise ArgumentError("MultiheadAttention: is_causal says of what kind attn_mask is, but there is none")
+        swap = batched and not self.batch_first
+        given = [x.transpose(0, 1) if swap else x if batched else x.unsqueeze(0) for x in (query, key, value)]
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        q, k, v = (
+            linear(x, weight, bias).unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
+            for x, weight, bias in zip(given, self._in_weights(), biases, strict=True)
+        )
+        mask = self._mask(q, k, attn_mask, key_padding_mask)
+        weights = None
+        if need_weights:
+            scores = q @ k.mT * self.head_dim**-0.5
+            weights = drop((scores if mask is None else scores + mask).softmax(-1), self.dropout, self.training)
+            out = weights @ v
+            weights = weights.mean(1) if average_attn_weights else weights
+            weights = weights if batched else weights.squeeze(0)
+        else:
+            out = scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0)
+        out = self.out_proj(out.transpose(1, 2).flatten(2))
+        return out.transpose(0, 1) if swap else out if batched else out.squeeze(0), weights
+
+    def _mask(self, q: Tensor, k: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+        """Both masks as one that is added to the scores (N, heads, L, S)."""
+        (n, heads, length), other = q.shape[:3], k.shape[2]
+        added: Tensor | None = None
+        for one, shapes in (
+            (mask, {(length, other): (length, other), (n * heads, length, other): (n, heads, length, other)}),
+            (padding, {(n, other): (n, 1, 1, other), (other,): (1, 1, 1, other)}),
+        ):
+            if one is None:
+                continue
+            if tuple(one.shape) not in shapes:
+                what = f"a mask of shape {tuple(one.shape)}, expected {' or '.join(map(str, shapes))}"
+                raise ShapeError(f"MultiheadAttention: {what}")
+            part = one.reshape(shapes[tuple(one.shape)])
+            if part.dtype is bool_:
+                part = q.new_zeros(part.shape).masked_fill_(part, float("-inf"))
+            added = part if added is None else added + part
+        return added

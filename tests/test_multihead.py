@@ -1,0 +1,78 @@
+"""MultiheadAttention: against PyTorch, with its weights, and what it refuses."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DEVICE
+
+import norch
+from norch import nn
+from norch.testing import assert_close
+
+
+def of(array: Any) -> Any:
+    return norch.tensor(np.asarray(array), device=DEVICE)
+
+
+CAUSAL = np.triu(np.ones((5, 5), bool), 1)
+PADDING = np.arange(5) > np.array([[2], [4], [3]])
+CALLS: Any = {
+    "plain": ({}, {}, False),
+    "heads": ({"batch_first": True, "bias": False}, {"average_attn_weights": False}, False),
+    "no weights": ({}, {"need_weights": False}, False),
+    "masks": ({"batch_first": True}, {"attn_mask": CAUSAL, "key_padding_mask": PADDING}, False),
+    "masks, no weights": ({}, {"attn_mask": CAUSAL, "need_weights": False, "is_causal": True}, False),
+    "floats": ({}, {"attn_mask": np.linspace(-1, 1, 3 * 2 * 25).reshape(6, 5, 5)}, False),
+    "other sizes": ({"kdim": 3, "vdim": 7}, {}, True),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_like_torch(torch: Any, name: str) -> None:
+    options, how, others = CALLS[name]
+    theirs = torch.nn.MultiheadAttention(4, 2, **options, dtype=torch.float64)
+    ours = nn.MultiheadAttention(4, 2, **options, dtype=norch.float64, device=DEVICE)
+    assert {k: tuple(v.shape) for k, v in ours.state_dict().items()} == {
+        k: tuple(v.shape) for k, v in theirs.state_dict().items()
+    }
+    ours.load_state_dict({key: of(value.numpy()) for key, value in theirs.state_dict().items()})
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.normal(size=(3, 5, n) if ours.batch_first else (5, 3, n)) for n in ((4, 3, 7) if others else (4,) * 3)
+    ]
+    for take in (lambda a: a, lambda a: a[:, 0] if not ours.batch_first else a[0]):
+        single = take(arrays[0]).ndim == 2
+        if single and "mask" in str(how) + name or single and name == "floats":
+            continue
+        x, y = ([make(take(a)).requires_grad_() for a in arrays] for make in (of, torch.tensor))
+        given = [
+            {k: make(v) if isinstance(v, np.ndarray) else v for k, v in how.items()} for make in (of, torch.tensor)
+        ]
+        (a, u), (b, w) = ours(*x, **given[0]), theirs(*y, **given[1])
+        assert_close(a.detach(), of(b.detach().numpy()), rtol=1e-9, atol=1e-10)
+        assert (u is None) == (w is None)
+        if u is not None:
+            assert_close(u.detach(), of(w.detach().numpy()), rtol=1e-9, atol=1e-10)
+        ours.zero_grad(), theirs.zero_grad()
+        a.square().sum().backward()
+        b.square().sum().backward()
+        for p, q in zip([*x, *ours.parameters()], [*y, *theirs.parameters()], strict=True):
+            assert_close(p.grad, of(q.grad.numpy()), rtol=1e-8, atol=1e-9)
+
+
+def test_errors_and_dropout() -> None:
+    layer, x = nn.MultiheadAttention(4, 2, dropout=0.5), norch.ones(5, 3, 4)
+    assert not norch.equal(layer(x, x, x)[0], layer(x, x, x)[0])
+    layer.eval()
+    assert norch.equal(layer(x, x, x)[0], layer(x, x, x)[0])
+    for call, error, message in (
+        (lambda: nn.MultiheadAttention(4, 3), ValueError, "4 does not fall into 3 heads"),
+        (lambda: nn.MultiheadAttention(4, 2, add_bias_kv=True), NotImplementedError, "add_bias_kv"),
+        (lambda: layer(x, x[0], x), norch.ShapeError, r"of two or of three dimensions, got \(5, 3, 4\), \(3, 4\)"),
+        (lambda: layer(x, x[..., :3], x), norch.ShapeError, "expected last sizes of 4, 4 and 4"),
+        (lambda: layer(x, x, x, is_causal=True), ValueError, "is_causal"),
+        (lambda: layer(x, x, x, norch.ones(2, 5)), norch.ShapeError, r"a mask of shape \(2, 5\), expected \(3, 5\)"),
+    ):
+        with pytest.raises(error, match=message):
+            call()
