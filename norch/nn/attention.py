@@ -76,9 +76,9 @@ class MultiheadAttention(Module):
         """Draws the projections of the inputs anew; biases become 0."""
         for weight in self._in_weights() if not self._together else [self.in_proj_weight]:
             init.xavier_uniform_(weight)
-        if self.in_proj_bias is not None:
-            init.zeros_(self.in_proj_bias)
-            init.zeros_(self.out_proj.bias)
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                init.zeros_(bias)
 
     def _in_weights(self) -> Any:
         if self._together:
