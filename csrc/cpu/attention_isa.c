@@ -2,7 +2,7 @@
  * products are). The scores of some queries against all keys stay in the second cache and are never stored; going backward
  * they are computed anew, as in Dao et al., "FlashAttention" (2022). A softmax over whole rows needs no rescaling.
  *
- * This file cuts the work; attention_loops.h holds the loops and is included once for each float type. */
+ * This file cuts the work; attention_loops.h holds the loops and their picture, and is included once for each float type. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -2,8 +2,16 @@
  * -ffp-contract=fast, as products are). No unfolded copy of the input is ever made: a few of its rows at a time are
  * laid down with their padding in scratch memory, and the products read them there.
  *
+ *   channels of an image     a band of a few channels                    C: output channels x positions
+ *   +-----------+ band 0     +-------------+ about BAND_BYTES, and       +----+----+ tiles in registers: of
+ *   | rows that | band 1 ->  | 0 rows .. 0 | BLOCK_BYTES of weights  ->  | += |    | each tap, its weights times the
+ *   | taps see  | band 2     | 0 rows .. 0 | beside: second cache        +----+----+ vectors that it meets
+ *   +-----------+            +-------------+
+ *
+ * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next one.
  * This file knows how a source is seen through a kernel; conv_pad.h, conv_correlate.h (y and x) and conv_weight.h hold
- * the loops and are included once for each float type. The way of looking at it: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+ * the loops and are included once for each float type. The way of looking at it: Chetlur et al., "cuDNN: Efficient
+ * Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "cpu.h"

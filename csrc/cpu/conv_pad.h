@@ -4,7 +4,8 @@
  *                    d e f                  0 d e f 0                   0 e 0 | d f .     after the other
  *
  * So the elements that one tap meets at neighbouring positions are neighbours in memory, and edges are no special case
- * any more. The rows of a band of a few channels at a time are laid down, never a whole input. */
+ * any more. The rows of a band of a few channels at a time are laid down, never a whole input. By residues: a polyphase
+ * decomposition (Vaidyanathan, "Multirate Systems and Filter Banks", 1993, chapter 4). */
 
 typedef LANE_INDEX NAME(index) __attribute__((vector_size(VECTOR)));
 

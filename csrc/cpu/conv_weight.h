@@ -7,7 +7,8 @@
  *   B: y, transposed a band at a time              while the positions of a band go by
  *
  * Each task sums a chunk of the images for a block of channels; the chunks are added in their order at the end, so that
- * threads change nothing. */
+ * threads change nothing. The gradient as a product: Chetlur et al., "cuDNN" (2014); a product as rank-1 updates of what
+ * stays in registers: Goto and van de Geijn (2008), see gemm.h. */
 
 typedef struct NAME(weights) {
     view v;

@@ -1,5 +1,5 @@
-/* copy_loops: the loop that converts, included once per pair of dtypes. FROM and TO are their names,
- * FROM_S, FROM_T and TO_S their storage and compute types. */
+/* copy_loops: the loop that converts, included by copy_pairs.h once per pair of dtypes. FROM and TO are their names,
+ * FROM_S, FROM_T and TO_S their storage and compute types. Picture: copy.c, rows. */
 static void NR_JOIN2(FROM, TO)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0,
                                int64_t n1) {
     bool dense = to_step[0] == sizeof(TO_S) && from_step[0] == sizeof(FROM_S);

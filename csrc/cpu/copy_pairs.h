@@ -1,4 +1,4 @@
-/* copy_pairs: the conversions out of one dtype (FROM, FROM_S, FROM_T) into every other. */
+/* copy_pairs: the conversions out of one dtype (FROM, FROM_S, FROM_T) into every other, for copy.c, where the picture is. */
 #define TO bool
 #define TO_S uint8_t
 #include "copy_loops.h"

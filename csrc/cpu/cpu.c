@@ -1,4 +1,13 @@
-/* cpu: the CPU backend: its memory, its choice of instruction set, its tables. Threads: threads.c. */
+/* cpu: the CPU backend: its memory, its choice of instruction set, its tables. Threads: threads.c.
+ *
+ *   classes     64  80  96  112 | 128  160  192  224 | 256 ...           bytes of a block: four classes a power of two
+ *   take(150)   its class, 160:  waiting[5] -> block -> block -> ...     the first; where none waits, a new one from the
+ *   give(150)   a block becomes the first that waits there               system. A full cache first lets its largest go
+ *
+ *   kernels     baseline | avx2 | avx512      each fills the table up to the widest that the machine runs, a later row
+ *                                             replacing an earlier one; of the other families the widest alone is taken
+ *
+ * Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
 #include "cpu.h"
 
 #include <pthread.h>
@@ -9,13 +18,9 @@
 /* ---- memory: freed blocks wait in size classes for the next tensor of their size ---------------
  *
  * Large blocks from the system come as untouched pages, and the first write to each page costs more
- * than most operations spend on it. A class holds blocks of one size, four classes a power of two:
- *
- *   64  80  96  112 | 128  160  192  224 | 256 ...      a tensor of 150 bytes takes a block of 160
- *
- * so that at most a fifth of a block is idle. Blocks begin at multiples of 64 bytes, large ones lie in large pages.
- * What waits is capped: others make room for a block, and one that is larger than the cap goes straight back to the
- * system. Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
+ * than most operations spend on it. A class holds blocks of one size, four classes a power of two, so that at most a
+ * fifth of a block is idle. Blocks begin at multiples of 64 bytes, large ones lie in large pages. What waits is capped:
+ * others make room for a block, and one that is larger than the cap goes straight back to the system. */
 
 #define MOST_POWER 46 /* no tensor takes more than 2^46 bytes */
 #define CLASS_COUNT ((MOST_POWER - 6) * 4 + 1)

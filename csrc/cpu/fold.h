@@ -1,7 +1,9 @@
 /* fold: the lanes of a vector added up, and the largest of them, by halves that stay in registers. Included once for each
  * float type T by what calls a vector of VECTOR bytes NAME(vec). By address: not all builds have registers for them.
  *
- *   a b c d e f g h  ->  a+e b+f c+g d+h  ->  (a+e)+(c+g)  (b+f)+(d+h)  ->  their sum */
+ *   a b c d e f g h  ->  a+e b+f c+g d+h  ->  (a+e)+(c+g)  (b+f)+(d+h)  ->  their sum
+ *
+ * A sum in as many steps as its length has doublings: Hillis and Steele, "Data Parallel Algorithms" (CACM 29, 1986). */
 
 typedef T NAME(lanes_16) __attribute__((vector_size(16)));
 typedef T NAME(lanes_32) __attribute__((vector_size(32)));

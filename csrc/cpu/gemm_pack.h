@@ -6,9 +6,9 @@
  *
  * A panel is `width` lanes (rows of A or columns of B) wide and k deep, lane fastest; at the edge it is filled up with
  * zeros, so that the tile reads whole vectors. Source elements may lie at any strides: where k runs contiguously, squares
- * of LANES by LANES, or at an edge of four by four, are transposed in registers. An element is copied once a block and then read mc / TILE_ROWS times (B)
- * or nc / PANEL_COLS times (A), from one stream, as caches, page tables and prefetchers like it: Goto and van de Geijn,
- * "Anatomy of High-Performance Matrix Multiplication" (2008). */
+ * of LANES by LANES, or at an edge of four by four, are transposed in registers. An element is copied once a block and
+ * then read mc / TILE_ROWS times (B) or nc / PANEL_COLS times (A), from one stream, as caches, page tables and prefetchers
+ * like it: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008). */
 
 #define LANES ((int)(VECTOR / sizeof(T)))
 #define PANEL_COLS (LANES * TILE_VECTORS)

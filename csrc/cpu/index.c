@@ -3,8 +3,9 @@
  *   index   2 0 1      gather   dense[i] = target[index[i]]      scatter  target[index[i]] = dense[i], or += ...
  *   target  a b c      dense    c a b                            in the order of i: the last of equal places stays
  *
- * Rows of equal indices (x[i] of a matrix) are whole rows of memory, and moved so. A gather is cut anywhere. A scatter is cut only along a loop that moves the target, where no two chunks
- * can meet in one element; each chunk goes in the order of the nest, so threads change no bit. */
+ * Rows of equal indices (x[i] of a matrix) are whole rows of memory, and moved so. A gather is cut anywhere. A scatter is
+ * cut only along a loop that moves the target, where no two chunks can meet in one element; each chunk goes in the order of
+ * the nest, so threads change no bit. It is the plain way, one pass: nothing is sorted, and no sum is atomic. */
 #include <string.h>
 
 #include "../core/dtype.h"

@@ -1,8 +1,8 @@
 /* matmul_isa: the CPU's matrix products, built once an instruction set (and with -ffp-contract=fast, so
  * that a * b + c becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
  *
- * This file knows the register tile of each instruction set, the integers and the batch; gemm.h holds
- * the algorithm for floats and is included once for float32 and once for float64. */
+ * This file knows the register tile of each instruction set, the integers and the batch; gemm.h holds the algorithm for
+ * floats, its picture and its source, and is included once for float32 and once for float64. Integers go the plain way. */
 #include <stdatomic.h>
 #include <string.h>
 #include "cpu.h"

@@ -1,4 +1,11 @@
-/* nonzero: the coordinates of what is true. Chunks are counted first, so that each knows where it writes. */
+/* nonzero: the coordinates of what is true. Chunks are counted first, so that each knows where it writes.
+ *
+ *   truth    [ chunk: 5 true ][ chunk: 0 ][ chunk: 3 ]     NR_COUNT: a thread takes a chunk and counts it, branch-free
+ *   counts   0                5           5           8    then one adds them up: where each chunk begins, and all
+ *   out      [ rows 0 to 4   ]            [ 5 to 7   ]     NR_NONZERO: the same chunks, of each row a BLOCK at a time;
+ *                                                          what is found stays in the first cache for each coordinate
+ *
+ * Counts, their running sums, writes: Blelloch, "Prefix Sums and Their Applications" (1990). */
 #include <string.h>
 
 #include "cpu.h"

@@ -1,6 +1,13 @@
 /* normalize_isa: rows made to have mean 0 and variance 1, and the gradients of that, built once an instruction set; the
- * loops, for each float type, are in normalize_loops.h. Statistics are computed anew going backward: a row is in the first cache
- * then, and they would cost more to store. */
+ * loops, for each float type, are in normalize_loops.h. Statistics are computed anew going backward: a row is in the first
+ * cache then, and they would cost more to store.
+ *
+ *   x (rows, n)    [ row ][ row ][ row ] | [ row ][ row ][ row ] | ...     a thread takes a chunk: whole rows, together
+ *   out            [ row ][ row ][ row ] | [ row ][ row ][ row ] | ...     about CHUNK elements
+ *   sums, going    [ n of g h, n of g  ] | [ n of g h, n of g  ] | ...     one pair a chunk, added to row by row;
+ *   backward         -> the gradients of weight and bias: chunk 0 + chunk 1 + ..., in this order
+ *
+ * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019). */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

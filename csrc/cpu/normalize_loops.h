@@ -1,8 +1,13 @@
 /* normalize_loops: the rows of normalize_isa.c for a float type T: Ba, Kiros and Hinton, "Layer Normalization" (2016).
  *
- *   mean, then the squares about it, so that nothing cancels: two passes over a row that is in the first cache.
- *   Sums: two vectors side by side, those of a PIECE added across, the pieces in double precision.
- *   The gradient of the weight adds up the rows of a chunk, then the chunks in order. */
+ *   x  [ PIECE                              | PIECE | ... ]     one row, in the first cache from the first pass on
+ *        v0 v1 v2 v3 ... rest                                   vectors of VECTOR bytes, in registers:
+ *        even = v0 + v2 + ...   odd = v1 + v3 + ...             total, a double, += across(even + odd) + rest (fold.h)
+ *
+ *   1. mean = total / n    2. the squares about it, so that nothing cancels    3. out = (x - mean) scale weight + bias
+ *   back: 1 and 2 again, then the sums of f and f h (f = g weight, h = (x - mean) scale), then out
+ *
+ * Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983). */
 
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
 #include "fold.h"

@@ -1,8 +1,8 @@
-/* optim: runs an optimizer's step, tensor by tensor, in parts that threads share.
+/* optim_isa: runs an optimizer's step, tensor by tensor, in parts that threads share; built once an instruction set.
  *
  *   param  [ 16384 elements | 16384 | ... ]    all that belongs to an element is read once and written once:
  *   grad   [                |       |     ]    param, momentum (or both averages) stay in registers between
- *   state  [                |       |     ]    the lines of a formula, which optim_loops.h holds */
+ *   state  [                |       |     ]    the lines of a formula, which optim_loops.h holds, with its sources */
 #include <math.h>
 
 #include "cpu.h"

@@ -1,7 +1,12 @@
 /* optim_loops: the steps of torch.optim's SGD, Adam (Kingma, Ba 2015; decoupled: Loshchilov, Hutter 2019; the largest
  * square: Reddi, Kale, Kumar 2018), RMSprop (Hinton 2012) and Adagrad (Duchi, Hazan, Singer 2011), included once per
- * dtype (T, NAME, SQRT). Plain loops that compilers turn into vectors; what differs between variants is a constant in
- * each of them. */
+ * dtype (T, NAME, SQRT) by optim_isa.c, which cuts tensors into parts. Here: elements `from` to `to` of one, as Adam does:
+ *
+ *   grad    g --+--> mean   m += take1 (g - m) -----------+          plain loops over neighbours, which compilers turn
+ *               |                                         |          into vectors: m, v and p are in registers from their
+ *               +--> square v = keep2 v + take2 g g --+   |          one load to their one store; what differs between
+ *                                                     |   |          variants is a constant in each of them
+ *   param   p -----------> p + rate (m / (sqrt(v) / root + eps)) */
 
 /* hyper: lr, momentum, dampening, weight_decay, nesterov, maximize. */
 static void NR_JOIN2(sgd, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) {

@@ -1,10 +1,14 @@
 /* pointwise: walks a loop nest and hands its innermost runs to the kernel of the operation.
  *
- * A long run is cut into pieces, and pieces are dealt to the threads in chunks of about CHUNK elements,
- * so that what a chunk holds follows from the shape alone. Short rows beside one that all of them meet, a bias, become
- * long ones first. Which loop is the innermost is the plan's matter (core/plan.c); the results of transposed inputs lie
- * as these do (ops/pointwise.c), so that it runs through neighbours. Operands of narrow dtypes are widened for the kernel, and
- * its results narrowed, piece by piece. */
+ *   long runs    row 0 [ CHUNK | CHUNK | rest ]       short runs   [ row 0 ][ row 1 ][ row 2 ] | [ row 3 ][ row 4 ] ...
+ *                row 1 [ CHUNK | CHUNK | rest ]
+ *                a piece is a chunk                                a row is a piece; a chunk, about CHUNK elements of them
+ *
+ * A thread takes a chunk; what it holds follows from the shape alone. The kernel gets piece by piece, and its loops are
+ * drawn in pointwise_loops.h. Short rows beside one that all of them meet, a bias, become long ones first. Which loop is
+ * the innermost is the plan's matter (core/plan.c); the results of transposed inputs lie as these do (ops/pointwise.c), so
+ * that it runs through neighbours. Operands of narrow dtypes are widened for the kernel, and its results narrowed, piece by
+ * piece. Strip mining: Allen and Kennedy, "Optimizing Compilers for Modern Architectures" (2001). */
 #include "pointwise.h"
 #include "stream.h"
 

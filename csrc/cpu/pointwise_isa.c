@@ -1,5 +1,6 @@
 /* pointwise_isa: the elementwise kernels, compiled once an instruction set. The formulas are ops.def's,
- * the functions that they call math.h's; here each dtype is only given its types. */
+ * the functions that they call math.h's, the loops and their picture pointwise_loops.h's; here each dtype is only given
+ * its types. */
 #if defined(__GNUC__) && !defined(__clang__)
 /* A copy of the loop for each value of a condition on one number: they come out scalar. */
 #pragma GCC optimize("no-unswitch-loops")

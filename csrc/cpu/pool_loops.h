@@ -3,7 +3,10 @@
  *
  *   x  0 1 2 3 4 5 ...     tap (0, 0) of windows 0, 1, 2:  0 2 4     a tap is taken for a vector of windows (or, for
  *      p q r s t u ...     tap (0, 1):                     1 3 5     means, for RUN of them), and compared (max) or
- *      |w0 |w1 |w2 |       tap (1, 0):                     p r t     added (avg) lane by lane */
+ *      |w0 |w1 |w2 |       tap (1, 0):                     p r t     added (avg) lane by lane
+ *
+ * That is the plain way, turned inside out: taps outside, windows inside. No running sums or maxima are kept, as windows of
+ * networks are small. Which tap meets what: Dumoulin and Visin (2016), see pool_isa.c. */
 
 #define LANES ((int)(VECTOR / sizeof(T)))
 

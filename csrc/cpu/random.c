@@ -1,5 +1,14 @@
-/* random: fills memory with the numbers of core/random.h. The counter of a block of words is its number in the
- * stream, so each chunk starts where it likes. */
+/* random: fills memory with the numbers of core/random.h: Philox (Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
+ * as easy as 1, 2, 3", 2011). The counter of a block of words is its number in the stream, so each chunk starts where it
+ * likes, and threads change no number.
+ *
+ *   block     counter            counter + 1       ...     philox(seed, number) gives four words of 32 bits, of LANES
+ *   words     w0  w1  w2  w3  |  w0  w1  w2  w3  | ...     blocks at a time: side by side, into the first cache
+ *   float32   x0  x1  x2  x3  |  x4  x5  x6  x7  | ...     a word an element (normals: two words for two)
+ *   others    x0 ...  x1 ...  |  x2 ...  x3 ...  | ...     two words an element; integers of any dtype, too
+ *   out       [ CHUNK elements, whole blocks: one thread's ][ CHUNK ][ ... ]
+ *
+ * A permutation is one thread's (Fisher and Yates; Durstenfeld, CACM 7, 1964): each step needs the one before it. */
 #include <string.h>
 
 #include "../core/random.h"

@@ -1,5 +1,5 @@
 /* reduce_isa: the reduction kernels, compiled once an instruction set. ops.def says what a reduction
- * computes, reduce_kind.h how it loops; this file names the types. */
+ * computes, reduce_kind.h how it loops, with a picture; this file names the types. */
 #if defined(__GNUC__) && !defined(__clang__)
 /* This pass turns the selects of neighbouring steps into branches, and the loop stays scalar. */
 #pragma GCC optimize("no-tree-pre")

@@ -3,7 +3,10 @@
  * do. An axis is never cut, so threads change no bit.
  *
  *   cumsum(0)   state  [ up to 64 neighbours ]       cumsum(1)   four rows    0 -> 1 -> 2 -> ...
- *   row i       out = state += x, as vectors                     at a time:   0 -> 1 -> 2 -> ...  */
+ *   row i       out = state += x, as vectors                     at a time:   0 -> 1 -> 2 -> ...
+ *
+ * It is the plain way, one pass in order. One that cuts the axis, too (Blelloch, "Prefix Sums and Their Applications",
+ * 1990), would read it twice, and its sums would depend on the cuts: cuda/scan.cu needs that, for its many threads. */
 #include <math.h>
 
 #include "cpu.h"

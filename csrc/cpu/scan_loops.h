@@ -1,4 +1,5 @@
-/* scan_loops: the loops of scan.c, included once per dtype (NAME, T; ACC holds what runs; IS_FLOAT where it is one). */
+/* scan_loops: the loops of scan.c, where their picture is, included once per dtype (NAME, T; ACC holds what runs; IS_FLOAT
+ * where it is one). */
 #define OF(name) NR_JOIN2(name, NAME)
 
 /* `width` lanes at `at`, known at compile time but where lanes are neighbours. */

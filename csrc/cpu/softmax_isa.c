@@ -1,4 +1,4 @@
-/* softmax: softmax and log-softmax along rows, or along columns some of which go side by side, forward and backward;
+/* softmax_isa: softmax and log-softmax along rows, or along columns some of which go side by side, forward and backward;
  * compiled once an instruction set. Sums of a block are kept in lanes, those of blocks in double. The largest element
  * is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41, 2021).
  *

@@ -1,5 +1,5 @@
-/* softmax_loops: the loops of softmax_isa.c, included once per dtype (NAME, T, BITS_OF_ONE the integer of its size;
- * EXP for arguments up to 0). */
+/* softmax_loops: the loops of softmax_isa.c, where their picture and source are, included once per dtype (NAME, T,
+ * BITS_OF_ONE the integer of its size; EXP for arguments up to 0). */
 #define OF(name) NR_JOIN2(name, NAME)
 #define VEC OF(vector)
 #define BITS OF(bits)

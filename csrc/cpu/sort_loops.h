@@ -1,4 +1,5 @@
-/* sort_loops: the loops of sort.c that look at elements, included once per dtype (NAME, T). */
+/* sort_loops: the loops of sort.c that look at elements, included once per dtype (NAME, T): keys for its sorts, whose
+ * picture is there, and bisection for searches (Knuth vol. 3, 6.2.1). */
 
 static void NR_JOIN2(read, NAME)(item *to, const char *x, int64_t n, int64_t step, uint64_t flip) {
     for (int64_t i = 0; i < n; i++, x += step)

@@ -1,5 +1,5 @@
-/* conv: convolutions and their adjoints as products of matrices (tile.cuh) that exist nowhere: what a thread needs of
- * them it reads from the tensors, with zeros where a tap lies in the padding.
+/* conv: convolutions and their adjoints as products of matrices (tile.cuh, with the picture) that exist nowhere:
+ * what a thread needs of them it reads from the tensors, with zeros where a tap lies in the padding.
  *
  *   forward    y[channel][position] = weight[channel][tap of a channel of x] x[tap of a channel][position]
  *   input      the same from y, with the taps that meet a phase: places of x that are equal modulo the stride

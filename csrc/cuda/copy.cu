@@ -1,6 +1,13 @@
 /* copy: moves and converts elements between any two strided layouts: dense bytes by CUDA's own copy, a transpose in
  * tiles through shared memory, all else element by element. A conversion has one kernel a target dtype, which looks
- * at the source's dtype as it goes: every thread takes the same way. */
+ * at the source's dtype as it goes: every thread takes the same way.
+ *
+ *   turn    source      a warp reads 32      shared memory, 32 x 33     a warp reads a column,      target
+ *           a b c ..    neighbours of a  ->  a b c .. |                 which the 33rd element  ->  a d g ..
+ *           d e f ..    row                  d e f .. | unused          puts into 32 banks,         b e h ..
+ *           g h i ..                         g h i .. |                 and writes a row            c f i ..
+ *
+ * Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA" (NVIDIA, 2009). */
 #include "convert.cuh"
 
 struct copy_args {

@@ -1,8 +1,13 @@
 /* cuda: the CUDA backend as the library sees it: finding devices and saying why there are none, memory, copies,
  * events, and the one runner that stands before every family.
  *
- * Each device has one stream: calls, copies and frees happen in its order, so freed memory can be used again at
- * once. Small blocks wait in size classes of ours, all others in the pool of cudaMallocAsync. */
+ *   stream       | kernel of a | a is freed | b takes its memory | kernel of b | ...     one a device
+ *   600 bytes    their class, 640: waiting -> block -> block                             up to LARGEST_KEPT, as in cpu/cpu.c
+ *   2 MiB        cudaMallocAsync, whose pool keeps what is freed                         above
+ *
+ * Calls, copies and frees happen in the order of the stream, so freed memory can be used again at once.
+ *
+ * Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
 #include "cuda.cuh"
 
 #include <dlfcn.h>

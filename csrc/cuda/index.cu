@@ -1,9 +1,15 @@
-/* index: reads from, writes to and sums into indexed places. Indices are checked where they are used: one that is out of range
- * reads 0 or adds nothing, and is reported when the host next waits.
+/* index: reads from, writes to and sums into indexed places. Indices are checked where they are used: one that is out of
+ * range reads 0 or adds nothing, and is reported when the host next waits.
+ *
+ *   gather     a thread an element:   dense[i] = target[index[i]]
+ *   in order   a thread a column:     for each step i, from the first on: target[index[i]] += dense[i]
+ *   sorted     index  2 0 2 1   ->    order  1 | 3 | 0 2      a thread a step; the first of equal indices takes them all,
+ *              step   0 1 2 3         index  0 | 1 | 2 2      here steps 0 and 2; the sort is stable (sort.cu)
  *
  * What is written goes in order, so that sums are the CPU's and the last write to a place is the one that stays: each
  * thread goes down its column; or, where columns would leave the device idle, the indices of a column are sorted, and a
- * thread a place takes all that lands there. */
+ * thread a place takes all that lands there. The plain way without atomics, whose order is chance; sorted, it is the
+ * reduction by key of Thrust (Bell and Hoberock, GPU Computing Gems, 2011). */
 #include "cuda.cuh"
 
 struct index_args {

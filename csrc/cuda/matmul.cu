@@ -1,5 +1,13 @@
-/* matmul: products of strided, batched matrices in full precision, tile by tile (tile.cuh). Where C has few tiles and K
- * is long, K is cut by shape alone and the parts are added in order. */
+/* matmul: products of strided, batched matrices in full precision, tile by tile (tile.cuh, which names the method).
+ *
+ *             N by BN                 a block computes a tile of C; blockIdx.x: which; y: of which item of the batch
+ *           +----+----+----+
+ *   M by BM | 0  | 1  | 2  |          Where C has few tiles and K is long, K is cut by shape alone, blockIdx.z:
+ *           +----+----+----+            K  [ part 0    | part 1    | part 2 ]    sums [part][item][m][n] in scratch,
+ *           | 3  | 4  | 5  |                                                     added in order by add_parts
+ *           +----+----+----+
+ *
+ * BM and BN, from 128 down to 32, are as large as leaves no multiprocessor idle. */
 #include "tile.cuh"
 
 struct matmul_args {

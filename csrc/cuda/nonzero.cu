@@ -1,5 +1,12 @@
 /* nonzero: the coordinates of what is true, a block a chunk. Chunks are counted first, and the host, who must know how
- * many there are, says where each of them writes. */
+ * many there are, says where each of them writes.
+ *
+ *   truth    [ chunk: 5 true ][ chunk: 0 ][ chunk: 3 ]     count_chunks, then running sums on the host
+ *   counts   0                5           5           8    write_chunks: in rounds of 8 bytes a thread,
+ *   round    thread  0  1  2  3  ...                         bits that each finds in its bytes:     2 0 1 2
+ *            [8 bytes][8 bytes][ ...                         true ones before it, by warp shuffles: 0 2 2 3
+ *
+ * Scans in a warp, then over warps: Harris, Sengupta and Owens, "Parallel Prefix Sum (Scan) with CUDA" (GPU Gems 3, 2007). */
 #include "cuda.cuh"
 
 #define WARPS (NR_BLOCK / 32)

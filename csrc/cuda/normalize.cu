@@ -1,6 +1,13 @@
 /* normalize: rows made to have mean 0 and variance 1, and the gradients of that; the statistics are computed anew going
- * backward, as on the CPU. The gradient of the weight goes down the columns: parts of the rows first, by shape alone, then
- * their sums in order. */
+ * backward, as on the CPU.
+ *
+ *   rows      a team of threads each, who hold it in registers (rows.cuh): mean, squares about it, out
+ *   weight    x, g  [ part 0 of the rows ]  a block takes 32 packs of columns of a part: each lane a pack of columns,
+ *                   [ part 1             ]  each warp every NR_WARPS-th row; warps meet in shared memory
+ *             out   part 0 + part 1 + ...   in order, parts being cut by shape alone
+ *
+ * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019). Two passes for a
+ * variance: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983). */
 #include "rows.cuh"
 
 struct normalize_args {

@@ -1,5 +1,12 @@
-/* optim: the steps of cpu/optim_loops.h over many tensors in one launch: blocks are dealt to the tensors by their
- * number of elements. */
+/* optim: the steps of cpu/optim_loops.h, which names their sources, over many tensors in one launch: blocks are dealt to
+ * the tensors by their number of elements.
+ *
+ *   tensors       [ 2500 elements           ][ 100    ][ 1024   ] ...   up to AT_ONCE, their addresses being arguments
+ *   blocks        [ 0      | 1      | 2     ][ 3      ][ 4      ] ...   A_BLOCK elements each, or what is left
+ *   first_block   0                          3         4         5      a block looks here for its tensor
+ *   a thread      param, grad and buffers: IN_ROW neighbours of each read once, kept in registers, written once
+ *
+ * Many tensors a launch, as most are too small to fill a device: multi_tensor_apply of NVIDIA's Apex (2018). */
 #include "cuda.cuh"
 
 #define AT_ONCE 40 /* tensors in one launch: their addresses travel with it */

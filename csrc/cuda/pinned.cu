@@ -1,8 +1,12 @@
 /* pinned: memory of the host that devices copy from while the program goes on.
  *
+ *   cudaHostAlloc --> in use --> leaving, while a device may read it --> waiting[class] --> in use, or cudaFreeHost
+ *                        |           an event in its stream ends that          ^
+ *                        +------------- no device was given a copy ------------+
+ *
  * CUDA takes long to give such memory and to take it back, and lets every device wait meanwhile. So what is given back
- * waits in size classes for its next use; and before that, where a device may still read it, until an event in the
- * stream of that device has passed. */
+ * waits in size classes for its next use, as PyTorch's CachingHostAllocator has it; and before that, where a device may
+ * still read it, until an event in the stream of that device has passed. */
 #include "cuda.cuh"
 
 #include <atomic>

@@ -1,5 +1,13 @@
 /* pointwise: launches the elementwise kernels: the dense one where every operand is a row of elements or one number,
- * else the strided one. The kernels: pointwise_dtype.cu. */
+ * else the strided one. The kernels: pointwise_dtype.cu.
+ *
+ *   dense     [ thread 0: x x x x | thread 1: x x x x | ...     neighbours, up to 16 bytes an access
+ *   runs      row 0 [ thread 0: x x x x | thread 1: ... ]       strided, but its rows are made of such accesses
+ *             row 1 [ ...                               ]
+ *   strided   thread i: element i, its place by division        from the innermost loop to the outermost (nest, cuda.cuh)
+ *
+ * Neighbouring threads touch neighbours, a warp few lines of memory: CUDA C++ Best Practices Guide, "Coalesced Access to
+ * Global Memory". */
 #include "pointwise.cuh"
 
 /* Bytes of an element of operand o. */

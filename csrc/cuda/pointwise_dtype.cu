@@ -1,5 +1,5 @@
-/* pointwise_dtype: the elementwise kernels of one dtype, out of the formulas of ops.def: a dense one, that moves 16
- * bytes an access, and one for any strides. Compiled once a dtype. */
+/* pointwise_dtype: the elementwise kernels of one dtype, out of the formulas of ops.def: a dense one, that moves up to
+ * 16 bytes an access, and one for any strides; pointwise.cu has the picture, and chooses. Compiled once a dtype. */
 #include "math.cuh"
 #include "pointwise.cuh"
 

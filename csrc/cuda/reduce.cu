@@ -1,5 +1,13 @@
 /* reduce: how many threads share an output, and into how many parts its elements are cut: enough of both to keep
- * the device busy, and both by shape and strides, so that a result is the same each time. */
+ * the device busy, and both by shape and strides, so that a result is the same each time.
+ *
+ *   along    x  [ t0 t1 .. t7 | t0 t1 .. t7 | ... ]   a team of neighbouring threads an output: they read neighbours
+ *   across   x  [ o0 o1 o2 .. ]  member 0 of each     neighbouring threads have neighbouring outputs; the members of a
+ *               [ o0 o1 o2 .. ]  member 1             team, a row of the block each, go down in turns
+ *   parts    x  [ blockIdx.y 0 | 1 | 2 | ...      ]   few outputs, many elements: a state a part, then a second launch
+ *
+ * Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007); with shuffles: Luitjens, "Faster Parallel
+ * Reductions on Kepler" (NVIDIA, 2014). */
 #include "reduce.cuh"
 
 #define BUSY 2048       /* blocks that keep any device busy */

@@ -2,7 +2,12 @@
  * combined follows from shape and layout (strides, and whether rows begin where one access takes 16 bytes), so results
  * do not depend on chance.
  *
- * The states and their steps are those of the CPU (cpu/reduce_states.h). */
+ *   a thread's elements --step--> its state, in registers      four to eight loads under way at once
+ *   along     t0 .. t31 --merge, halves on halves, by shuffles--> a state a warp --shared memory--> one, of warps in order
+ *   across    members of a team, apart in the block --merge, halves on halves, in shared memory--> one
+ *   reduce.cu has the picture of who takes what
+ *
+ * The states and their steps are those of the CPU (cpu/reduce_states.h, with their sources). */
 #include "math.cuh"
 #include "reduce.cuh"
 #include "../cpu/reduce_states.h"

@@ -1,6 +1,12 @@
 /* rows: what softmax and normalize share: rows of n contiguous elements, each gone through by a team of threads, who hold
  * it in registers where it fits, 16 bytes an access where its address allows that, and join what they found in a fixed
- * order. */
+ * order.
+ *
+ *   wide    [ t0 t0 t0 t0 | t1 t1 t1 t1 | ... of all the team ][ t0 t0 t0 t0 | ...      pack 0 of each, then pack 1
+ *   else    [ t0 t1 t2 .. ][ t0 t1 t2 .. ][ ... ][ ...        ][ t0 t1 t2 .. ][ ...     W rounds make a pack
+ *   meet    halves of a warp by shuffles, until all lanes have what all found; then warps, in order, in shared memory
+ *
+ * Shuffles in a warp, then shared memory: Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA, 2014). */
 #ifndef NR_CUDA_ROWS_H
 #define NR_CUDA_ROWS_H
 

@@ -1,8 +1,14 @@
 /* scan: running sums, products and extremes. Where lanes (places of the other axes) are many and neighbours, a thread
  * goes along each; else a block goes along a part of one, tile by tile, its threads combining their shares in shared
  * memory (Hillis, Steele, CACM 29, 1986), and parts learn from the parts before them: the totals of all parts first,
- * then their running totals, then the elements. How a lane is cut follows from the shape alone. float sums run in
- * double, as on the CPU. */
+ * then their running totals, then the elements (Blelloch, "Prefix Sums and Their Applications", 1990).
+ *
+ *   lane    [ part 0: tile | tile ][ part 1: tile | tile ][ part 2 ]    1. a block a part: only its total
+ *   totals    a                      a + b                  a + b + c    2. a thread a lane: running totals
+ *   tile    [ t0: x x x x | t1: x x x x | ...                      ]    3. a block a part: each thread ITEMS neighbours
+ *             then t joins t - 1, t - 2, t - 4, ...                         by itself, shared memory, the carry before it
+ *
+ * How a lane is cut follows from the shape alone. float sums run in double, as on the CPU. */
 #include "cuda.cuh"
 
 #define ITEMS 4 /* neighbours that a thread combines by itself */

@@ -1,6 +1,13 @@
-/* softmax: softmax and its logarithm along an axis, forward and backward. Rows: a team of threads each (rows.cuh).
- * Columns (inner > 1): 16 neighbouring columns and up to 16 threads down each in a block, who combine what they found in
- * shared memory in a fixed order. The largest element is taken off first, so that nothing overflows. */
+/* softmax: softmax and its logarithm along an axis, forward and backward.
+ *
+ *   rows      block: [ team | team | .. ]    a team of threads a row (rows.cuh), which stays in registers where it fits:
+ *                                            its largest element, the sum of e^(x - top), out
+ *   columns   block: c0 c1 .. c15 thread 0   inner > 1: 16 neighbouring columns and up to 16 threads down each, who
+ *                    c0 c1 .. c15 thread 1   combine what they found in shared memory in a fixed order; many or short
+ *                    ...                     columns: a thread each
+ *
+ * The largest element is taken off first, so that nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41,
+ * 2021). */
 #include "rows.cuh"
 
 struct softmax_args {

@@ -1,6 +1,13 @@
 /* sort: elements become unsigned keys of the same order beside their places, which settle ties, so that every way is
- * stable. Runs of up to RUN are sorted in shared memory by a bitonic network (Batcher, 1968); then pairs of runs are
- * merged until one is left, each element finding its place in the other run by bisection. Searches bisect, too. */
+ * stable. Searches bisect.
+ *
+ *   (key, place)   [ RUN     ][ RUN     ][ RUN     ][ RUN ]   a block a run: a bitonic network in shared memory
+ *   buffer 1       [ 2 RUN              ][ 2 RUN          ]   merged, a thread an item: it bisects the other run for how
+ *   buffer 0       [ 4 RUN                                ]   many come before it, which makes its new place
+ *   out            places of the first `count`
+ *
+ * Networks: Batcher, "Sorting networks and their applications" (1968). Merging by bisection: Satish, Harris and Garland,
+ * "Designing Efficient Sorting Algorithms for Manycore GPUs" (2009). */
 #include "cuda.cuh"
 
 #define RUN 1024 /* elements that a block sorts in shared memory */

@@ -1,6 +1,15 @@
 /* tile: the loop that products and convolutions share. A block computes a BM x BN tile of C = A B. Its threads read the
  * next BK columns of A and rows of B into registers while they multiply the present ones out of shared memory, where two
- * of each lie in turn; a thread keeps TM x TN sums in registers. What A and B are, their sources know:
+ * of each lie in turn; a thread keeps TM x TN sums in registers.
+ *
+ *                     B  +--------- BN ---------+      one round:  fetch  the next tiles, global memory to registers
+ *                    BK  |         | y |        |                  each k: x and y, shared memory to registers;
+ *      A   BK            +---------+---+--------+                          sums += x y, TM x TN of them a thread
+ *        +----+          |                      |                  put    the next tiles into the other two
+ *     BM | x  | -------> |        |sums|        |                         places in shared memory
+ *        +----+          +----------------------+ C
+ *
+ * What A and B are, their sources know:
  *
  *   fetch()      reads the thread's elements of the next BK columns; zeros behind the last
  *   put(tile)    writes them to tile[k][outer], rows being outer + NR_TILE_GAP apart
