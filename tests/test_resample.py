@@ -22,10 +22,10 @@ def both(torch: Any, call: Any, array: Any) -> None:
     x = norch.tensor(array, device=DEVICE, requires_grad=True)
     y = torch.tensor(array, requires_grad=True)
     found, wanted = call(norch, x), call(torch, y)
-    assert_close(found.detach().cpu(), norch.from_numpy(wanted.detach().numpy()), rtol=1e-10, atol=1e-12)
+    assert_close(found.detach(), norch.tensor(wanted.detach().numpy(), device=DEVICE), rtol=1e-10, atol=1e-12)
     found.square().sum().backward()
     wanted.square().sum().backward()
-    assert_close(x.grad.cpu(), norch.from_numpy(y.grad.numpy()), rtol=1e-10, atol=1e-12)
+    assert_close(x.grad, norch.tensor(y.grad.numpy(), device=DEVICE), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("how", SIZES, ids=str)
@@ -60,7 +60,7 @@ def test_patches_like_torch(torch: Any, how: Any) -> None:
     image = np.random.default_rng(0).normal(size=(2, 3, 6, 5))
     for x in (image, image[0]):
         both(torch, lambda m, x: m.nn.functional.unfold(x, **how), x)
-        patches = F.unfold(norch.tensor(x), **how).numpy()
+        patches = F.unfold(norch.tensor(x), **how).cpu().numpy()
         both(torch, lambda m, x: m.nn.functional.fold(x, (6, 5), **how), patches)
     assert repr(nn.Unfold(**how)) == repr(torch.nn.Unfold(**how))
     assert repr(nn.Fold((6, 5), **how)) == repr(torch.nn.Fold((6, 5), **how))
