@@ -195,4 +195,4 @@ def __getattr__(name: str) -> _Any:
         return getattr(Tensor, name)
     from . import _left_out
 
-    raise _left_out.missing("torch", __name__, name)
+    raise _left_out.missing(__name__, name)

@@ -6,6 +6,7 @@ PyTorch: every public name of torch, torch.Tensor, torch.nn.functional and the m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 # reason: {where: names}, with where = "torch", "Tensor" (its attributes), "functional" (torch.nn.functional), or a
@@ -36,6 +37,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         """,
         "functional": """
             sparse_support_notes
+        """,
+        "cuda": """
+            sparse
         """,
     },
     "quantised tensors": {
@@ -96,13 +100,17 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "nn.Module": """
             compile ipu mtia share_memory xpu
         """,
+        "cuda": """
+            CUDAGraph amp can_device_access_peer graph graph_pool_handle graphs
+            is_current_stream_capturing jiterator make_graphed_callables nccl
+        """,
     },
     "named tensors": {
         "Tensor": """
             name
         """,
     },
-    "linear algebra of LAPACK: numpy.linalg and scipy.linalg have it": {
+    "linear algebra of LAPACK: numpy.linalg and scipy.linalg have it, and read x.numpy()": {
         "torch": """
             cholesky cholesky_inverse cholesky_solve det eig frobenius_norm geqrf inverse lobpcg logdet
             lstsq lu lu_solve lu_unpack matrix_exp matrix_rank nuclear_norm orgqr ormqr pca_lowrank pinverse
@@ -111,6 +119,12 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "Tensor": """
             cholesky cholesky_inverse cholesky_solve det eig geqrf inverse logdet lstsq lu lu_solve
             matrix_exp orgqr ormqr pinverse qr slogdet solve svd symeig triangular_solve
+        """,
+        "linalg": """
+            LinAlgError cholesky cholesky_ex cond det eig eigh eigvals eigvalsh householder_product
+            inv inv_ex ldl_factor ldl_factor_ex ldl_solve lstsq lu lu_factor lu_factor_ex lu_solve
+            matrix_exp matrix_rank pinv qr slogdet solve solve_ex solve_triangular svd svdvals
+            tensorinv tensorsolve
         """,
     },
     "special functions beyond libm": {
@@ -129,6 +143,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "Tensor": """
             gcd gcd_ heaviside heaviside_ histc histogram lcm lcm_ nextafter nextafter_
             nonzero_static
+        """,
+        "linalg": """
+            vander
         """,
     },
     "hooks on what nodes save: a built-in node keeps it in its slots; utils.checkpoint computes it again instead": {
@@ -181,8 +198,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
         """,
         "nn.utils": """
-            fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights remove_spectral_norm
-            remove_weight_norm skip_init spectral_norm weight_norm
+            fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights parametrizations
+            parametrize remove_spectral_norm remove_weight_norm skip_init spectral_norm stateless weight_norm
         """,
         "nn.utils.rnn": """
             PackedSequence invert_permutation pack_padded_sequence pack_sequence pad_packed_sequence
@@ -194,6 +211,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d
             LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d
             LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear UninitializedBuffer UninitializedParameter
+        """,
+        "nn.parameter": """
+            UninitializedBuffer UninitializedParameter UninitializedTensorMixin is_lazy
         """,
     },
     "further optimizers: a subclass of norch.optim.Optimizer makes one": {
@@ -314,6 +334,31 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "optim.Optimizer": """
             OptimizerPostHook OptimizerPreHook profile_hook_step
         """,
+        "nn.parameter": """
+            Buffer
+        """,
+        "linalg": """
+            common_notes
+        """,
+        "cuda": """
+            BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor
+            CUDAPluggableAllocator CharStorage CharTensor ComplexDoubleStorage ComplexFloatStorage
+            CudaError DeferredCudaCallError DoubleStorage DoubleTensor ExternalStream FloatStorage
+            FloatTensor GreenContext HalfStorage HalfTensor IntStorage IntTensor LongStorage
+            LongTensor MemPool ShortStorage ShortTensor StreamContext caching_allocator_alloc
+            caching_allocator_delete caching_allocator_disabled caching_allocator_enable
+            change_current_allocator check_error clock_rate cudaStatus cudart current_blas_handle
+            current_solver_handle default_generators device_memory_used device_of
+            get_allocator_backend get_arch_list get_gencode_flags get_per_process_memory_fraction
+            get_rng_state_all get_stream_from_external get_sync_debug_mode has_half has_magma
+            host_memory_stats_as_nested_dict ipc_collect is_bf16_supported is_tf32_supported
+            list_gpu_processes max_memory_cached memory memory_cached memory_snapshot memory_stats
+            memory_stats_as_nested_dict memory_summary memory_usage nvtx power_draw profiler
+            reset_accumulated_host_memory_stats reset_accumulated_memory_stats
+            reset_max_memory_allocated reset_max_memory_cached reset_peak_host_memory_stats
+            set_per_process_memory_fraction set_rng_state_all set_stream set_sync_debug_mode streams
+            temperature tunable use_mem_pool utilization
+        """,
     },
 }
 
@@ -331,12 +376,21 @@ def reason(where: str, name: str) -> str | None:
     return None
 
 
-def missing(where: str, module: str, name: str) -> AttributeError:
-    """What is raised for a name that a module has not."""
-    why = reason(where, name)
+def missing(module: str, name: str) -> AttributeError:
+    """What is raised for a name that a module of norch has not."""
+    why = reason({"norch": "torch", "norch.nn.functional": "functional"}.get(module, module[6:]), name)
     if why is None:
         return AttributeError(f"module {module!r} has no attribute {name!r}; {TABLE}")
     return AttributeError(f"module {module!r} leaves out {name!r} of PyTorch: {why}; {TABLE}")
+
+
+def nothing_more(module: str) -> Callable[[str], Any]:
+    """The __getattr__ of a module that has no names but those that stand in it."""
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        raise missing(module, name)
+
+    return __getattr__
 
 
 class Missing:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import random
+from ._left_out import nothing_more
 from ._lib import buffer, doubles, int64s, lib
 from .device import current, place
 from .device import device as Device  # noqa: N812
@@ -366,3 +367,6 @@ class Event:
     def __del__(self) -> None:
         if self._place is not None:
             lib.norch_device_event(*self._place, 5, self._event, None, None)
+
+
+__getattr__ = nothing_more(__name__)

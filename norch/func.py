@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._handle import Handle
+from ._left_out import nothing_more
 from .autograd.functional import columns_of, pull, pulled_back, push, rows_of, variables
 from .autograd.grad_mode import enable_grad, mode
 from .autograd.inplace import edge
@@ -416,3 +417,6 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
     parameters = {name: x.requires_grad_() for name, x in stacked("named_parameters").items()}
     return parameters, stacked("named_buffers")
+
+
+__getattr__ = nothing_more(__name__)

@@ -67,7 +67,7 @@ ONLY_FUNCTIONS |= set(
 )
 MODULES = (
     *("nn", "optim", "nn.init", "nn.utils", "nn.utils.rnn", "optim.lr_scheduler", "utils.data", "autograd"),
-    *("autograd.functional", "autograd.graph", "func"),
+    *("autograd.functional", "autograd.graph", "func", "cuda", "linalg", "nn.parameter"),
 )
 HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": functional}
 HERE |= {"nn.Module": nn.Module, "optim.Optimizer": optim.Optimizer}
@@ -92,8 +92,12 @@ def public(thing: Any) -> list[str]:
     return [name for name in names if not is_foreign(getattr(thing, name, None))]
 
 
+def is_module(value: Any) -> bool:
+    return isinstance(value, types.ModuleType)
+
+
 def is_foreign(value: Any) -> bool:
-    return isinstance(value, types.ModuleType) and not value.__name__.startswith("torch.")
+    return is_module(value) and not value.__name__.startswith("torch.")
 
 
 @pytest.mark.parametrize("where", HERE)
@@ -107,7 +111,7 @@ def test_every_name_is_here_or_left_out_with_a_reason(there: dict[str, Any], whe
 
 @pytest.mark.parametrize("where", HERE)
 def test_the_list_holds_nothing_else(there: dict[str, Any], where: str) -> None:
-    names = set(public(there[where]))
+    names = {*public(there[where]), *(n for n in LISTED[where] if is_module(getattr(there[where], n, None)))}
     assert not set(LISTED[where]) - names, "no names of this PyTorch"
     both = [n for n, why in LISTED[where].items() if hasattr(HERE[where], n) and why not in _left_out.COMING]
     assert not both, f"{where}: left out, and there: {' '.join(both)}"
@@ -133,6 +137,13 @@ def test_what_was_promised_is_there(where: str) -> None:
 # ---- what a user sees -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("where", [where for where in HERE if is_module(HERE[where])])
+def test_each_module_says_why_a_name_is_left_out(where: str) -> None:
+    for name in ("nonsense", *(name for name in LISTED[where] if not hasattr(HERE[where], name))):
+        with pytest.raises(AttributeError, match=r"docs/operations\.md lists what there is"):
+            getattr(HERE[where], name)
+
+
 def test_messages() -> None:
     table = r"docs/operations\.md lists what there is"
     for module, name in ((norch, "stft"), (functional, "scaled_mm"), (norch, "nonsense"), (functional, "nonsense")):
@@ -148,6 +159,18 @@ def test_messages() -> None:
         _ = optim.ASGD
     with pytest.raises(ImportError):
         exec("from norch import stft")
+    graph, data = HERE["autograd.graph"], HERE["utils.data"]
+    for module, name in (
+        *((norch.func, "linearize"), (graph, "saved_tensors_hooks"), (nn.utils, "weight_norm"), (norch.cuda, "amp")),
+        *((nn.utils, "parametrize"), (nn.init, "orthogonal"), (data, "DistributedSampler"), (norch.linalg, "svd")),
+        *(
+            (HERE["nn.parameter"], "Buffer"),
+            (nn.utils.rnn, "PackedSequence"),
+            (norch.autograd, "set_multithreading_enabled"),
+        ),
+    ):
+        with pytest.raises(AttributeError, match=f"'{module.__name__}' leaves out '{name}' of PyTorch: .*; {table}"):
+            getattr(module, name)
     assert not hasattr(norch.Tensor, "svd") and "svd" not in dir(norch.ones(1))
     assert norch.exp_ is norch.Tensor.exp_ and callable(functional.relu_)
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nonsense'"):

@@ -8,6 +8,7 @@ operation behind a NaN).
 
 from typing import TYPE_CHECKING, Any
 
+from .._left_out import missing
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward, grad
 from .function import Function, once_differentiable
@@ -51,4 +52,4 @@ def __getattr__(name: str) -> Any:
         from ..legacy import Variable
 
         return Variable
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing(__name__, name)

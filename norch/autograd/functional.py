@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._handle import Handle
+from .._left_out import nothing_more
 from ..errors import Error, ShapeError
 from . import engine
 from .grad_mode import enable_grad
@@ -264,3 +265,6 @@ def _hessian_product(
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+__getattr__ = nothing_more(__name__)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._handle import Handle
+from .._left_out import nothing_more
 from .node import Node
 
 __all__ = ["Node", "increment_version"]
@@ -19,3 +20,6 @@ def increment_version(tensor: Any | Iterable[Any]) -> None:
     """
     for x in [tensor] if isinstance(tensor, Handle) else tensor:
         x._bump()
+
+
+__getattr__ = nothing_more(__name__)

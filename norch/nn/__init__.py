@@ -1,7 +1,6 @@
 """Layers, losses and the Module they are made of: the face of the folder, which defines nothing."""
 
-from typing import Any as _Any
-
+from .._left_out import nothing_more as _nothing_more
 from . import functional as functional
 from . import init as init
 from . import utils as utils
@@ -223,7 +222,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> _Any:
-    from .. import _left_out
-
-    raise _left_out.missing("nn", __name__, name)
+__getattr__ = _nothing_more(__name__)

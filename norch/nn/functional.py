@@ -479,4 +479,4 @@ def __getattr__(name: str) -> Any:
         return getattr(Tensor, name)
     from .. import _left_out
 
-    raise _left_out.missing("functional", __name__, name)
+    raise _left_out.missing(__name__, name)

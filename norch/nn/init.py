@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 
+from .._left_out import nothing_more
 from ..autograd import no_grad
 from ..create import eye
 from ..dtype import finfo, float32, promote_types
@@ -223,3 +224,6 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
         warnings.warn("initializing zero-element tensors is a no-op", stacklevel=3)
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)))
+
+
+__getattr__ = nothing_more(__name__)

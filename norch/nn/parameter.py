@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._left_out import nothing_more
 from ..create import empty
 from ..errors import Error, rename
 from ..tensor import Tensor, adopt
@@ -41,3 +42,6 @@ def blank(layer: Any, *shape: Any, dtype: Any, device: Any) -> Parameter:
     except (Error, TypeError) as error:
         rename(error, type(layer).__name__)
         raise
+
+
+__getattr__ = nothing_more(__name__)

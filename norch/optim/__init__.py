@@ -1,7 +1,6 @@
 """Optimizers and learning-rate schedules: the face of the folder, which defines nothing."""
 
-from typing import Any as _Any
-
+from .._left_out import nothing_more as _nothing_more
 from . import lr_scheduler as lr_scheduler
 from .adam import Adam, AdamW
 from .adaptive import Adagrad, RMSprop
@@ -27,7 +26,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> _Any:
-    from .. import _left_out
-
-    raise _left_out.missing("optim", __name__, name)
+__getattr__ = _nothing_more(__name__)

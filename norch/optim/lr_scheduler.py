@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .._left_out import nothing_more
 from ..errors import ArgumentError
 from .optimizer import Optimizer
 
@@ -519,3 +520,6 @@ class MultiplicativeLR(LambdaLR):
             return self.base_lrs
         groups = self.optimizer.param_groups
         return [group["lr"] * of(self.last_epoch) for group, of in zip(groups, self.lr_lambdas, strict=True)]
+
+
+__getattr__ = nothing_more(__name__)

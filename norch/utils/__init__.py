@@ -1,6 +1,9 @@
 """Helpers around training: the face of the folder, which defines nothing."""
 
+from .._left_out import nothing_more as _nothing_more
 from . import checkpoint as checkpoint
 from . import data as data
 
 __all__ = ["checkpoint", "data"]
+
+__getattr__ = _nothing_more(__name__)

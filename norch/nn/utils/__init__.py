@@ -1,5 +1,6 @@
 """Helpers around training: the face of the folder, which defines nothing."""
 
+from ..._left_out import nothing_more as _nothing_more
 from . import rnn as rnn
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
@@ -13,3 +14,5 @@ __all__ = [
     "rnn",
     "vector_to_parameters",
 ]
+
+__getattr__ = _nothing_more(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..._left_out import nothing_more
 from ...errors import ArgumentError, ShapeError
 from ...ops._operand import own_errors, tensors_of
 from ...ops.composed.pad import pad
@@ -50,3 +51,6 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     if tuple(lengths.shape) != (rows.shape[0],):
         raise ShapeError(f"unpad_sequence: lengths {tuple(lengths.shape)} for {rows.shape[0]} sequences")
     return [row[:length] for row, length in zip(rows.unbind(), lengths.tolist(), strict=True)]
+
+
+__getattr__ = nothing_more(__name__)

@@ -1,5 +1,6 @@
 """Data sets, samplers and the loader: the face of the folder, which defines nothing."""
 
+from ..._left_out import nothing_more as _nothing_more
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader, get_worker_info
 from .dataset import (
@@ -41,3 +42,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+__getattr__ = _nothing_more(__name__)
