@@ -114,6 +114,25 @@ if lib.norch_sizeof_tensor() != ctypes.sizeof(TensorStruct):
     raise ImportError("norch: the library's struct norch_tensor is not laid out as its header says")
 
 
+def _check_isa() -> None:
+    wanted = os.environ.get("NORCH_ISA")
+    builds = lib.norch_isa_builds().decode().split()
+    if wanted and wanted not in builds:
+        raise ImportError(
+            f"norch: NORCH_ISA={wanted} is no build that this machine can run; it has {', '.join(builds)}"
+        )
+
+
+def _check_threads() -> None:
+    wanted = os.environ.get("NORCH_NUM_THREADS", "").strip()
+    if wanted and not (wanted.isascii() and wanted.isdecimal() and wanted.strip("0")):
+        raise ImportError(f"norch: NORCH_NUM_THREADS={wanted} is no number of threads; it is an integer of 1 or more")
+
+
+_check_isa()
+_check_threads()
+
+
 def _bind_python() -> type:
     """Makes tensors Python objects, failures exceptions, calls of the library builtins; gives the type of tensors."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in getattr(sys, "abiflags", ""):
@@ -161,25 +180,6 @@ else:
     TensorBase = _bind_python()
 
 
-def _check_isa() -> None:
-    wanted = os.environ.get("NORCH_ISA")
-    builds = lib.norch_isa_builds().decode().split()
-    if wanted and wanted not in builds:
-        raise ImportError(
-            f"norch: NORCH_ISA={wanted} is no build that this machine can run; it has {', '.join(builds)}"
-        )
-
-
-def _check_threads() -> None:
-    wanted = os.environ.get("NORCH_NUM_THREADS", "").strip()
-    if wanted and not (wanted.isascii() and wanted.isdecimal() and wanted.strip("0")):
-        raise ImportError(f"norch: NORCH_NUM_THREADS={wanted} is no number of threads; it is an integer of 1 or more")
-
-
-_check_isa()
-_check_threads()
-
-
 # ---- numbers on their way to C -----------------------------------------------------------------------------------
 
 _PACK = [struct.Struct(f"{n}q").pack for n in range(constants["MAX_DIMS"] + 1)]
@@ -199,7 +199,9 @@ def ints(values: Sequence[int], what: str = "size") -> bytes:
 
 
 def int64(value: Any, what: str = "number") -> int:
-    """value as an int that fits 64 bits; TypeError or OverflowError otherwise."""
+    """value as an int, no truth, that fits 64 bits; TypeError or OverflowError otherwise."""
+    if value is True or value is False:
+        raise TypeError(f"{what} must be an integer, not bool")
     try:
         value = value.__index__()
     except (AttributeError, TypeError):

@@ -314,7 +314,7 @@ def _plain(value: Any, name: str) -> Any:
 def _both(value: Any) -> tuple[float, int]:
     """A number as C takes it: as a double, and exactly where it is an integer."""
     if isinstance(value, (bool, int)):
-        return float(value), int64(value)
+        return float(value), int64(int(value))
     number = float(value)
     return number, int(number) if abs(number) < 2.0**63 else 0
 

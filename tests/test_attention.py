@@ -117,10 +117,10 @@ def test_memory_that_runs_out() -> None:
 )
 def test_bad_input(arguments: Any, message: str) -> None:
     with pytest.raises(norch.Error, match=message):
-        lib.norch_attention(*arguments, 1.0, 0)
+        lib.norch_attention(*arguments, 1.0, False)
     g, grads = norch.ones(2, 3), [norch.empty(3, 3)] * 3
     with pytest.raises(norch.Error, match="attention_backward: .*does not fit"):
-        lib.norch_attention_backward(g, g, g, g, 1.0, 0, grads)
+        lib.norch_attention_backward(g, g, g, g, 1.0, False, grads)
 
 
 def test_dropout_of_weights() -> None:

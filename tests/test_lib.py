@@ -48,8 +48,8 @@ def test_builtins_check_what_they_get():
         (TypeError, "full: expected a number, not str", lambda: lib.norch_full((2,), 4, "a", 0, (0, 0))),
         (TypeError, "cat: expected a tensor, not int", lambda: lib.norch_cat([x, 3], 0)),
         (TypeError, "cat: expected a sequence of tensors, not int", lambda: lib.norch_cat(3, 0)),
-        (norch.ArgumentError, "1 tensors beside 2", lambda: lib.norch_sgd_step(([x, x], [x], None), 0, 0)),
-        (TypeError, "a tuple of sequences", lambda: lib.norch_sgd_step(([x], [x]), 0, 0)),
+        (norch.ArgumentError, "1 tensors beside 2", lambda: lib.norch_sgd_step(([x, x], [x], None), 0, False)),
+        (TypeError, "a tuple of sequences", lambda: lib.norch_sgd_step(([x], [x]), 0, False)),
         (norch.ArgumentError, "rmsprop: momentum 0.5 without", lambda: rmsprop_without_buffers(x)),
         (TypeError, "adopt: expected a class of tensors", lambda: lib.norch_adopt(int, x)),
     ]
@@ -159,7 +159,8 @@ def test_ints_are_checked():
         _lib.ints((1.5,))
     with pytest.raises(norch.ShapeError):
         _lib.ints((1,) * 17)
-    assert _lib.int64(True) == 1
+    with pytest.raises(TypeError, match="not bool"):
+        _lib.int64(True)
     for bad in (2**63, -(2**63) - 1):
         with pytest.raises(OverflowError):
             _lib.int64(bad)
@@ -253,4 +254,48 @@ import norch._start
 assert not gc.isenabled()
 """
     done = python(program)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.sum(True),
+        lambda x: x.max(True),
+        lambda x: x.softmax(True),
+        lambda x: x.cumsum(False),
+        lambda x: norch.cat([x, x], False),
+        lambda x: x.topk(True),
+        lambda x: x.view(True, 6),
+        lambda x: x.mean((True,)),
+        lambda x: x.select(False, 0),
+        lambda x: norch.zeros(True, 2),
+        lambda x: norch.eye(True),
+        lambda x: norch.nn.Embedding(True, 2),
+        lambda x: norch.set_num_threads(True),
+    ],
+)
+def test_a_truth_is_no_integer(call):
+    with pytest.raises(TypeError, match="integer"):
+        call(norch.ones(2, 3))
+    assert norch.full((2,), True).tolist() == [True, True] and (norch.ones(2) + True).tolist() == [2, 2]
+
+
+def test_the_library_serves_one_import():
+    done = python("""
+import sys
+import norch
+x = norch.ones(2)
+kept = {name: module for name, module in sys.modules.items() if name.startswith("norch")}
+for name in kept:
+    del sys.modules[name]
+try:
+    import norch
+except ImportError as error:
+    assert "one import" in str(error)
+else:
+    raise AssertionError("imported twice")
+sys.modules.update(kept)
+assert (x + 1).tolist() == [2, 2]
+""")
     assert (done.returncode, done.stderr) == (0, "")

@@ -221,7 +221,7 @@ def test_bad_input(call: Any, error: type[Exception], message: str) -> None:
 def test_gradients_that_do_not_fit_are_not_written(shapes: list[tuple[int, ...]], message: str) -> None:
     x, grads = norch.randn(2, 3), [norch.full(shape, 7.0) for shape in shapes]
     with pytest.raises(norch.Error, match=message):
-        lib.norch_normalize_backward(x, x, None, 1, 1e-5, 1, grads)
+        lib.norch_normalize_backward(x, x, None, 1, 1e-5, True, grads)
     assert all((grad == 7).all() for grad in grads)
 
 

@@ -94,7 +94,7 @@ def test_softmax_refuses() -> None:
     with pytest.raises(TypeError):
         norch.softmax(norch.zeros(2), "a")
     with pytest.raises(norch.ShapeError):
-        lib.norch_softmax_backward(norch.zeros(2), norch.zeros(3), 0, 0)
+        lib.norch_softmax_backward(norch.zeros(2), norch.zeros(3), 0, False)
 
 
 # ---- products at zeros, and other slopes ----------------------------------------------------------------------------

@@ -94,6 +94,7 @@ PYTHON(int, PyErr_ExceptionMatches, void *exception);
 PYTHON(void, PyErr_Clear, void);
 PYTHON_OBJECT(PyExc_TypeError);
 PYTHON_OBJECT(PyExc_OverflowError);
+PYTHON_OBJECT(PyExc_ImportError);
 
 PYTHON(long long, PyLong_AsLongLong, void *object);
 PYTHON(void *, PyLong_FromLongLong, long long value);

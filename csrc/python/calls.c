@@ -55,6 +55,8 @@ static bool take_optional(const char *name, void *from, optional *to) {
 }
 
 static inline bool take_wanted(const char *name, const char *wanted, void *from, integer *to) {
+    if (((const nr_object *)from)->type == &PyBool_Type)
+        return refuse(name, wanted, from), false; /* as PyTorch has it */
     *to = PyLong_AsLongLong(from);
     if (*to != -1 || !PyErr_Occurred()) return true;
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {

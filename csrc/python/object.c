@@ -77,6 +77,11 @@ static void dealloc(norch_tensor *x) {
 
 void *norch_bind_python(const void *const *classes) {
     if (!PyType_FromSpec || !PyType_GenericAlloc || !PyCFunction_NewEx) return NULL;
+    if (base) { /* tensors there may be of the first, whom nobody could tell from those of a second */
+        PyErr_SetString(PyExc_ImportError, "norch: its library serves one interpreter and one import of the package; "
+                                           "start Python anew");
+        return NULL;
+    }
     for (int i = 0; i <= NORCH_ERROR_ZERO_DIVISION; i++) exceptions[i] = *(void *const *)&classes[i];
     nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc), FUNCTION(NR_SLOT_TRAVERSE, traverse),
                        FUNCTION(NR_SLOT_CLEAR, clear),     {NR_SLOT_MEMBERS, members},

@@ -48,7 +48,7 @@ def operand(value: Any) -> Any:
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
-        return lib.norch_scalar_int(value, 0)
+        return lib.norch_scalar_int(int(value), 0)
     if isinstance(value, int):
         if -(1 << 63) <= value < 1 << 63:
             return lib.norch_scalar_int(value, 3)

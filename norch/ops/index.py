@@ -392,7 +392,7 @@ def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
 
 
 def _combined(x: Any, dim: Any, index: Any, src: Any, kind: str) -> Any:
-    out = lib.norch_scatter(x, KINDS[kind], dim, index, src, 0)
+    out = lib.norch_scatter(x, KINDS[kind], dim, index, src, False)
     if mode.enabled and ((to_x := edge(x)) is not None) | ((to_src := edge(src)) is not None):
         node = (d.ScatterProd if kind == "SCATTER_PROD" else d.ScatterExtreme)(to_x, to_src)
         node.dim, node.index, node._a, node._b, node.likes = dim, index, x, src, None
@@ -513,8 +513,8 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """
     x = must(input, "nonzero")
     if not flag(as_tuple, "nonzero: as_tuple"):
-        return lib.norch_nonzero(x, 0)
-    rows = lib.norch_nonzero(x if x.ndim else x.view(1), 1)
+        return lib.norch_nonzero(x, False)
+    rows = lib.norch_nonzero(x if x.ndim else x.view(1), True)
     return tuple(lib.norch_select(rows, 0, i) for i in range(max(x.ndim, 1)))
 
 

@@ -75,7 +75,7 @@ class SGD(Elementwise):
             hyper[4] = group["nesterov"]
             hyper[5] = group["maximize"]
             if momentum == 0:
-                _step(params, grads, None, hyper, 0)
+                _step(params, grads, None, hyper, False)
             else:
                 self._step_with_momentum(params, grads, hyper)
         return loss
@@ -87,7 +87,7 @@ class SGD(Elementwise):
         except KeyError:
             pass
         else:
-            _step(params, grads, momenta, hyper, 0)
+            _step(params, grads, momenta, hyper, False)
             return
         # Some parameters step for the first time: they go in a call of their own, which sets their momenta.
         old: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
@@ -97,13 +97,13 @@ class SGD(Elementwise):
             row = (param, grad, empty_like(param) if momentum is None else momentum)
             for column, value in zip(new if momentum is None else old, row, strict=True):
                 column.append(value)
-        _step(*new, hyper, 1)
+        _step(*new, hyper, True)
         for param, momentum in zip(new[0], new[2], strict=True):
             state[param] = {"momentum_buffer": momentum}
         if old[0]:
-            _step(*old, hyper, 0)
+            _step(*old, hyper, False)
 
 
-def _step(params: list[Tensor], grads: list[Tensor], momenta: list[Tensor] | None, hyper: Any, first: int) -> None:
+def _step(params: list[Tensor], grads: list[Tensor], momenta: list[Tensor] | None, hyper: Any, first: bool) -> None:
     lib.norch_sgd_step((params, grads, momenta), address(hyper), first)
     bump_all(params)
