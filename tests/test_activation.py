@@ -155,3 +155,14 @@ def test_far_out() -> None:
         assert_close(
             norch.autograd.grad(y.sum(), x)[0], np.array([0.0, 0.0, 1.0, 1.0], dtype.name), rtol=1e-6, atol=1e-6
         )
+
+
+@pytest.mark.parametrize("name", ["elu", "selu", "celu"])
+def test_second_derivatives_at_the_corner(torch, name):
+    found = []
+    for module in (torch, norch):
+        x = module.tensor([0.0, -0.0, 1.0, -1.0, math.nan, -math.inf], dtype=module.float64, requires_grad=True)
+        (g,) = module.autograd.grad(getattr(module.nn.functional, name)(x).sum(), x, create_graph=True)
+        found.append((g.tolist(), module.autograd.grad(g.sum(), x)[0].tolist()))
+    for theirs, ours in zip(*found):
+        assert ours[:-2] == pytest.approx(theirs[:-2]) and ours[-1] == theirs[-1] == 0

@@ -19,6 +19,6 @@ leaky_relu = binary("leaky_relu", d.LeakyRelu, "x for positive x, b * x for othe
 hardshrink = binary("hardshrink", d.Hardshrink, "0 for |x| up to b, x for others. Floats only.")
 softshrink = binary("softshrink", d.Softshrink, "0 for |x| up to b, x less b or plus b for others. Floats only.")
 huber = binary("huber", d.Huber, "x**2 / 2 for |x| below b, b (|x| - b / 2) for others. Floats only.")
-hardtanh = ternary("clamp", d.Hardtanh, "x between b and c; a value at a bound has no gradient.")
+hardtanh = PointwiseMethods._between
 elu = ternary("elu", d.Elu, "x for positive x, b * expm1(c * x) for others. Floats only.")
 softplus = ternary("softplus", d.Softplus, "log(1 + e**(b x)) / b, and x where b x > c. Floats only.")

@@ -293,6 +293,7 @@ class PointwiseMethods(Handle):
 
     # Fused derivatives: self is the gradient.
     _relu_backward = binary("relu_backward", d.ReluBackward)
+    _between = ternary("clamp", d.Hardtanh, "x between b and c; a value at a bound has no gradient.")
     _sigmoid_backward = binary("sigmoid_backward", d.SigmoidBackward)
     _tanh_backward = binary("tanh_backward", d.TanhBackward)
     _silu_backward = binary("silu_backward", d.SiluBackward)

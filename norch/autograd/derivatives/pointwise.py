@@ -454,7 +454,7 @@ class Hardtanh(Ternary):  # the row of clamp, but a value at a bound counts as o
 
 class Elu(Ternary):  # b expm1(a c) for negative a
     def grad_a(self, g: Any) -> Any:
-        below = (self.a.clamp(max=0) * self.c).exp() * (self.b * self.c)
+        below = (self.a._between(-math.inf, 0) * self.c).exp() * (self.b * self.c)
         return g * below.where((self.a > 0).logical_not(), 1)
 
     def grad_b(self, g: Any) -> Any: return None
