@@ -132,6 +132,13 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return rank[dtype_named(from_).kind] <= rank[dtype_named(to).kind]
 
 
+def check_numbers(name: str, **options: Any) -> None:
+    """A TypeError for an option that is no number, nor what can be read as one."""
+    for what, value in options.items():
+        if not hasattr(value, "__float__"):
+            raise TypeError(f"{name}: {what} must be a number, not {type(value).__name__}")
+
+
 def check_fits(value: Any, d: dtype, name: str) -> None:
     """ArgumentError where an integer dtype cannot hold a number; of an unsigned one, -1 is the largest."""
     if d.kind not in "iu":

@@ -17,7 +17,7 @@ from ._lib import address, int64, ints, lib, uint64s
 from .autograd.inplace import check_writable
 from .device import device as Device  # noqa: N812
 from .device import place
-from .dtype import check_format, dtype_named, float32, float64, get_default_dtype, promote_types
+from .dtype import check_format, check_numbers, dtype_named, float32, float64, get_default_dtype, promote_types
 from .dtype import int64 as norch_int64
 from .dtype import uint8 as norch_uint8
 from .errors import ArgumentError, DTypeError
@@ -285,18 +285,19 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     """1 with the probability that input holds, or with probability p in its shape; else 0."""
     if p is None:
         return lib.norch_bernoulli(_at(generator), tensor_of(input, "bernoulli"))
-    return _ones(tensor_of(input, "bernoulli"), p, generator)
+    return _ones("bernoulli", tensor_of(input, "bernoulli"), p, generator)
 
 
-def _ones(x: Any, p: Any, generator: Generator | None) -> Any:
+def _ones(name: str, x: Any, p: Any, generator: Generator | None) -> Any:
     """1 with probability p (a number, or a tensor that broadcasts) in the shape and dtype of x, else 0."""
     if isinstance(p, Handle):
         chances = expand(p.detach(), x.shape)  # type: ignore[attr-defined]
     else:
+        check_numbers(name, p=p)
         wanted = x.dtype if x.dtype.is_floating_point else float32
         chances = lib.norch_full_like(x, wanted.code, p, 0)
         if not 0 <= p <= 1:
-            raise ArgumentError(f"bernoulli: probability {p:g} is not in [0, 1]")
+            raise ArgumentError(f"{name}: probability {p:g} is not in [0, 1]")
     return cast(lib.norch_bernoulli(_at(generator), chances), x.dtype)
 
 
@@ -415,6 +416,7 @@ class RandomMethods(Handle):
 
     def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Any:
         """Fills with numbers drawn uniformly from [from_, to)."""
+        check_numbers("uniform_", from_=from_, to=to)
         return _filled(
             self, "uniform_", True, from_ <= to, f"[{from_}, {to}) is no interval",
             lambda: _of(self, lib.norch_rand, generator) * (to - from_) + from_,
@@ -422,6 +424,7 @@ class RandomMethods(Handle):
 
     def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
         """Fills with numbers drawn from a normal distribution."""
+        check_numbers("normal_", mean=mean, std=std)
         return _filled(
             self, "normal_", True, std >= 0, f"the deviation must not be negative, got {std}",
             lambda: _of(self, lib.norch_randn, generator) * std + mean,
@@ -429,6 +432,7 @@ class RandomMethods(Handle):
 
     def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
         """Fills with numbers whose logarithms are normal, of the given mean and deviation."""
+        check_numbers("log_normal_", mean=mean, std=std)
         return _filled(
             self, "log_normal_", True, std > 0, f"the deviation must be positive, got {std}",
             lambda: (_of(self, lib.norch_randn, generator) * std + mean).exp(),
@@ -436,6 +440,7 @@ class RandomMethods(Handle):
 
     def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
         """Fills with numbers drawn from a Cauchy distribution."""
+        check_numbers("cauchy_", median=median, sigma=sigma)
         return _filled(
             self, "cauchy_", True, sigma > 0, f"sigma must be positive, got {sigma}",
             lambda: ((_uniform(self, generator) - 0.5) * math.pi).tan() * sigma + median,
@@ -443,6 +448,7 @@ class RandomMethods(Handle):
 
     def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
         """Fills with numbers of density lambd * exp(-lambd * x)."""
+        check_numbers("exponential_", lambd=lambd)
         return _filled(
             self, "exponential_", True, lambd > 0, f"lambd must be positive, got {lambd}",
             lambda: _uniform(self, generator).log() * (-1.0 / lambd),
@@ -450,6 +456,7 @@ class RandomMethods(Handle):
 
     def geometric_(self, p: float, *, generator: Generator | None = None) -> Any:
         """Fills with how many trials it takes to the first success, each of which has probability p."""
+        check_numbers("geometric_", p=p)
         return _filled(
             self, "geometric_", False, 0 < p < 1, f"p must lie in (0, 1), got {p}",
             lambda: (_uniform(self, generator).log() * (1.0 / math.log1p(-p))).ceil().clamp(1),
@@ -465,7 +472,7 @@ class RandomMethods(Handle):
 
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Any:
         """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""
-        return _filled(self, "bernoulli_", False, True, "", lambda: _ones(self, p, generator))
+        return _filled(self, "bernoulli_", False, True, "", lambda: _ones("bernoulli_", self, p, generator))
 
     def random_(self, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None) -> Any:
         """Fills with integers from [from_, to), or [0, from_), or else from 0 to the most that the dtype holds."""

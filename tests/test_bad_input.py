@@ -4,6 +4,7 @@ import inspect
 import re
 import warnings
 
+import numpy as np
 import pytest
 from conftest import DEVICE
 
@@ -197,6 +198,50 @@ def test_flags_are_true_or_false():
                     with pytest.raises(TypeError, match=rf"{name}|{flag}"):
                         function(*first.get(name, (square,)), **{flag: wrong})
     assert seen > 200
+
+
+def test_what_is_no_number_nor_flag_is_named():
+    x, array = norch.ones(3), np.ones(3)
+    utils, inplace = nn.utils, "inplace must be True or False, not ndarray"
+    image = norch.ones(2, 3, 4)
+    for call, about in (
+        (
+            lambda: F.instance_norm(image, 0.5),
+            "instance_norm: running_mean: expected a tensor, not float",
+        ),
+        (lambda: utils.clip_grad_norm_(["a"], 1), "clip_grad_norm_: expected a tensor, not str"),
+        (lambda: utils.clip_grad_norm_([x], "a"), "clip_grad_norm_: max_norm must be a number, not str"),
+        (lambda: utils.clip_grad_value_(["a"], 1), "clip_grad_value_: expected a tensor, not str"),
+        (lambda: utils.get_total_norm(["a"]), "get_total_norm: expected a tensor, not str"),
+        (lambda: utils.clip_grads_with_norm_([x], 1, 1.0), "clip_grads_with_norm_: expected a tensor, not float"),
+        (lambda: F.dropout("x"), "dropout: expected a tensor, not str"),
+        (lambda: F.dropout("x", training=False), "dropout: expected a tensor, not str"),
+        (lambda: F.alpha_dropout("x"), "alpha_dropout: expected a tensor, not str"),
+        (lambda: F.dropout(x, 0.5, True, array), f"dropout: {inplace}"),
+        (lambda: F.relu(x, array), f"relu: {inplace}"),
+        (lambda: F.relu6(x, array), f"relu6: {inplace}"),
+        (lambda: F.celu(x, 1.0, array), f"celu: {inplace}"),
+        (lambda: F.selu(x, array), f"selu: {inplace}"),
+        (lambda: F.threshold(x, 0, 1, norch.ones(2)), "threshold: inplace must be True or False, not Tensor"),
+        (lambda: F.mse_loss(0, 1), "mse_loss: int64 input"),
+        (lambda: x.bernoulli_(object()), "bernoulli_: p must be a number, not object"),
+        (lambda: x.bernoulli(object()), "bernoulli: p must be a number, not object"),
+        (lambda: x.exponential_("mean"), "exponential_: lambd must be a number, not str"),
+        (lambda: x.cauchy_("a"), "cauchy_: median must be a number, not str"),
+        (lambda: x.normal_(0, []), "normal_: std must be a number, not list"),
+        (lambda: x.log_normal_("a"), "log_normal_: mean must be a number, not str"),
+        (lambda: x.uniform_("a"), "uniform_: from_ must be a number, not str"),
+        (lambda: x.geometric_("a"), "geometric_: p must be a number, not str"),
+        (lambda: F.rrelu(x, "a"), "rrelu: lower must be a number, not str"),
+        (lambda: F.hardtanh(x, True, []), "hardtanh: max_val must be a number, not list"),
+        (lambda: F.softshrink(x, "a"), "softshrink: lambd must be a number, not str"),
+        (lambda: F.threshold(x, "a", 1), "threshold: threshold must be a number, not str"),
+        (lambda: F.celu(x, "a"), "celu: alpha must be a number, not str"),
+    ):
+        with pytest.raises(TypeError, match=f"^{about}"):
+            call()
+    assert x.tolist() == [1, 1, 1]
+    assert F.relu(-x, 1).tolist() == [0, 0, 0] and x.uniform_(np.float32(2), norch.tensor(3.0)).min() >= 2
 
 
 OTHERS = ("manual_seed", "seed", "save", "load", "fork_rng")  # and set_...: what they change outlives the test

@@ -49,7 +49,7 @@ from . import functional_activation as _activation
 from . import functional_loss as _loss
 from .embedding import embedding as embedding
 from .functional_activation import *  # noqa: F403
-from .functional_activation import log_softmax, logsigmoid
+from .functional_activation import is_true, log_softmax, logsigmoid
 from .functional_loss import *  # noqa: F403
 from .functional_loss import BinaryCrossEntropy, a_loss, older, reduced
 from .functional_resample import fold as fold
@@ -68,13 +68,14 @@ def _drops(name: str, p: float, training: bool) -> bool:
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """While training, each element is zeroed with probability p, the rest scaled by 1 / (1 - p)."""
+    tensor_of(input, "dropout")
     if not _drops("dropout", p, training):
         return input
     if p == 1:
         result = input * 0.0
     else:
         result = input * (rand_like(input) >= p) * (1.0 / (1.0 - p))
-    return input.copy_(result) if inplace else result
+    return input.copy_(result) if is_true(inplace, "dropout: inplace") else result
 
 
 def _dropout_channels(name: str, axes: int) -> Any:
@@ -86,7 +87,7 @@ def _dropout_channels(name: str, axes: int) -> Any:
         lead = 1 if axes == 1 and input.ndim == 2 else 2  # (C, L), or (N, C, ...)
         kept = rand_like(input[(..., *(slice(0, 1),) * (input.ndim - lead))]) >= p
         result = input * kept * (1.0 / (1.0 - p) if p < 1 else 0.0)
-        return input.copy_(result) if inplace else result
+        return input.copy_(result) if is_true(inplace, f"{name}: inplace") else result
 
     about = f"dropout() of whole channels of input (N, C, ...): {axes} axes each (Tompson et al. 2015)."
     return called(function, name, about)
@@ -97,12 +98,13 @@ dropout1d, dropout2d, dropout3d = (_dropout_channels(f"dropout{axes}d", axes) fo
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """dropout() that keeps mean 0 and variance 1 of what selu() gives (Klambauer et al. 2017)."""
+    tensor_of(input, "alpha_dropout")
     if not _drops("alpha_dropout", p, training):
         return input
     least = -1.7580993408473766  # what selu() comes to far to the left
     scale = ((1 - p) * (1 + p * least * least)) ** -0.5 if p < 1 else 0.0
     result = where(rand_like(input) >= p, input * scale, least * scale) - p * least * scale
-    return input.copy_(result) if inplace else result
+    return input.copy_(result) if is_true(inplace, "alpha_dropout: inplace") else result
 
 
 @own_errors
@@ -197,7 +199,11 @@ def mse_loss(
     reduction = older(reduction, size_average, reduce)
     if reduction == "mean" and difference.is_floating_point():
         return difference._mean_square()
-    return reduced(difference.square(), reduction)
+    try:
+        return reduced(difference.square(), reduction)
+    except Error as error:
+        rename(error, "mse_loss")
+        raise
 
 
 @a_loss

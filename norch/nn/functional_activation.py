@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from .._lib import flag
+from ..dtype import check_numbers
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from ..ops import activation as _rows
@@ -33,9 +34,17 @@ softsign = _rows.softsign
 _writing: dict[Any, Any] = {}  # the in-place forms that have been asked for
 
 
-def _either(function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Tensor:
-    """function(input, *arguments), or that written into input."""
-    if not inplace:
+def is_true(value: Any, what: str) -> bool:
+    """Whether a flag holds, given as anything that has a truth: TypeError otherwise."""
+    try:
+        return value is True or (value is not False and bool(value))
+    except (ValueError, RuntimeError):
+        raise TypeError(f"{what} must be True or False, not {type(value).__name__}") from None
+
+
+def _either(name: str, function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Tensor:
+    """function(input, *arguments), or that written into input; name is the activation's."""
+    if not is_true(inplace, f"{name}: inplace"):
         return function(input, *arguments)
     if function not in _writing:
         _writing[function] = in_place(function)[0]
@@ -47,24 +56,29 @@ def _either(function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Ten
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(0, x); NaN stays."""
-    return relu_(input) if inplace else _relu(input)
+    return relu_(input) if is_true(inplace, "relu: inplace") else _relu(input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(0, x), 6)."""
-    return hardtanh(input, 0.0, 6.0, inplace)
+    return hardtanh(input, 0.0, 6.0, is_true(inplace, "relu6: inplace"))
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """min(max(min_val, x), max_val); a value at a bound has no gradient."""
     input = must(input, "hardtanh")
-    if min_val > max_val:
+    try:
+        crossed = min_val > max_val
+    except TypeError:
+        check_numbers("hardtanh", min_val=min_val, max_val=max_val)
+        raise
+    if crossed:
         raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
     if input.dtype.is_floating_point:
-        return _either(_rows.hardtanh, inplace, input, min_val, max_val)
+        return _either("hardtanh", _rows.hardtanh, inplace, input, min_val, max_val)
     if min_val < 0 and not input.dtype.is_signed:
         raise DTypeError(f"hardtanh: dtype {input.dtype.name} has no numbers as low as min_val {min_val}")
-    return _either(_rows.hardtanh, inplace, input, int(min_val), int(max_val))
+    return _either("hardtanh", _rows.hardtanh, inplace, input, int(min_val), int(max_val))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -73,27 +87,29 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> norch.nn.functional.leaky_relu(norch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    return _either(_rows.leaky_relu, inplace, floats_of(input, "leaky_relu"), negative_slope)
+    return _either("leaky_relu", _rows.leaky_relu, inplace, floats_of(input, "leaky_relu"), negative_slope)
 
 
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """leaky_relu() with slopes drawn from [lower, upper) while training, and their mean otherwise (Xu et al. 2015)."""
+    check_numbers("rrelu", lower=lower, upper=upper)
     if lower > upper:
         raise ArgumentError(f"rrelu: lower {lower} is above upper {upper}")
     input = floats_of(input, "rrelu")
     slope = rand_like(input) * (upper - lower) + lower if flag(training, "rrelu: training") else (lower + upper) / 2
-    return _either(_rows.leaky_relu, inplace, input, slope)
+    return _either("rrelu", _rows.leaky_relu, inplace, input, slope)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it is above the threshold (or NaN), value elsewhere."""
-    return _either(_threshold, inplace, input, threshold, value)
+    return _either("threshold", _threshold, inplace, input, threshold, value)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x less lambd for x above it, x plus lambd for x below -lambd, 0 between. Floats only."""
+    check_numbers("softshrink", lambd=lambd)
     if not lambd >= 0:
         raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
     return _rows.softshrink(floats_of(input, "softshrink"), lambd)
@@ -104,14 +120,15 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x for positive x, alpha * (exp(x) - 1) for others (Clevert et al. 2015). Floats only."""
-    return _either(_rows.elu, inplace, floats_of(input, "elu"), alpha, 1.0)
+    return _either("elu", _rows.elu, inplace, floats_of(input, "elu"), alpha, 1.0)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x for positive x, alpha * (exp(x / alpha) - 1) for others (Barron 2017). Floats only."""
+    check_numbers("celu", alpha=alpha)
     if alpha == 0:
         raise DivisionError("celu: alpha cannot be 0")
-    return _either(_rows.elu, inplace, floats_of(input, "celu"), alpha, 1.0 / alpha)
+    return _either("celu", _rows.elu, inplace, floats_of(input, "celu"), alpha, 1.0 / alpha)
 
 
 def _selu(input: Tensor) -> Tensor:
@@ -120,7 +137,7 @@ def _selu(input: Tensor) -> Tensor:
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """A multiple of elu() under which zero mean and unit variance stay (Klambauer et al. 2017). Floats only."""
-    return _either(_selu, inplace, floats_of(input, "selu"))
+    return _either("selu", _selu, inplace, floats_of(input, "selu"))
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -148,17 +165,17 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x). Floats only."""
-    return _either(_rows.silu, inplace, input)
+    return _either("silu", _rows.silu, inplace, input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x)). Floats only."""
-    return _either(_rows.mish, inplace, input)
+    return _either("mish", _rows.mish, inplace, input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """relu6(x + 3) / 6. Floats only."""
-    return _either(_hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
+    return _either("hardsigmoid", _hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
 
 
 def _hardsigmoid(input: Any) -> Any:
@@ -167,7 +184,7 @@ def _hardsigmoid(input: Any) -> Any:
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * relu6(x + 3) / 6. Floats only."""
-    return _either(_rows.hardswish, inplace, input)
+    return _either("hardswish", _rows.hardswish, inplace, input)
 
 
 @own_errors

@@ -8,18 +8,19 @@ from functools import reduce
 
 from ...autograd import no_grad
 from ...create import tensor
+from ...dtype import check_numbers, float32, promote_types
 from ...dtype import dtype as DType
-from ...dtype import float32, promote_types
+from ...ops._operand import tensor_of, tensors_of
 from ...ops.copy import stack
 from ...tensor import Tensor
 
 
-def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    return [param.grad.detach() for param in _listed(parameters) if param.grad is not None]
+def _gradients(parameters: list[Tensor]) -> list[Tensor]:
+    return [param.grad.detach() for param in parameters if param.grad is not None]
 
 
-def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+def _listed(tensors: Tensor | Iterable[Tensor], name: str) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else tensors_of(tensors, name)
 
 
 def get_total_norm(
@@ -36,7 +37,7 @@ def get_total_norm(
     tensor(5.)
     """
     with no_grad():
-        total, dtype = _norm(_listed(tensors), norm_type, error_if_nonfinite)
+        total, dtype = _norm(_listed(tensors, "get_total_norm"), norm_type, error_if_nonfinite)
         return total.to(dtype)
 
 
@@ -60,6 +61,10 @@ def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scales all gradients in place by max_norm / total_norm where that is below 1."""
+    _scale(_listed(parameters, "clip_grads_with_norm_"), max_norm, tensor_of(total_norm, "clip_grads_with_norm_"))
+
+
+def _scale(parameters: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
     with no_grad():
         scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in _gradients(parameters):
@@ -83,15 +88,18 @@ def clip_grad_norm_(
     >>> norch.nn.utils.clip_grad_norm_([p], 1.0), p.grad
     (tensor(5.), tensor([0.6000, 0.8000]))
     """
-    listed = _listed(parameters)
+    listed = _listed(parameters, "clip_grad_norm_")
+    check_numbers("clip_grad_norm_", max_norm=max_norm, norm_type=norm_type)
     with no_grad():
         total, dtype = _norm(_gradients(listed), norm_type, error_if_nonfinite)
-        clip_grads_with_norm_(listed, max_norm, total)
+        _scale(listed, max_norm, total)
         return total.to(dtype)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clamps every element of the gradients to [-clip_value, clip_value], in place."""
+    listed = _listed(parameters, "clip_grad_value_")
+    check_numbers("clip_grad_value_", clip_value=clip_value)
     with no_grad():
-        for grad in _gradients(parameters):
+        for grad in _gradients(listed):
             grad.clamp_(-clip_value, clip_value)

@@ -37,7 +37,7 @@ def _channels(name: str, x: Any, least: int, **tensors: Any) -> tuple[int, ...]:
     if len(shape) < least:
         raise ShapeError(f"{name}: expected {least} or more dimensions, got shape {shape}")
     for what, one in tensors.items():
-        if one is not None and tuple(one.shape) != shape[1:2]:
+        if one is not None and tuple(tensor_of(one, f"{name}: {what}").shape) != shape[1:2]:
             raise ShapeError(f"{name}: {what} of shape {tuple(one.shape)} for {shape[1]} channels")
     return shape
 

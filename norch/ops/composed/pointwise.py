@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
-from ...dtype import finfo, float64, get_default_dtype, int32
+from ...dtype import check_numbers, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .._inplace import in_place
@@ -235,6 +235,7 @@ def equal(input: Any, other: Any) -> bool:
 @own_errors
 def threshold(input: Any, threshold: float, value: float) -> Any:
     """input where it is above the threshold (or NaN), value elsewhere."""
+    check_numbers("threshold", threshold=threshold, value=value)
     input = tied(numbers_of(input, "threshold"))
     return where(input <= threshold, float(value) if input.dtype.is_floating_point else int(value), input)
 
