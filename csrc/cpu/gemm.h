@@ -155,6 +155,19 @@ static void NAME(run_row)(const product *p) {
     }
 }
 
+/* With nothing to sum up a row of C is that of B times a number: written in order, as tiles would not. */
+static void NAME(run_outer)(const product *p) {
+    const T *restrict b = p->b, *restrict bias = p->bias;
+    for (int64_t i = 0; i < p->m; i++) {
+        const T x = ((const T *)p->a)[i * p->a_row];
+        T *restrict c = (T *)p->c + i * p->c_row;
+        if (bias)
+            for (int64_t j = 0; j < p->n; j++) c[j] = bias[j] + x * b[j];
+        else
+            for (int64_t j = 0; j < p->n; j++) c[j] = (T)0 + x * b[j];
+    }
+}
+
 /* Groups of four columns of B stay in the first cache while the rows of A pass by. */
 static void NAME(run_dot)(const product *p) {
     T packed[DOT_K];
@@ -318,6 +331,7 @@ static int32_t NAME(run_batch_blocked)(const nr_matmul_plan *plan, product *p) {
 static form NAME(form_of)(const product *p) {
     int along_k = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= LANES;
     if (p->m == 1) return along_k ? DOT : ROW;
+    if (p->k == 1 && p->b_col == 1 && p->n >= LANES) return OUTER;
     int64_t padded = ceil_div(p->n, LANES) * LANES;
     /* a dot product ends in adding lanes across, a panel begins with a transpose */
     if (along_k && p->k >= (p->n * 3 <= padded * 2 ? 6 * LANES : p->m * LANES)) return DOT;
@@ -328,6 +342,8 @@ static form NAME(form_of)(const product *p) {
 static void NAME(run_form)(const product *p, form way) {
     if (way == ROW)
         NAME(run_row)(p);
+    else if (way == OUTER)
+        NAME(run_outer)(p);
     else if (way == DOT)
         NAME(run_dot)(p);
     else
@@ -403,7 +419,7 @@ static int32_t NAME(run)(const nr_call *call) {
         if (work >= 2 * CHUNK_WORK) {
             /* B is split rather than A, whose panels would be packed again in every chunk */
             int64_t parts = (int64_t)(work / CHUNK_WORK);
-            int64_t unit = job.way == PANEL ? PANEL_COLS : job.way == ROW ? 256 : 16, row_unit = TILE_ROWS * DOT_ROWS;
+            int64_t unit = job.way == PANEL ? PANEL_COLS : job.way == DOT ? 16 : 256, row_unit = TILE_ROWS * DOT_ROWS;
             int by_cols = p->m == 1 || p->n >= 4 * unit || p->n >= p->m;
             job.rows = by_cols ? p->m : ceil_div(ceil_div(p->m, parts), row_unit) * row_unit;
             job.cols = by_cols ? ceil_div(ceil_div(p->n, parts), unit) * unit : p->n;

@@ -34,9 +34,9 @@ typedef struct product {
     nr_pointwise_run then; /* what C ends in, or NULL: an activation */
 } product;
 
-/* ROW: m is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
+/* ROW: m is 1. OUTER: k is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
  * panel on the stack. BLOCKED: both are packed into scratch memory. */
-typedef enum form { ROW, DOT, PANEL, BLOCKED } form;
+typedef enum form { ROW, OUTER, DOT, PANEL, BLOCKED } form;
 
 static ALWAYS_INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 
