@@ -15,7 +15,8 @@ from norch.ops.matmul import linear_ending_in
 # (M, K, N) for each way of csrc/cpu/gemm.h: one row, dot products, one column, tiles in place, packed panels, blocks in
 # two parts of k; one number to sum, nothing, and nothing at all.
 SHAPES: Any = [
-    (1, 8, 5), (3, 700, 6), (40, 9, 1), (7, 20, 33), (200, 30, 100), (130, 800, 300), (4, 0, 3), (0, 3, 4), (2, 3, 0),
+    (1, 8, 5), (3, 700, 6), (40, 9, 1), (7, 20, 33), (200, 30, 100), (130, 800, 300), (90, 1, 40),
+    (4, 0, 3), (0, 3, 4), (2, 3, 0),
 ]  # fmt: skip
 ACTIVATIONS = [nn.ReLU(), nn.Tanh(), nn.Sigmoid(), nn.SiLU(), nn.GELU(), nn.GELU("tanh"), nn.ReLU(inplace=True)]
 

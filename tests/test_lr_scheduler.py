@@ -1,0 +1,162 @@
+"""norch.optim.lr_scheduler: every schedule against PyTorch where it is installed, alone, at once, in turn, resumed."""
+
+import math
+
+import pytest
+from test_optim import parameter
+
+import norch
+from norch import optim
+
+
+def test_schedules_match_torch(torch):
+    pairs = [
+        ("StepLR", {"step_size": 3, "gamma": 0.5}),
+        ("CosineAnnealingLR", {"T_max": 5, "eta_min": 0.01}),
+        ("MultiStepLR", {"milestones": [2, 5, 5], "gamma": 0.5}),
+        ("ExponentialLR", {"gamma": 0.7}),
+        ("LinearLR", {"start_factor": 0.25, "total_iters": 4}),
+        ("ConstantLR", {"factor": 0.5, "total_iters": 3}),
+        ("PolynomialLR", {"total_iters": 6, "power": 2.0}),
+        ("CosineAnnealingWarmRestarts", {"T_0": 2, "T_mult": 2, "eta_min": 0.01}),
+        ("OneCycleLR", {"max_lr": 2.0, "total_steps": 10, "pct_start": 0.4}),
+        ("OneCycleLR", {"max_lr": 2.0, "total_steps": 10, "pct_start": 0.4, "three_phase": True}),
+        ("OneCycleLR", {"max_lr": [2.0, 1.0], "epochs": 2, "steps_per_epoch": 6, "anneal_strategy": "linear"}),
+        ("LambdaLR", {"lr_lambda": lambda epoch: 0.9**epoch}),
+        ("LambdaLR", {"lr_lambda": [lambda epoch: 1 / (epoch + 1), lambda epoch: 2.0]}),
+        ("MultiplicativeLR", {"lr_lambda": lambda epoch: 1 - 1 / (epoch + 1)}),
+        ("MultiplicativeLR", {"lr_lambda": [lambda epoch: 0.5, lambda epoch: 0.9]}),
+        ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.7, "step_size_up": 2}),
+        ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.7, "step_size_up": 2, "step_size_down": 1, "mode": "triangular2"}),
+        (
+            "CyclicLR",
+            {"base_lr": [0.1, 0.2], "max_lr": [0.7, 1.0], "step_size_up": 3, "mode": "exp_range", "gamma": 0.9},
+        ),
+        ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.7, "step_size_up": 2, "scale_fn": lambda cycle: 1 / cycle}),
+    ]
+    for name, options in pairs:
+        more = {"momentum": 0.5} if name in ("OneCycleLR", "CyclicLR") else {}
+        ours = optim.SGD([{"params": parameter([1.0])}, {"params": parameter([1.0]), "lr": 0.3}], lr=1.0, **more)
+        q = torch.nn.Parameter(torch.ones(1)), torch.nn.Parameter(torch.ones(1))
+        theirs = torch.optim.SGD([{"params": q[0]}, {"params": q[1], "lr": 0.3}], lr=1.0, **more)
+        a = getattr(optim.lr_scheduler, name)(ours, **options)
+        b = getattr(torch.optim.lr_scheduler, name)(theirs, **options)
+        for _ in range(9):
+            assert a.get_last_lr() == pytest.approx(b.get_last_lr(), rel=1e-9)
+            momenta = [[group["momentum"] for group in one.param_groups] for one in (ours, theirs)]
+            assert momenta[0] == pytest.approx(momenta[1], rel=1e-9)
+            theirs.step()
+            a.step()
+            b.step()
+
+
+def test_schedules_at_once(torch):
+    def rates(lib, p):
+        opt, schedules = lib.SGD([p], lr=2.0), lib.lr_scheduler
+        parts = [schedules.ConstantLR(opt, 0.1, total_iters=2), schedules.ExponentialLR(opt, 0.9)]
+        parts += [schedules.MultiplicativeLR(opt, lambda epoch: 0.5 + epoch)] if lib is optim else []
+        schedule = schedules.ChainedScheduler(parts, optimizer=opt)
+        more = 1.0
+        for epoch in range(7):
+            yield [rate * more for rate in schedule.get_last_lr()] if lib is not optim else schedule.get_last_lr()
+            opt.step()
+            schedule.step()
+            more *= 0.5 + epoch + 1
+
+    theirs = rates(torch.optim, torch.nn.Parameter(torch.ones(1)))
+    for a, b in zip(rates(optim, parameter([1.0])), theirs, strict=True):
+        assert a == pytest.approx(b)
+    opt, other = (optim.SGD([parameter([1.0])], lr=1.0) for _ in range(2))
+    parts = [optim.lr_scheduler.ExponentialLR(opt, 0.5), optim.lr_scheduler.LinearLR(opt)]
+    schedule = optim.lr_scheduler.ChainedScheduler(parts)
+    schedule.step()
+    again = [optim.lr_scheduler.ExponentialLR(opt, 0.5), optim.lr_scheduler.LinearLR(opt)]
+    resumed = optim.lr_scheduler.ChainedScheduler(again)
+    resumed.load_state_dict(schedule.state_dict())
+    schedule.step()
+    rates = schedule.get_last_lr()
+    resumed.step()
+    assert resumed.get_last_lr() == rates
+    with pytest.raises(ValueError, match="different optimizers"):
+        optim.lr_scheduler.ChainedScheduler([*parts, optim.lr_scheduler.ExponentialLR(other, 0.5)])
+    with pytest.raises(ValueError, match="at least one"):
+        optim.lr_scheduler.ChainedScheduler([])
+    with pytest.raises(norch.ArgumentError, match="CyclicLR: the optimizer has no momentum"):
+        optim.lr_scheduler.CyclicLR(optim.Adagrad([parameter([1.0])]), 0.1, 1.0)
+
+
+def test_schedules_one_after_another(torch):
+    def rates(lib, p):
+        opt = lib.SGD([p], lr=1.0)
+        parts = [lib.lr_scheduler.LinearLR(opt, total_iters=3), lib.lr_scheduler.ExponentialLR(opt, 0.5)]
+        schedule = lib.lr_scheduler.SequentialLR(opt, parts, milestones=[3])
+        for _ in range(7):
+            yield schedule.get_last_lr()
+            opt.step()
+            schedule.step()
+
+    theirs = rates(torch.optim, torch.nn.Parameter(torch.ones(1)))
+    for a, b in zip(rates(optim, parameter([1.0])), theirs, strict=True):
+        assert a == pytest.approx(b)
+    opt = optim.SGD([parameter([1.0])], lr=1.0)
+    for name, options in (
+        ("SequentialLR", {"schedulers": [], "milestones": []}),
+        ("OneCycleLR", {"max_lr": 1.0}),
+        ("OneCycleLR", {"max_lr": 1.0, "total_steps": 9, "anneal_strategy": "x"}),
+        ("LinearLR", {"start_factor": 0.0}),
+        ("ConstantLR", {"factor": 2.0}),
+        ("CosineAnnealingWarmRestarts", {"T_0": 0}),
+        ("ReduceLROnPlateau", {"mode": "x"}),
+    ):
+        with pytest.raises(norch.ArgumentError, match=name):
+            getattr(optim.lr_scheduler, name)(opt, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"patience": 1},
+        {"patience": 0, "factor": 0.5, "cooldown": 2, "min_lr": 0.2},
+        {"mode": "max", "patience": 0, "threshold": 0.5, "threshold_mode": "abs"},
+        {"mode": "max", "patience": 0, "threshold": 0.1, "min_lr": [0.05]},
+    ],
+)
+@pytest.mark.parametrize("shift", [0.0, -2.2])
+def test_plateaus_match_torch(torch, options, shift):
+    ours, theirs = optim.SGD([parameter([1.0])], lr=1.0), torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+    a = optim.lr_scheduler.ReduceLROnPlateau(ours, **options)
+    b = torch.optim.lr_scheduler.ReduceLROnPlateau(theirs, **options)
+    for step, value in enumerate([3.0, 2.0, 2.0, 2.1, 1.99995, 1.9, 2.5, 2.5, 2.5, math.nan, 1.0, 1.2, 1.3]):
+        value += shift
+        a.step(norch.tensor(value, dtype=norch.float64) if step % 2 else value)
+        b.step(value)
+        assert a.get_last_lr() == pytest.approx(b.get_last_lr())
+        assert (a.last_epoch, a.in_cooldown, a.best) == (b.last_epoch, b.in_cooldown, b.best)
+        other = optim.lr_scheduler.ReduceLROnPlateau(ours)
+        other.load_state_dict(a.state_dict())
+        a = other
+    a.step(0.0, 7)
+    assert a.last_epoch == 7
+    ours.add_param_group({"params": [parameter([2.0])], "lr": 1.0})
+    if isinstance(options.get("min_lr"), list):
+        with pytest.raises(ValueError, match="expected 2 values"):
+            for _ in range(9):
+                a.step(-9.0)
+    else:
+        before = ours.param_groups[1]["lr"]
+        for _ in range(9):
+            a.step(9.0 if a.mode == "min" else -9.0)
+        assert ours.param_groups[1]["lr"] < before
+
+
+def test_schedule_resumes():
+    opt = optim.SGD([parameter([1.0])], lr=1.0)
+    schedule = optim.lr_scheduler.StepLR(opt, 2, 0.1)
+    schedule.step()
+    saved = schedule.state_dict()
+    other = optim.lr_scheduler.StepLR(optim.SGD([parameter([1.0])], lr=1.0), 2, 0.1)
+    other.load_state_dict(saved)
+    other.step()
+    assert other.get_last_lr() == pytest.approx([0.1])
+    with pytest.raises(ValueError):
+        optim.lr_scheduler.LambdaLR(opt, [abs, abs])
