@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ._handle import Handle, Size
 from ._lib import flag, forget, int64, ints, keep_alive, lib
 from .device import CPU, current, place
-from .dtype import BY_NAME, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
+from .dtype import BY_NAME, check_fits, check_format, dtype_named, float32, float64, get_default_dtype, promote_types
 from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import int64 as norch_int64
@@ -289,7 +289,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     """
     fill_value = _plain(fill_value, "full")
     wanted = _infer({type(fill_value)}) if dtype is None else dtype_named(dtype)
-    value, integer = _both(fill_value)
+    value, integer = _both(fill_value, "full")
     check_fits(fill_value, wanted, "full")
     out: Tensor = lib.norch_full(sizes((size,)), wanted.code, value, integer, place(device))
     return out.requires_grad_(requires_grad) if requires_grad else out
@@ -311,10 +311,12 @@ def _plain(value: Any, name: str) -> Any:
     raise TypeError(f"{name}: expected a number, not {type(value).__name__}")
 
 
-def _both(value: Any) -> tuple[float, int]:
+def _both(value: Any, name: str) -> tuple[float, int]:
     """A number as C takes it: as a double, and exactly where it is an integer."""
     if isinstance(value, (bool, int)):
-        return float(value), int64(int(value))
+        if not -(1 << 63) <= value < 1 << 63:
+            raise OverflowError(f"{name}: {value} does not fit 64 bits")
+        return float(value), int(value)
     number = float(value)
     return number, int(number) if abs(number) < 2.0**63 else 0
 
@@ -343,7 +345,7 @@ def _all(name: str, value: int, shape: Any, size: Any, dtype: Any, device: Any, 
     try:
         wanted = dtype or get_default_dtype()
         return full(sizes(shape, size), value, dtype=wanted, device=device, requires_grad=requires_grad)
-    except (Error, TypeError) as error:
+    except (Error, TypeError, OverflowError) as error:
         rename(error, name)
         raise
 
@@ -358,10 +360,13 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """fill_value in the shape and dtype of input, and on its device."""
+    check_format(memory_format, "full_like")
     wanted = tensor_of(input, "full_like").dtype if dtype is None else dtype_named(dtype)
     fill_value = _plain(fill_value, "full_like")
     check_fits(fill_value, wanted, "full_like")
-    return _placed(lib.norch_full_like(input, wanted.code, *_both(fill_value)), device or input.device, requires_grad)
+    return _placed(
+        lib.norch_full_like(input, wanted.code, *_both(fill_value, "full_like")), device or input.device, requires_grad
+    )
 
 
 def zeros_like(
@@ -373,6 +378,7 @@ def zeros_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Zeros in the shape and dtype of input, and on its device."""
+    check_format(memory_format, "zeros_like")
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -385,6 +391,7 @@ def ones_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Ones in the shape and dtype of input, and on its device."""
+    check_format(memory_format, "ones_like")
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -397,6 +404,7 @@ def empty_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Undefined elements in the shape and dtype of input, and on its device."""
+    check_format(memory_format, "empty_like")
     x: Any = tensor_of(input, "empty_like")
     return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
@@ -430,7 +438,7 @@ def arange(
     if count < 0 or (end - start) * step < 0:
         raise ArgumentError(f"arange: from {start} in steps of {step} never comes to {end}")
     wanted = wanted or (norch_int64 if whole else get_default_dtype())
-    first, second = _both(start), _both(step)
+    first, second = _both(start, "arange"), _both(step, "arange")
     return _placed(
         lib.norch_arange(count, wanted.code, first[0], second[0], first[1], second[1]), device, requires_grad
     )

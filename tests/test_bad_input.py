@@ -123,7 +123,7 @@ CALLS = [
         + ("xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_")
     ),
     (TypeError, "constant_: expected a tensor, not int", lambda: nn.init.constant_(3, 1)),
-    (TypeError, "normal_: unsupported operand", lambda: nn.init.normal_(norch.zeros(3), "a")),
+    (TypeError, "normal_: mean must be a number, not str", lambda: nn.init.normal_(norch.zeros(3), "a")),
     (TypeError, "t: expected a tensor, not int", lambda: norch.t(0)),
     (TypeError, "type_as: expected a tensor, not int", lambda: x.type_as(2)),
     (TypeError, "log_softmax: expected a tensor, not tuple", lambda: F.log_softmax((2, 3))),
@@ -242,6 +242,28 @@ def test_what_is_no_number_nor_flag_is_named():
             call()
     assert x.tolist() == [1, 1, 1]
     assert F.relu(-x, 1).tolist() == [0, 0, 0] and x.uniform_(np.float32(2), norch.tensor(3.0)).min() >= 2
+
+
+def test_numbers_beyond_64_bits_are_named():
+    x, b = norch.ones(2), 2**70
+    for call, name in (
+        *((lambda: x + b, "add"), (lambda: b - x, "sub"), (lambda: x < b, "lt"), (lambda: x**b, "pow")),
+        *((lambda: x @ b, "matmul"), (lambda: x.add_(b), "add_"), (lambda: x.copy_(b), "copy_")),
+        *(
+            (lambda: x.cumsum(b), "cumsum"),
+            (lambda: x.cumsum_(b), "cumsum"),
+            (lambda: x.cummax(b), "cummax"),
+        ),
+        *(
+            (lambda: x.sum(b), "sum"),
+            (lambda: norch.full((2,), b), "full"),
+            (lambda: norch.ones(b), "ones"),
+        ),
+        *((lambda: norch.full_like(x, -b), "full_like"), (lambda: norch.arange(b), "arange")),
+    ):
+        with pytest.raises(OverflowError, match=f"^{name}: -?1180591620717411303424 does not fit 64 bits$"):
+            call()
+    assert x.tolist() == [1, 1]
 
 
 OTHERS = ("manual_seed", "seed", "save", "load", "fork_rng")  # and set_...: what they change outlives the test

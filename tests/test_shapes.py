@@ -380,7 +380,7 @@ def test_what_is_no_memory_format_is_refused(wrong):
     for name in "half double long contiguous cpu".split():
         with pytest.raises(TypeError, match=f"^{name}: memory_format must be"):
             getattr(x, name)(wrong)
-    for name in "rand randn randint".split():
+    for name in "zeros ones empty rand randn full randint".split():
         more = [3] if name in ("full", "randint") else []
         with pytest.raises(TypeError, match=f"^{name}_like: memory_format must be"):
             getattr(norch, f"{name}_like")(x, *more, memory_format=wrong)

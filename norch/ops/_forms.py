@@ -196,12 +196,12 @@ def ternary(name: str, node_class: type[Ternary], about: str = "") -> Op:
 
 def operator(name: str, node_class: type[Binary] | None = None) -> Op:
     """A binary operator: what we cannot read gets the chance to read us."""
-    return binary(name, node_class, accept=lambda value, name: operand(value))
+    return binary(name, node_class, accept=operand)
 
 
 def reflected(function: Op) -> Op:
     def swapped(self: Any, other: Any) -> Any:
-        other = operand(other)
+        other = operand(other, function.__name__)
         return NotImplemented if other is NotImplemented else function(other, self)
 
     return swapped

@@ -20,7 +20,7 @@ _LIMIT = 1024
 _HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
 
 
-def operand(value: Any) -> Any:
+def operand(value: Any, name: str = "tensor") -> Any:
     """value as a Tensor; Python numbers take part in promotion by their kind only. NotImplemented for strangers."""
     if isinstance(value, Handle):
         return value
@@ -32,7 +32,7 @@ def operand(value: Any) -> Any:
     known = _numbers.get(key) if key is not None else None
     if known is not None:
         return known
-    number = _number(value)
+    number = _number(value, name)
     if number is None:
         if not hasattr(value, "__array__"):
             return NotImplemented
@@ -46,13 +46,13 @@ def operand(value: Any) -> Any:
     return number
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any, name: str) -> Any:
     if isinstance(value, bool):
         return lib.norch_scalar_int(int(value), 0)
     if isinstance(value, int):
         if -(1 << 63) <= value < 1 << 63:
             return lib.norch_scalar_int(value, 3)
-        raise OverflowError(f"{value} does not fit 64 bits")
+        raise OverflowError(f"{name}: {value} does not fit 64 bits")
     if isinstance(value, float):
         return lib.norch_scalar_float(value)
     return None
@@ -60,7 +60,7 @@ def _number(value: Any) -> Any:
 
 def must(value: Any, name: str) -> Any:
     """operand(value), or a TypeError that names the operation."""
-    result = operand(value)
+    result = operand(value, name)
     if result is NotImplemented:
         raise TypeError(f"{name}: expected a tensor or a number, not {type(value).__name__}")
     return result
@@ -120,7 +120,7 @@ def own(error: Exception, name: str, given: Iterable[Any]) -> Exception:
     return error
 
 
-OWN = (Error, TypeError, AttributeError)  # what own() takes
+OWN = (Error, TypeError, OverflowError, AttributeError)  # what own() takes
 
 
 def own_errors(function: F) -> F:

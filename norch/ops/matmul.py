@@ -155,7 +155,7 @@ class MatmulMethods(Handle):
     _product = product
 
     def __matmul__(self, other: Any) -> Any:
-        return NotImplemented if operand(other) is NotImplemented else matmul(self, other)
+        return NotImplemented if operand(other, "matmul") is NotImplemented else matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return NotImplemented if operand(other) is NotImplemented else matmul(other, self)
+        return NotImplemented if operand(other, "matmul") is NotImplemented else matmul(other, self)

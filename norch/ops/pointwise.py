@@ -220,7 +220,7 @@ subtract, divide, clip = sub, div, clamp
 
 
 def _power_operator(self: Any, other: Any) -> Any:
-    return pow(self, other) if operand(other) is not NotImplemented else NotImplemented
+    return pow(self, other) if operand(other, "pow") is not NotImplemented else NotImplemented
 
 
 class PointwiseMethods(Handle):
