@@ -37,14 +37,14 @@ _writing: dict[Any, Any] = {}  # the in-place forms that have been asked for
 def is_true(value: Any, what: str) -> bool:
     """Whether a flag holds, given as anything that has a truth: TypeError otherwise."""
     try:
-        return value is True or (value is not False and bool(value))
+        return bool(value)
     except (ValueError, RuntimeError):
         raise TypeError(f"{what} must be True or False, not {type(value).__name__}") from None
 
 
 def _either(name: str, function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Tensor:
     """function(input, *arguments), or that written into input; name is the activation's."""
-    if not is_true(inplace, f"{name}: inplace"):
+    if inplace is False or not is_true(inplace, f"{name}: inplace"):
         return function(input, *arguments)
     if function not in _writing:
         _writing[function] = in_place(function)[0]
@@ -56,7 +56,7 @@ def _either(name: str, function: Any, inplace: bool, input: Tensor, *arguments: 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(0, x); NaN stays."""
-    return relu_(input) if is_true(inplace, "relu: inplace") else _relu(input)
+    return _relu(input) if inplace is False or not is_true(inplace, "relu: inplace") else relu_(input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
