@@ -333,7 +333,8 @@ def test_quotients_of_all_sizes() -> None:
             with np.errstate(all="ignore"):
                 expected = getattr(np, name)(*wide).astype(np.float32)
             found = getattr(norch, name)(norch.tensor(x), norch.tensor(y)).numpy()
-            assert np.array_equal(found, expected, equal_nan=True), name
+            ulps = int(DEVICE != "cpu" and name == "floor_divide")  # there as PyTorch's, in float32 throughout
+            np.testing.assert_allclose(found, expected, rtol=ulps * 2.0**-23, atol=0, err_msg=name)
 
 
 # ---- accuracy -------------------------------------------------------------------------------------------------------
