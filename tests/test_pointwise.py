@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import DEVICE
 
 import norch
 from norch.testing import assert_close, gradcheck
