@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -62,3 +65,14 @@ def test_best_of_one():
     x = norch.tensor([[2.0], [float("nan")]])
     assert x.argmax(1).tolist() == [0, 0] and x.argmin(1, keepdim=True).tolist() == [[0], [0]]
     assert norch.zeros(0, 1).argmax(1).shape == (0,) and norch.tensor(3).argmax().item() == 0
+
+
+def test_results_with_names() -> None:
+    x = norch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    found = x.max(1)
+    values, indices = found
+    assert found.values is values is found[0] and found.indices is indices and found._fields == ("values", "indices")
+    assert repr(found) == "max_result(values=tensor([5., 6.]), indices=tensor([1, 2]))"
+    for again in (copy.copy(found), copy.deepcopy(found), pickle.loads(pickle.dumps(found)), type(found)(*found)):
+        assert type(again) is type(found) and again.values.tolist() == [5, 6] and again.indices.tolist() == [1, 2]
+    assert isinstance(x.aminmax(), tuple) and x.aminmax().min.item() == 1 and x.aminmax().max.item() == 6

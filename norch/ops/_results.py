@@ -1,65 +1,85 @@
-"""The named tuples that operations with two results give; the fields have the names that they have in PyTorch."""
+"""What operations with two results give: tuples whose elements have names, as PyTorch's do.
+
+Plain classes: to make a NamedTuple takes ten times as long, and these are made at import.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 # ruff: noqa: N801, D101  (PyTorch's names)
 
 
-class ValuesAndIndices(NamedTuple):
-    """Elements, and where they lie."""
+class _Named(tuple[Any, ...]):
+    __slots__ = ()
+    _fields: tuple[str, ...]
 
-    values: Any
-    indices: Any
+    def __new__(cls, first: Any, second: Any) -> Any:
+        return tuple.__new__(cls, (first, second))
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({', '.join(f'{name}={x!r}' for name, x in zip(self._fields, self, strict=True))})"
+        )
 
 
-# Subclasses, as making a NamedTuple takes 100 us at import.
-class max_result(ValuesAndIndices):
+class _ValuesAndIndices(_Named):
+    __slots__ = ()
+    _fields = ("values", "indices")
+    values, indices = (property(itemgetter(i)) for i in range(2))
+
+
+class max_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class min_result(ValuesAndIndices):
+class min_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class cummax_result(ValuesAndIndices):
+class cummax_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class cummin_result(ValuesAndIndices):
+class cummin_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class sort_result(ValuesAndIndices):
+class sort_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class topk_result(ValuesAndIndices):
+class topk_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class median_result(ValuesAndIndices):
+class kthvalue_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class nanmedian_result(ValuesAndIndices):
+class median_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class mode_result(ValuesAndIndices):
+class nanmedian_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class kthvalue_result(ValuesAndIndices):
+class mode_result(_ValuesAndIndices):
     __slots__ = ()
 
 
-class aminmax_result(NamedTuple):
-    min: Any
-    max: Any
+class aminmax_result(_Named):
+    __slots__ = ()
+    _fields = ("min", "max")
+    min, max = (property(itemgetter(i)) for i in range(2))
 
 
-class frexp_result(NamedTuple):
-    mantissa: Any
-    exponent: Any
+class frexp_result(_Named):
+    __slots__ = ()
+    _fields = ("mantissa", "exponent")
+    mantissa, exponent = (property(itemgetter(i)) for i in range(2))
