@@ -60,10 +60,13 @@ static void NAME(clear_rows)(T *c, int64_t c_row, int64_t rows, int64_t cols) {
     }
 }
 
-/* x = softmax(scale x) over the first `seen` numbers. */
+/* x = softmax(scale x) over the first `seen` numbers, and 0 from there to n. */
 static void NAME(softmax_row)(T *x, int64_t seen, int64_t n, T scale) {
     NAME(vec) top = {0};
     NAME(index) place;
+    const int64_t vectors = ceil_div(seen, LANES) * LANES;
+    NAME(clear)(x + vectors, n - vectors);
+    n = vectors;
     top -= (T)INFINITY;
     for (int l = 0; l < LANES; l++) place[l] = l;
     NAME(vec) hidden = top;
