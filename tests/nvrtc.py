@@ -18,7 +18,7 @@ from pathlib import Path
 
 CUDA = Path(__file__).resolve().parent.parent / "csrc" / "cuda"
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
-HOST_ONLY = ("cuda.cu",)  # no kernels
+HOST_ONLY = ("cuda.cu", "pinned.cu")  # no kernels
 
 HEADERS = {
     "stdint.h": """
@@ -51,6 +51,8 @@ typedef unsigned long uintptr_t; typedef long intptr_t;
 #include <stddef.h>
 extern "C" {
 cudaError_t cudaGetLastError();
+cudaError_t cudaGetDevice(int *);
+cudaError_t cudaSetDevice(int);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
 cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t);
 cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t);
