@@ -61,7 +61,8 @@ def interpolate(
     if not 1 <= count <= 3:
         raise ShapeError(f"interpolate: expected (N, C, ...) with one to three axes behind, got shape {tuple(x.shape)}")
     if mode not in _MODES or _MODES[mode][0] not in (None, count):
-        raise NotImplementedError(f"interpolate: there is no mode {mode!r} for shape {tuple(x.shape)}")
+        known = [name for name, (axes, *_) in _MODES.items() if axes in (None, count)]
+        raise NotImplementedError(f"interpolate: shape {tuple(x.shape)} takes the modes {known}, not {mode!r}")
     if align_corners is not None and not _MODES[mode][1]:
         raise ArgumentError(f"interpolate: mode {mode!r} has no align_corners")
     if not x.is_floating_point():
