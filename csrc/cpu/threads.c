@@ -31,6 +31,7 @@ static int32_t wanted_threads; /* 0: not yet asked for */
 static int32_t started;        /* workers alive */
 static int32_t helpers;        /* how many of them jobs are for; the spare ones sleep on; changed under the lock */
 static _Thread_local int32_t thread_index;
+static _Thread_local uint64_t seen; /* the job that this worker had last, as open_job has it */
 static _Thread_local bool inside_job;
 
 /* The job at hand; written while it is closed and nobody is inside. */
@@ -55,16 +56,11 @@ static void take_chunks(void) {
 
 /* ---- waiting ------------------------------------------------------------------------------------- */
 
-static bool nobody_inside(uint64_t unused) {
-    (void)unused;
-    return inside == 0;
-}
+static bool nobody_inside(void) { return inside == 0; }
 
-static bool is_for_me(uint64_t number, uint64_t seen) {
-    return number != seen && (uint64_t)thread_index <= number % MAX_THREADS;
-}
+static bool is_for_me(uint64_t number) { return number != seen && (uint64_t)thread_index <= number % MAX_THREADS; }
 
-static bool is_new_job(uint64_t seen) { return is_for_me(open_job, seen); }
+static bool is_new_job(void) { return is_for_me(open_job); }
 
 static int64_t nanoseconds(void) {
     struct timespec time;
@@ -72,11 +68,11 @@ static int64_t nanoseconds(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static void look_for(bool (*there)(uint64_t), uint64_t seen) {
+static void look_for(bool (*there)(void)) {
     const int64_t end = nanoseconds() + LOOK;
     do {
         for (int i = 0; i < 16; i++) {
-            if (there(seen)) return;
+            if (there()) return;
 #if defined(__x86_64__)
             __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -89,13 +85,13 @@ static void look_for(bool (*there)(uint64_t), uint64_t seen) {
 
 static void sleep_until_empty(void) {
     pthread_mutex_lock(&lock);
-    while (!nobody_inside(0)) pthread_cond_wait(&worker_left, &lock);
+    while (!nobody_inside()) pthread_cond_wait(&worker_left, &lock);
     pthread_mutex_unlock(&lock);
 }
 
-static void sleep_until_job(uint64_t seen) {
+static void sleep_until_job(void) {
     pthread_mutex_lock(&lock);
-    while (!is_new_job(seen)) pthread_cond_wait(thread_index <= helpers ? &work_arrived : &spares_wanted, &lock);
+    while (!is_new_job()) pthread_cond_wait(thread_index <= helpers ? &work_arrived : &spares_wanted, &lock);
     pthread_mutex_unlock(&lock);
 }
 
@@ -119,14 +115,14 @@ static bool join(uint64_t number) {
 static void *worker(void *argument) {
     thread_index = (int32_t)(intptr_t)argument;
     inside_job = true;
-    for (uint64_t seen = 0;;) {
-        sleep_until_job(seen);
-        for (uint64_t number; is_for_me(number = open_job, seen);) {
+    for (;;) {
+        sleep_until_job();
+        for (uint64_t number; is_for_me(number = open_job);) {
             if (!join(number)) break;
             seen = number;
             take_chunks();
             leave();
-            look_for(is_new_job, seen);
+            look_for(is_new_job);
         }
     }
     return NULL;
@@ -231,7 +227,7 @@ void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), voi
     inside_job = false;
 
     open_job = 0;
-    look_for(nobody_inside, 0);
+    look_for(nobody_inside);
     sleep_until_empty();
     pthread_mutex_unlock(&one_job);
 }
