@@ -4,7 +4,7 @@ from .._left_out import nothing_more as _nothing_more
 from . import lr_scheduler as lr_scheduler
 from .adam import Adam, AdamW
 from .adaptive import Adagrad, RMSprop
-from .further import Adadelta, Adamax, NAdam, RAdam, Rprop
+from .composed import Adadelta, Adamax, NAdam, RAdam, Rprop
 from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .sgd import SGD
