@@ -18,6 +18,7 @@ from .storage import Storage, restored
 from .tensor import Tensor
 
 HEAD = b"norch file 1\n"
+ZIP = b"PK\3\4"  # how torch.save begins
 
 # What a file may name: none of it does more than to hold what it is given.
 SAFE = {
@@ -73,11 +74,11 @@ def _save_at(obj: Any, path: str) -> None:
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
-    """What save() wrote to f, a path or something to read from.
+    """What save() wrote to f, a path or something to read from; or what torch.save() wrote (pytorch_file.py).
 
     Tensors come to the CPU, or to the device map_location. weights_only: tensors, parameters, numbers, strings and
     containers of them; a file with anything else raises UnpicklingError. False also makes instances of other classes,
-    and lets a file run any code: for files that you trust. Files that are damaged, or not of save(), raise an Error.
+    and lets a file run any code: for files that you trust. Files of something else, or damaged, raise an Error.
     """
     if not hasattr(f, "read"):
         with open(f, "rb") as file:
@@ -85,23 +86,29 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     name = getattr(f, "name", None)
     which = "this" if name is None else repr(name)
     head = f.read(len(HEAD))
-    if head != HEAD:
-        kind = "a zip file, as PyTorch writes them" if head.startswith(b"PK") else "something else"
-        raise Error(f"load: {which} is not a file of norch.save, or it is damaged: it begins as {kind}")
+    if head != HEAD and not head.startswith(ZIP):
+        raise Error(f"load: {which} is no file of norch.save or torch.save, or it is damaged")
     device = None if map_location is None else Device(map_location)
-    reader = (_Careful if weights_only else _Trusting)(f, device)
     try:
-        return reader.load()
-    except (_Refusal, DeviceError, MemoryError, OSError):
+        return _reader(f, head, device, weights_only).load()
+    except (Refusal, DeviceError, MemoryError, OSError):
         raise
     except Exception as error:
         if not weights_only and isinstance(error, (AttributeError, ImportError)):
             raise  # a class that this program has not got
         cause = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise Error(f"load: {which} is not a file of norch.save, or it is damaged ({cause})") from error
+        raise Error(f"load: {which} is no file of norch.save or torch.save, or it is damaged ({cause})") from error
 
 
-class _Refusal(pickle.UnpicklingError):
+def _reader(f: Any, head: bytes, device: Device | None, weights_only: bool) -> Any:
+    if head == HEAD:
+        return (Careful if weights_only else _Trusting)(f, device)
+    from .pytorch_file import Reader  # late: few programs need it
+
+    return Reader(head + f.read(), device, trusting=not weights_only)
+
+
+class Refusal(pickle.UnpicklingError):
     """What a file asks for is not done."""
 
 
@@ -114,7 +121,7 @@ class _Trusting(pickle.Unpickler):
         return _to(self.device, super().find_class(module, name))
 
 
-class _Careful(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
+class Careful(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
     stack: list[Any]
 
     def __init__(self, file: Any, device: Device | None):
@@ -123,7 +130,7 @@ class _Careful(pickle._Unpickler):  # that in Python, as the one in C sets attri
 
     def find_class(self, module: str, name: str) -> Any:
         if name not in SAFE.get(module, "").split():
-            raise _Refusal(
+            raise Refusal(
                 f"load: the file wants {module}.{name}, which is no tensor, number, string or container; "
                 "if you trust the file, pass weights_only=False"
             )
@@ -133,16 +140,17 @@ class _Careful(pickle._Unpickler):  # that in Python, as the one in C sets attri
         """Attributes of a tensor are set; a file that sets those of anything else, a class say, wants no good."""
         holder, attributes = self.stack[-2:]
         if not isinstance(holder, Tensor) or type(attributes) is not dict:
-            raise _Refusal(f"load: the file sets attributes of a {type(holder).__name__}")
+            raise Refusal(f"load: the file sets attributes of a {type(holder).__name__}")
         holder.__dict__.update(self.stack.pop())
 
-    dispatch: ClassVar[dict[int, Any]] = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: build}
+    dispatch: ClassVar[dict[int, Any]] = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: lambda self: self.build()}
 
 
 def _to(device: Device | None, found: Any) -> Any:
-    return partial(_placed, device) if found is restored and device is not None else found
+    return partial(placed, device) if found is restored and device is not None else found
 
 
-def _placed(device: Device, data: bytes) -> Storage:
+def placed(device: Device | None, data: bytes) -> Storage:
     """The storage moves, not its tensors one by one: so they go on sharing it."""
-    return Storage(restored(data).elements.to(device))
+    storage = restored(data)
+    return storage if device is None else Storage(storage.elements.to(device))

@@ -268,6 +268,9 @@ class Optimizer:
         return text + ")"
 
 
+NUMBERS = {"step": int, "mu_product": float}  # what PyTorch keeps in tensors of one element
+
+
 class Elementwise(Optimizer):
     """The optimizers of this package: no negative rates, and state in the shapes of the parameters."""
 
@@ -278,6 +281,8 @@ class Elementwise(Optimizer):
                 raise ValueError(f"invalid {name} value: {group[name]!r}")
 
     def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
+        if isinstance(value, Tensor) and name in NUMBERS and value.numel() == 1:
+            return NUMBERS[name](value.item())
         if isinstance(value, Tensor) and value.shape != param.shape:
             shapes = f"{tuple(value.shape)}, its parameter {tuple(param.shape)}"
             raise ShapeError(f"loaded state {name!r} has shape {shapes}")

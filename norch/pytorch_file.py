@@ -1,0 +1,114 @@
+"""Reads what torch.save wrote: state dicts, optimizers' states, checkpoints of both.
+
+Such a file is a zip of `NAME/data.pkl`, a pickle in which each storage is a number, and `NAME/data/NUMBER`, its bytes.
+The pickle names functions and classes of PyTorch; those that make tensors, sizes, devices and dtypes are answered here.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections import OrderedDict
+from typing import Any
+
+from .device import device as Device  # noqa: N812
+from .dtype import BY_NAME, DTYPES
+from .nn.parameter import Parameter
+from .serialization import Careful, Refusal, placed
+from .storage import Storage
+from .tensor import Size, Tensor
+
+# What torch.FloatStorage and the like hold.
+STORAGES = {
+    "DoubleStorage": BY_NAME["float64"],
+    "FloatStorage": BY_NAME["float32"],
+    "HalfStorage": BY_NAME["float16"],
+    "BFloat16Storage": BY_NAME["bfloat16"],
+    "LongStorage": BY_NAME["int64"],
+    "IntStorage": BY_NAME["int32"],
+    "ShortStorage": BY_NAME["int16"],
+    "CharStorage": BY_NAME["int8"],
+    "ByteStorage": BY_NAME["uint8"],
+    "BoolStorage": BY_NAME["bool"],
+}
+
+
+def _tensor(stored: Any, offset: int, shape: Any, strides: Any, requires_grad: bool, *_: Any) -> Tensor:
+    storage, dtype = stored
+    return storage.seen_as(dtype, shape, strides, offset).requires_grad_(requires_grad)
+
+
+def _parameter(data: Any, requires_grad: bool, hooks: Any, attributes: Any = None) -> Parameter:
+    return _with_attributes(Parameter(data, requires_grad), attributes)
+
+
+def _of_class(make: Any, cls: Any, arguments: Any, attributes: Any) -> Any:
+    if make is not _tensor or cls is not Tensor:
+        raise TypeError(f"{cls!r} made by {make!r}")
+    return _with_attributes(_tensor(*arguments), attributes)
+
+
+def _with_attributes(x: Any, attributes: Any) -> Any:
+    if type(attributes) is dict:
+        x.__dict__.update(attributes)
+    return x
+
+
+NAMES: dict[tuple[str, str], Any] = {
+    ("torch._utils", "_rebuild_tensor_v2"): _tensor,
+    ("torch._utils", "_rebuild_parameter"): _parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): _parameter,
+    ("torch._tensor", "_rebuild_from_type_v2"): _of_class,
+    ("torch", "Tensor"): Tensor,
+    ("torch.nn.parameter", "Parameter"): Parameter,
+    ("torch", "Size"): Size,
+    ("torch", "device"): Device,
+    **{("torch", name): dtype for name, dtype in STORAGES.items()},
+    **{("torch", dtype.name): dtype for dtype in DTYPES},
+}
+
+
+class Reader(Careful):
+    """Unpickles the data.pkl of such a file, given as bytes. trusting: takes classes of other modules too."""
+
+    def __init__(self, content: bytes, device: Device | None, trusting: bool):
+        self.zip = zipfile.ZipFile(io.BytesIO(content))
+        pickles = [name for name in self.zip.namelist() if name.endswith("data.pkl") and name.count("/") == 1]
+        if len(pickles) != 1:
+            raise ValueError("a zip file without the data.pkl of torch.save")
+        self.folder = pickles[0].removesuffix("data.pkl")
+        if f"{self.folder}byteorder" in self.zip.namelist() and self.zip.read(f"{self.folder}byteorder") != b"little":
+            raise ValueError("written by a big-endian machine")
+        super().__init__(io.BytesIO(self.zip.read(pickles[0])), device)
+        self.trusting = trusting
+        self.storages: dict[str, Storage] = {}
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = NAMES.get((module, name))
+        if found is not None:
+            return found
+        if module.partition(".")[0] == "torch":
+            raise Refusal(
+                f"load: the file wants {module}.{name}, which is no tensor of a dtype that norch has; "
+                "save the state_dict() of a module, not the module"
+            )
+        return pickle._Unpickler.find_class(self, module, name) if self.trusting else super().find_class(module, name)
+
+    def persistent_load(self, pid: Any) -> Any:
+        """A storage, with its dtype. Tensors that name the same one share it."""
+        kind, dtype, key, _, _ = pid
+        if kind != "storage" or dtype not in DTYPES:
+            raise ValueError(f"neither a storage nor a dtype: {kind!r} of {dtype!r}")
+        if key not in self.storages:
+            self.storages[key] = placed(self.device, self.zip.read(f"{self.folder}data/{key}"))
+        return self.storages[key], dtype
+
+    def build(self) -> None:
+        """The _metadata of a state dict, versions of PyTorch's modules, is passed over."""
+        if type(self.stack[-2]) is OrderedDict:
+            self.stack.pop()
+        elif self.trusting:
+            pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]
+        else:
+            super().build()
