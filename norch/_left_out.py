@@ -194,8 +194,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             Conv3d ConvTranspose3d CrossMapLRN2d EmbeddingBag FeatureAlphaDropout FractionalMaxPool2d
             FractionalMaxPool3d InstanceNorm3d LPPool1d LPPool2d LPPool3d LinearCrossEntropyLoss
             LinearCrossEntropyOptions LocalResponseNorm MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d
-            MultiLabelMarginLoss Transformer TransformerDecoder
-            TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
+            MultiLabelMarginLoss
         """,
         "nn.utils": """
             fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights parametrizations

@@ -47,6 +47,8 @@ CALLS = {
     "full": lambda m: m.full((2, 3), 1.5),
     "full ints": lambda m: m.full((2,), 7),
     "full bools": lambda m: m.full((2,), True),
+    "full bools of a fraction": lambda m: m.full((2,), 0.5, dtype=m.bool),
+    "full_like bools": lambda m: m.full_like(m.zeros(2), float("-inf"), dtype=m.bool),
     "full of a tensor": lambda m: m.full((2,), m.tensor(3)),
     "full dtype": lambda m: m.full(size=(2,), fill_value=3, dtype=m.float64),
     "zeros": lambda m: m.zeros(2, 3),

@@ -15,7 +15,7 @@ static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
     if (nr_is_float(x->dtype))
         nr_put_double(x->dtype, value, plan.data[1]);
     else
-        nr_put_integer(x->dtype, integer, plan.data[1]);
+        nr_put_integer(x->dtype, x->dtype == NORCH_BOOL ? value != 0 : integer, plan.data[1]);
     nr_call call = {.family = NR_COPY, .dtype = x->dtype, .from_dtype = x->dtype, .plan = &plan};
     call.work = 0.1 * (double)(x->numel * size);
     return nr_finished(x, nr_gate(&call, x));

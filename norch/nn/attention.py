@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..dtype import bool_
@@ -22,9 +23,10 @@ class MultiheadAttention(Module):
 
     query (L, N, embed_dim), key (S, N, kdim), value (S, N, vdim), with batch_first N before L and S, or all without N.
     Gives (output as query, weights (N, L, S), the mean over the heads, or (N, heads, L, S) unless
-    average_attn_weights, or None unless need_weights). Masks are True where nothing shall be looked at, or floats that
-    are added: attn_mask (L, S) or (N heads, L, S), key_padding_mask (N, S). is_causal only says of what kind attn_mask
-    is. dropout is of the weights. add_bias_kv and add_zero_attn raise NotImplementedError.
+    average_attn_weights, or None unless need_weights: then one kernel does it, where there is no mask and no dropout).
+    Masks are True where nothing shall be looked at, or floats that are added: attn_mask (L, S) or (N heads, L, S),
+    key_padding_mask (N, S). is_causal says that attn_mask hides what is ahead, so that it need not be read. dropout is
+    of the weights. add_bias_kv and add_zero_attn raise NotImplementedError.
 
     >>> attention = norch.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = norch.ones(3, 5, 8)
@@ -105,25 +107,34 @@ class MultiheadAttention(Module):
             raise ShapeError(f"MultiheadAttention: expected last sizes of {wanted}, got {shapes}")
         if is_causal and attn_mask is None:
             raise ArgumentError("MultiheadAttention: is_causal says of what kind attn_mask is, but there is none")
+        # to (N, heads, length, head_dim) and back, by a view
         swap = batched and not self.batch_first
-        given = [x.transpose(0, 1) if swap else x if batched else x.unsqueeze(0) for x in (query, key, value)]
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        there, back = ((1, 2, 0, 3), (2, 0, 1, 3)) if swap else ((0, 2, 1, 3), (0, 2, 1, 3))
         q, k, v = (
-            linear(x, weight, bias).unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
-            for x, weight, bias in zip(given, self._in_weights(), biases, strict=True)
+            (x if batched else x.unsqueeze(0)).unflatten(-1, (self.num_heads, self.head_dim)).permute(there)
+            for x in self._projected(query, key, value)
         )
-        mask = self._mask(q, k, attn_mask, key_padding_mask)
         weights = None
         if need_weights:
+            mask = self._mask(q, k, attn_mask, key_padding_mask)
             scores = q @ k.mT * self.head_dim**-0.5
             weights = drop((scores if mask is None else scores + mask).softmax(-1), self.dropout, self.training)
             out = weights @ v
             weights = weights.mean(1) if average_attn_weights else weights
             weights = weights if batched else weights.squeeze(0)
         else:
-            out = scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0)
-        out = self.out_proj(out.transpose(1, 2).flatten(2))
-        return out.transpose(0, 1) if swap else out if batched else out.squeeze(0), weights
+            causal = is_causal and key_padding_mask is None
+            mask = None if causal else self._mask(q, k, attn_mask, key_padding_mask)
+            out = scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, causal)
+        out = self.out_proj(out.permute(back).flatten(2))
+        return out if batched else out.squeeze(0), weights
+
+    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> Iterable[Tensor]:
+        """Queries, keys and values of all heads: of one tensor that is all three, by one product."""
+        if self._together and query is key is value:
+            return linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        return map(linear, (query, key, value), self._in_weights(), biases)
 
     def _mask(self, q: Tensor, k: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
         """Both masks as one that is added to the scores (N, heads, L, S)."""
