@@ -47,13 +47,18 @@ def test_examples_in_docstrings(name: str) -> None:
     assert not found.failed, f"{found.failed} examples of {name} give something else"
 
 
-def test_what_the_page_about_cuda_quotes_is_in_the_files() -> None:
-    text = (DOCS / "cuda.md").read_text()
-    quotes = re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)```", text, re.M | re.S)
-    assert len(quotes) >= 7
+@pytest.mark.parametrize(("page", "count"), [("cuda.md", 7), ("backward.md", 4)])
+def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
+    quotes = re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)```", (DOCS / page).read_text(), re.M | re.S)
+    assert len(quotes) >= count
     for path, lines in quotes:
         there = {line.strip() for line in (DOCS.parent / path).read_text().splitlines()}
-        assert {line.strip() for line in lines.splitlines()} <= there, f"docs/cuda.md quotes what {path} does not say"
+        assert {line.strip() for line in lines.splitlines()} <= there, f"docs/{page} quotes what {path} does not say"
+
+
+def test_the_page_about_backward_runs() -> None:
+    found = doctest.testfile(str(DOCS / "backward.md"), module_relative=False)
+    assert found.attempted > 20 and not found.failed
 
 
 def test_what_the_page_about_cuda_names_is_there() -> None:
