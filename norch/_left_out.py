@@ -200,10 +200,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights parametrizations
             parametrize remove_spectral_norm remove_weight_norm skip_init spectral_norm stateless weight_norm
         """,
-        "nn.utils.rnn": """
-            PackedSequence invert_permutation pack_padded_sequence pack_sequence pad_packed_sequence
-            unpack_sequence
-        """,
     },
     "layers whose sizes wait for the first input: give the sizes": {
         "nn": """

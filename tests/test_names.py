@@ -165,7 +165,6 @@ def test_messages() -> None:
         *((nn.utils, "parametrize"), (nn.init, "orthogonal"), (data, "DistributedSampler"), (norch.linalg, "svd")),
         *(
             (HERE["nn.parameter"], "Buffer"),
-            (nn.utils.rnn, "PackedSequence"),
             (norch.autograd, "set_multithreading_enabled"),
         ),
     ):

@@ -18,6 +18,7 @@ from . import init
 from .functional import dropout as drop
 from .module import Module
 from .parameter import blank
+from .utils.rnn import PackedSequence
 
 State = tuple[Tensor, ...]  # (h,), of an LSTM (h, c)
 Step = Callable[[Tensor, State, Tensor, Tensor | None], State]
@@ -111,8 +112,8 @@ class RNNBase(_Recurrent):
 
     Parameters of layer k: weight_ih_lk (gates * hidden_size, inputs), weight_hh_lk (gates * hidden_size, hidden_size),
     bias_ih_lk, bias_hh_lk (gates * hidden_size), and with bidirectional the same with the suffix _reverse. dropout is
-    the probability with which elements between layers become 0 in training. Packed sequences and projections
-    (proj_size) do not exist here.
+    the probability with which elements between layers become 0 in training. Of a PackedSequence
+    (nn.utils.rnn) comes one, and the last states of its sequences. Projections (proj_size) do not exist here.
     """
 
     def __init__(
@@ -160,44 +161,81 @@ class RNNBase(_Recurrent):
     def flatten_parameters(self) -> None:
         """Nothing: weights lie as they lie."""
 
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
+    def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> Any:
+        if isinstance(input, PackedSequence):
+            return self._of_packed(input, hx)
         self._check_input(input, 2, 3)
         batched = input.ndim == 3
         x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if self.batch_first else input
-        if not x.shape[0]:
+        steps, rows = x.shape[:2]
+        if not steps:
             raise ShapeError(f"{self._get_name()}: the sequence of shape {tuple(input.shape)} is empty")
-        directions = 1 + self.bidirectional
-        shape = (self.num_layers * directions, *x.shape[1:2] * batched, self.hidden_size)
-        state = self._state(hx, shape, x)
-        starts = zip(*(s.unbind(0) if batched else s.unsqueeze(1).unbind(0) for s in state), strict=True)
+        state = self._state(hx, (self._runs(), *(rows,) * batched, self.hidden_size), x)
+        x, last = self._layers(x, [rows] * steps, state if batched else tuple(s.unsqueeze(1) for s in state))
+        if not batched:
+            x, last = x.squeeze(1), tuple(s.squeeze(1) for s in last)
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        return x, last if len(last) > 1 else last[0]
+
+    def _of_packed(self, input: PackedSequence, hx: Any) -> Any:
+        x, batch_sizes, order, back = input
+        if x.ndim != 2:
+            raise ShapeError(f"{self._get_name()}: packed data of 2 dimensions expected, got shape {tuple(x.shape)}")
+        self._check_input(x, 2, 3)
+        sizes = batch_sizes.tolist()
+        state = self._state(hx, (self._runs(), sizes[0], self.hidden_size), x)
+        if order is not None and hx is not None:
+            state = tuple(s.index_select(1, order) for s in state)
+        x, last = self._layers(x, sizes, state)
+        last = last if back is None else tuple(s.index_select(1, back) for s in last)
+        return PackedSequence(x, batch_sizes, order, back), last if len(last) > 1 else last[0]
+
+    def _runs(self) -> int:
+        return self.num_layers * (1 + self.bidirectional)
+
+    def _layers(self, x: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
+        """All layers: x (T, B, inputs), or packed (sum of sizes, inputs), and the state (runs, B, hidden_size) to the
+        outputs of the last and the state at the end of all."""
+        starts = zip(*(s.unbind(0) for s in state), strict=True)
         ends: list[State] = []
         for layer in range(self.num_layers):
             if layer and self.dropout:
                 x = drop(x, self.dropout, self.training)
             outs = []
-            for suffix in ("", "_reverse")[:directions]:
-                out, end = self._run(x, next(starts), f"_l{layer}{suffix}")
+            for suffix in ("", "_reverse")[: 1 + self.bidirectional]:
+                out, end = self._run(x, sizes, next(starts), f"_l{layer}{suffix}")
                 outs.append(out)
                 ends.append(end)
             x = cat(outs, -1) if self.bidirectional else outs[0]
-        if not batched:
-            ends, x = [tuple(s.squeeze(0) for s in end) for end in ends], x.squeeze(1)
-        elif self.batch_first:
-            x = x.transpose(0, 1)
-        last = tuple(stack(parts) for parts in zip(*ends, strict=True))
-        return x, last if len(last) > 1 else last[0]
+        return x, tuple(stack(parts) for parts in zip(*ends, strict=True))
 
-    def _run(self, x: Tensor, state: State, suffix: str) -> tuple[Tensor, State]:
-        """One layer in one direction: x (T, B, inputs) to (T, B, hidden_size), and the state at the end."""
+    def _run(self, x: Tensor, sizes: list[int], state: State, suffix: str) -> tuple[Tensor, State]:
+        """One layer in one direction: x (T, B, inputs) to (T, B, hidden_size), or both packed, and the state at the
+        end. sizes: of how many sequences there is a step, which falls over time."""
         step = _MODES[self.mode][0]
         weight_ih, weight_hh, bias_ih, bias_hh = self._weights(suffix)
-        gates = linear(x, weight_ih, bias_ih).unbind(0)
-        backwards = suffix.endswith("_reverse")
-        outs = []
-        for one in reversed(gates) if backwards else gates:
+        packed, backwards = x.ndim == 2, suffix.endswith("_reverse")
+        gates = linear(x, weight_ih, bias_ih)
+        steps = list(zip(gates.split(sizes) if packed else gates.unbind(0), sizes, strict=True))
+        if backwards:
+            steps.reverse()
+        begin, rows = state, steps[0][1]
+        if rows < sizes[0]:  # backwards, where the others come in later
+            state = tuple(s[:rows] for s in begin)
+        outs, done = [], []
+        for one, now in steps:
+            if now < rows:
+                done.append(tuple(s[now:] for s in state))
+                state = tuple(s[:now] for s in state)
+            elif now > rows:
+                state = tuple(cat([s, b[rows:now]]) for s, b in zip(state, begin, strict=True))
+            rows = now
             state = step(one, state, weight_hh, bias_hh)
             outs.append(state[0])
-        return stack(outs[::-1] if backwards else outs), state
+        if done:
+            state = tuple(cat(parts) for parts in zip(state, *reversed(done), strict=True))
+        return (cat if packed else stack)(outs[::-1] if backwards else outs), state
 
     def extra_repr(self) -> str:
         plain = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}

@@ -42,6 +42,9 @@ class _Layer(Module):
     """What the layers of encoder and decoder share: attentions and a perceptron, each beside what it adds to, before a
     normalisation or, with norm_first, behind one (Xiong et al. 2020, figure 1)."""
 
+    self_attn: Any  # from attentions, in __init__
+    multihead_attn: Any
+
     def __init__(
         self,
         attentions: tuple[str, ...],
@@ -180,6 +183,8 @@ class TransformerDecoderLayer(_Layer):
 
 class _Stack(Module):
     """num_layers copies of a layer, with the same values at first, and a normalisation behind them or None."""
+
+    norm: Module | None
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
