@@ -11,11 +11,12 @@
 #include "cpu.h"
 #include "math.h"
 
-#define BLOCK 1024  /* elements of a row that wait in the first cache for their sum */
-#define WIDTH 64    /* columns at once, at most */
-#define STEPS 64    /* rows that a column adds up before it goes to double */
-#define SHORT 24    /* elements of rows that are turned into columns */
-#define CHUNK 16384 /* elements that are worth a thread's while */
+#define BLOCK 1024                    /* elements of a row that wait in the first cache for their sum */
+#define WIDTH 64                      /* columns at once, at most */
+#define STEPS 64                      /* rows that a column adds up before it goes to double */
+#define SHORT 24                      /* elements of rows that are turned into columns */
+#define LOGS(n) ((n) <= 128 ? 16 : 1) /* rows whose logarithms are taken together */
+#define CHUNK 16384                   /* elements that are worth a thread's while */
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -60,9 +61,11 @@ int32_t NR_ISA(nr_run_softmax)(const nr_call *call) {
     } way = p->inner > 1                                   ? COLUMNS
             : p->n <= SHORT && call->op != NR_SOFTMAX_BACK ? SHORT_ROWS
                                                            : ROWS;
-    int64_t side = way == ROWS ? 1 : way == COLUMNS ? p->inner : p->outer, width = side < WIDTH ? side : WIDTH;
+    int64_t side = way == COLUMNS ? p->inner : p->outer;
+    int64_t width = way != ROWS ? WIDTH : call->op == NR_LOG_SOFTMAX_OF ? LOGS(p->n) : 1;
+    if (side < width) width = side;
     job j = {.plan = p, .kernel = kernels[call->dtype == NORCH_FLOAT64][way][call->op]};
-    j.tiles = (side + width - 1) / width * (way == SHORT_ROWS ? 1 : p->outer);
+    j.tiles = (side + width - 1) / width * (way == COLUMNS ? p->outer : 1);
     j.tiles_in_chunk = CHUNK / (p->n * width) + 1;
     nr_parallel((j.tiles + j.tiles_in_chunk - 1) / j.tiles_in_chunk, run_chunk, &j);
     return NORCH_OK;

@@ -86,12 +86,19 @@ static void OF(row_softmax)(const nr_softmax_plan *p, int64_t tile) {
     for (int64_t i = 0; i < p->n; i++) out[i] *= scale;
 }
 
+/* Some rows, so that their logarithms are taken together. */
 static void OF(row_log_softmax)(const nr_softmax_plan *p, int64_t tile) {
-    const T *restrict x = (const T *)p->x + tile * p->n;
-    T *restrict out = (T *)p->out + tile * p->n;
-    T powers[BLOCK], top = OF(row_top)(x, p->n);
-    T rest = log((T)OF(row_exp)(powers, x, p->n, top, true));
-    for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - top) - rest;
+    const int64_t most = LOGS(p->n), first = tile * most, rows = p->outer - first < most ? p->outer - first : most;
+    const T *restrict x = (const T *)p->x + first * p->n;
+    T *restrict out = (T *)p->out + first * p->n;
+    T powers[BLOCK], top[LOGS(0)], sum[LOGS(0)];
+    for (int64_t r = 0; r < rows; r++) {
+        top[r] = OF(row_top)(x + r * p->n, p->n);
+        sum[r] = (T)OF(row_exp)(powers, x + r * p->n, p->n, top[r], true);
+    }
+    for (int64_t r = 0; r < rows; r++) sum[r] = log(sum[r]);
+    for (int64_t r = 0; r < rows; r++, x += p->n, out += p->n)
+        for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - top[r]) - sum[r];
 }
 
 /* (g - sum(g y)) y */
