@@ -15,8 +15,6 @@
 #include "reduce_kind.h"
 #define KIND MOMENTS
 #include "reduce_kind.h"
-#define KIND SCALED
-#include "reduce_kind.h"
 
 /* What finish writes, by result rule. */
 #define OUT_SAME S

@@ -1,6 +1,6 @@
 /* reduce_states: what the REDUCE rows of ops.def name: the fields of each kind of state, and the steps
- * that are too long for a row. T is the type of an element, ACC the one that sums are kept in; exp, log,
- * larger ... come from math.h. Loops and memory are left to the backend. As these macros expand inside
+ * that are too long for a row. T is the type of an element, ACC the one that sums are kept in; larger
+ * and its like come from math.h. Loops and memory are left to the backend. As these macros expand inside
  * arguments of others, a comma in them needs parentheses around it.
  *
  * Moments: Welford, Technometrics 4 (1962), merged as Chan, Golub and LeVeque do (1979). */
@@ -12,7 +12,6 @@
 #define NR_FIELDS_TRUTH_STATE(VALUE, PLACE) VALUE(MASK, v)
 #define NR_FIELDS_VALUE_INDEX(VALUE, PLACE) VALUE(T, v) PLACE(i)
 #define NR_FIELDS_MOMENTS(VALUE, PLACE) VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
-#define NR_FIELDS_SCALED(VALUE, PLACE) VALUE(ACC, max) VALUE(ACC, sum)
 
 /* The first of the best elements wins, and a NaN wins over everything: bit operations, no branches. */
 #define arg_step(s, x, at, over)                                          \
@@ -52,24 +51,5 @@
 
 /* As PyTorch: a divisor below 0 is 0. */
 #define variance(s, p) (s.m2 / (s.n > (ACC)(p) ? s.n - (ACC)(p) : 0))
-
-/* s.sum counts in units of exp(s.max). Equal values have distance 0, the infinities too. */
-#define scaled_step(s, x)                                         \
-    do {                                                          \
-        ACC distance = x == s.max ? 0 : x - s.max;                \
-        ACC ratio = exp(distance > 0 ? -distance : distance);     \
-        s.sum = distance > 0 ? s.sum * ratio + 1 : s.sum + ratio; \
-        s.max = larger(s.max, x);                                 \
-    } while (0)
-
-#define scaled_merge(s, t)                                                    \
-    do {                                                                      \
-        ACC distance = t.max == s.max ? 0 : t.max - s.max;                    \
-        ACC ratio = exp(distance > 0 ? -distance : distance);                 \
-        s.sum = distance > 0 ? s.sum * ratio + t.sum : s.sum + t.sum * ratio; \
-        s.max = larger(s.max, t.max);                                         \
-    } while (0)
-
-#define scaled_log(s) (s.max + log(s.sum))
 
 #endif

@@ -45,7 +45,6 @@ STATE(ONE)
 STATE(TRUTH_STATE)
 STATE(VALUE_INDEX)
 STATE(MOMENTS)
-STATE(SCALED)
 #undef VALUE
 #undef PLACE
 
@@ -174,12 +173,8 @@ DEVICE void merge_apart(typename Row::State &s, typename Row::State *states, int
     }
 }
 
-/* Blocks that a multiprocessor should hold; what the exponentials of doubles need does not fit the registers of four. */
-template <class State, class D>
-constexpr int blocks_of = is_same<State, state_SCALED<D>> && is_same<typename D::T, double> ? 3 : 4;
-
 template <template <class> class RowOf, class D>
-__global__ void __launch_bounds__(NR_BLOCK, (blocks_of<typename RowOf<D>::State, D>)) reduce(const reduce_args a) {
+__global__ void __launch_bounds__(NR_BLOCK, 4) reduce(const reduce_args a) {
     using Row = RowOf<D>;
     using State = typename Row::State;
     DYNAMIC_SHARED(State, states);

@@ -76,7 +76,6 @@ static double cost(int32_t op) {
     case NR_OP_std:
     case NR_OP_argmax:
     case NR_OP_argmin: return 0.5;
-    case NR_OP_logsumexp: return 1.5;
     default: return 0.2;
     }
 }

@@ -12,10 +12,10 @@ from ..autograd.forms import Reduction
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 from ..dtype import dtype as DType  # noqa: N812
-from ..dtype import dtype_named, uint8
+from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
 from ._forms import OPS
-from ._operand import called, must, numpy_names, public
+from ._operand import called, must, numpy_names, operand, own_errors, public
 from ._results import aminmax_result, max_result, min_result
 from .pointwise import isnan, ne, where
 
@@ -283,9 +283,28 @@ def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: b
 
 
 @numpy_names
+@own_errors
 def logsumexp(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A002
-    """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats."""
-    return _reduction(must(input, "logsumexp"), "logsumexp", d.Logsumexp, _axes(dim), keepdim)
+    """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.
+
+    The largest is taken off first, where it is finite: Blanchard, Higham and Higham, IMA J. Numer. Anal. 41 (2021).
+
+    >>> norch.logsumexp(norch.tensor([1000.0, 1000.0]), 0)
+    tensor(1000.6932)
+    """
+    x, axes = must(input, "logsumexp"), _axes(dim)
+    dtype = x.dtype if x.dtype.is_floating_point else get_default_dtype()
+    wide = x if x.dtype in (float32, float64) else lib.norch_cast(x, (dtype if dtype is float64 else float32).code)
+    top = None
+    if wide._numel:
+        top = lib.norch_reduce(OPS["amax"], wide, axes, True, -1, 0.0)
+        top = lib.norch_ternary(OPS["where"], lib.norch_unary(OPS["isfinite"], top), top, operand(0.0))
+        wide = lib.norch_binary(OPS["sub"], wide, top)
+    out = lib.norch_reduce(OPS["sum"], lib.norch_unary(OPS["exp"], wide), axes, keepdim, -1, 0.0)
+    out = lib.norch_unary(OPS["log"], out)
+    if top is not None:  # of one element each
+        out = lib.norch_binary(OPS["add"], out, lib.norch_reduce(OPS["amax"], top, axes, keepdim, -1, 0.0))
+    return recorded(d.Logsumexp, x, lib.norch_cast(out, dtype.code) if out.dtype is not dtype else out, axes, keepdim)
 
 
 def _sum_to(x: Any, like: Handle) -> Any:
