@@ -104,6 +104,11 @@ CALLS = [
     (TypeError, "view: expected an integer, not float", lambda: x.view(1.5)),
     (TypeError, "rand: expected an integer, not NoneType", lambda: norch.rand(None)),
     (TypeError, "tile: count must be an integer, not float", lambda: x.tile(1.5)),
+    (
+        TypeError,
+        "cumsum_: dtype norch.float64 for a tensor of norch.float32",
+        lambda: x.cumsum_(0, dtype=norch.float64),
+    ),
     (TypeError, "glu: dimension must be an integer, not str", lambda: F.glu(x, "a")),
     (TypeError, "hsplit: sections must be an integer, not float", lambda: x.hsplit(1.5)),
     (TypeError, "unflatten: 'NoneType' object is not iterable", lambda: x.unflatten(0, None)),
@@ -251,7 +256,7 @@ def test_numbers_beyond_64_bits_are_named():
         *((lambda: x @ b, "matmul"), (lambda: x.add_(b), "add_"), (lambda: x.copy_(b), "copy_")),
         *(
             (lambda: x.cumsum(b), "cumsum"),
-            (lambda: x.cumsum_(b), "cumsum"),
+            (lambda: x.cumsum_(b), "cumsum_"),
             (lambda: x.cummax(b), "cummax"),
         ),
         *(

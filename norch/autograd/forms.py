@@ -1,8 +1,8 @@
 """Forms of built-in nodes: what one saves, and when its gradients are asked for.
 
 An entry of derivatives/ writes one method for each input: ``grad_x(self, g)`` for the input x, and so on. What
-such a method mentions is what the node saves: ``self.x``, ``self.a``, ``self.b``, ``self.c`` are inputs,
-``self.out`` is the result. Nothing else is kept alive.
+such a method (or propagate, where a class writes that) mentions is what the node saves: ``self.x``, ``self.a``,
+``self.b``, ``self.c`` are inputs, ``self.out`` is the result. Nothing else is kept alive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .node import Node, saved_intact
 
 
 class Operation(Node):
-    """A built-in operation. ``saves[i]`` are the names of the inputs that the gradient of input i needs."""
+    """A built-in operation. ``saves[i]`` names the inputs that the gradient of input i needs, and "out" if that."""
 
     __slots__ = ("_out", "likes")
 
@@ -61,9 +61,9 @@ class Operation(Node):
         super().__init_subclass__()
         mentioned: list[frozenset[str]] = []
         for name in cls.inputs:
-            code = getattr(getattr(cls, f"grad_{name}", None), "__code__", None)
+            code = getattr(getattr(cls, f"grad_{name}", cls.propagate), "__code__", None)
             mentioned.append(frozenset(code.co_names) if code else frozenset())
-        cls.saves = tuple(names & frozenset(cls.inputs) for names in mentioned)
+        cls.saves = tuple(names & {*cls.inputs, "out"} for names in mentioned)
         cls.saves_out = any("out" in names for names in mentioned)
 
     def release(self) -> None:

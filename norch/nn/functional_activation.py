@@ -10,11 +10,13 @@ import warnings
 from typing import Any
 
 from .._lib import flag
+from ..autograd import derivatives as d
 from ..dtype import check_numbers
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from ..ops import activation as _rows
 from ..ops import softmax as _softmax
+from ..ops._forms import derived
 from ..ops._inplace import in_place
 from ..ops._operand import floats_of, must, own_errors, tensor_of
 from ..ops.composed.pointwise import hardshrink as hardshrink
@@ -200,7 +202,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     half, odd = divmod(input.size(dim), 2)
     if odd:
         raise ShapeError(f"glu: dimension {dim} must be even, but has size {2 * half + 1}")
-    return input.narrow(dim, 0, half) * input.narrow(dim, half, half).sigmoid()
+    return derived(d.Glu, lambda x: x.narrow(dim, 0, half) * x.narrow(dim, half, half).sigmoid(), input, dim=dim)
 
 
 # ---- other --------------------------------------------------------------------------------------------------------

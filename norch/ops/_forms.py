@@ -11,8 +11,8 @@ from typing import Any
 from .. import _handle
 from .._handle import alias, tick
 from .._lib import lib, listed
-from ..autograd.forms import Binary, Ternary, Unary
-from ..autograd.grad_mode import mode
+from ..autograd.forms import Binary, Operation, Ternary, Unary
+from ..autograd.grad_mode import mode, no_grad
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import get_default_dtype
 from ._operand import called, must, operand
@@ -180,15 +180,37 @@ def ternary(name: str, node_class: type[Ternary], about: str = "") -> Op:
         if mode.enabled and edges != (None, None, None):
             node = node_class(*edges)
             node.likes = tuple(like_of(x) for x in inputs) if out._mixed else None
-            needed = {
-                saved for to, names in zip(edges, node_class.saves, strict=True) if to is not None for saved in names
-            }
-            node._a, node._b, node._c = (x if n in needed else None for x, n in zip(inputs, "abc", strict=True))
-            node._out = None
-            out._node = node
+            _save(node, inputs, out)
         return out
 
     return _finish(function, name, about)
+
+
+def _save(node: Operation, inputs: tuple[Any, ...], out: Any) -> None:
+    """Makes node the history of out, with what its derivative needs."""
+    needed = {saved for to, names in zip(node.edges, node.saves, strict=True) if to is not None for saved in names}
+    for name, x in zip(node.inputs, inputs, strict=True):
+        setattr(node, "_" + name, x if name in needed else None)
+    node._out = alias(out) if "out" in needed else None
+    out._node = node
+
+
+# ---- what is composed, with a derivative of its own ----------------------------------------------------------------
+
+
+def derived(node_class: type[Operation], function: Op, *inputs: Any, **slots: Any) -> Any:
+    """function(*inputs), a fresh tensor, not recorded itself: node_class, with these slots, is its derivative."""
+    edges = [edge(x) for x in inputs]
+    if not mode.enabled or not any(edges):
+        return function(*inputs)
+    with no_grad():
+        out = function(*inputs)
+    node = node_class(*edges)
+    node.likes = tuple(like_of(x) for x in inputs)
+    for name, value in slots.items():
+        setattr(node, name, value)
+    _save(node, inputs, out)
+    return out
 
 
 # ---- operators ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ..autograd.node import Leaf
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from ._forms import Op, before
-from ._operand import called
+from ._operand import called, own_errors
 from .copy import copy_
 
 
@@ -44,7 +44,7 @@ def composed_(function: Op) -> Op:
             raise DTypeError(f"{name}: a result of dtype {dtypes}")
         return copy_(self, result)
 
-    return called(function_, name, f"{function.__name__}() in place.")
+    return own_errors(called(function_, name, f"{function.__name__}() in place."))
 
 
 def turned_(step: Op) -> Op:

@@ -9,6 +9,7 @@ from .._lib import lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
+from ..autograd.node import Leaf
 from ..errors import DTypeError, ShapeError
 from ._operand import must, operand
 
@@ -77,7 +78,7 @@ def linear_ending_in(function: Any, x: Any, weight: Any, bias: Any) -> Any:
     The graph is the same. So where a derivative may need what lies between, as gelu's does, there are two passes.
     """
     derivative = function.derivative
-    if mode.enabled and derivative.saves[0]:
+    if mode.enabled and "x" in derivative.saves[0]:
         return function(linear(x, weight, bias))
     try:
         out = lib.norch_linear(x, weight, bias, function.opcode)
@@ -102,7 +103,7 @@ def _linear_node(x: Any, weight: Any, bias: Any) -> d.Linear | None:
     node._a = x if to_weight is not None else None
     node._b = weight if to_x is not None else None
     node._c = node._out = node.likes = None
-    node.bias = bias
+    node.bias = bias if type(to_bias) is Leaf else to_bias and like_of(bias)  # a leaf lives anyway
     return node
 
 

@@ -8,10 +8,12 @@ from .._handle import Handle, alias
 from .._lib import constants, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import edge
+from ..autograd.inplace import check_writable, edge, written
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
-from ._operand import called, must, numpy_names, public
+from ..errors import DTypeError
+from ._forms import before
+from ._operand import called, must, numpy_names, own_errors, public
 from ._results import cummax_result, cummin_result
 from .copy import cat, stack
 
@@ -88,10 +90,21 @@ def cummin(input: Any, dim: int) -> Any:  # noqa: A002
 
 
 def _in_place(function: Any) -> Any:
-    def method(self: Any, dim: int, *, dtype: DType | None = None) -> Any:
-        return self.copy_(function(self.clone(), dim, dtype=dtype or self.dtype))
+    name = function.__name__ + "_"
 
-    return called(method, function.__name__ + "_", f"{function.__name__}() in place.")
+    def method(self: Any, dim: int, *, dtype: DType | None = None) -> Any:
+        check_writable(self, name)
+        if dtype is not None and dtype_named(dtype) is not self.dtype:
+            raise DTypeError(f"{name}: dtype {dtype} for a tensor of {self.dtype}")
+        result = function(before(self) if mode.enabled else self, dim, dtype=self.dtype)
+        lib.norch_copy(self, result)
+        node = result._node
+        if node is not None and node._out is not None:
+            node._out = alias(self)
+        written(self, node, True)
+        return self
+
+    return own_errors(called(method, name, f"{function.__name__}() in place."))
 
 
 class ScanMethods(Handle):
@@ -103,6 +116,7 @@ class ScanMethods(Handle):
     cumsum_, cumprod_ = _in_place(cumsum), _in_place(cumprod)
     _scan = _scan
     _stack_of = staticmethod(stack)
+    _cat_of = staticmethod(cat)
 
     def _products_of_others(self: Any, dim: int, reverse: bool = False) -> Any:
         """The product of all elements before each along dim, or behind it when reverse; 1 at the end."""

@@ -67,3 +67,9 @@ class Linear(Ternary):
     def grad_c(self, g: Any) -> Any:
         total = g._sum_to(self.bias)
         return g.clone() if total is g else total
+
+
+class Bilinear(Ternary):  # sum of c_oij a_i b_j
+    def grad_a(self, g: Any) -> Any: return g._bilinear(self.b, self.c.permute(1, 0, 2))
+    def grad_b(self, g: Any) -> Any: return g._bilinear(self.a, self.c.permute(2, 0, 1))
+    def grad_c(self, g: Any) -> Any: return g._bilinear_weight(self.a, self.b)

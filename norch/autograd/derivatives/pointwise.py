@@ -201,6 +201,33 @@ class Logsigmoid(Unary):
     def grad_x(self, g: Any) -> Any: return g * (-self.x).sigmoid()
 
 
+class Mvlgamma(Unary):  # the sum of lgamma(x - k / 2) for k below count
+    __slots__ = ("count",)
+    count: int
+
+    def grad_x(self, g: Any) -> Any:
+        slope = self.x.digamma()
+        for k in range(1, self.count):
+            slope = slope + (self.x - k / 2).digamma()
+        return g * slope
+
+
+class Mantissa(Unary):  # x / 2**exponent
+    __slots__ = ("exponent",)
+    exponent: Any
+
+    def grad_x(self, g: Any) -> Any: return g._scaled(self.exponent)
+
+
+class Glu(Unary):  # a sigmoid(b) of the halves a and b along dim
+    __slots__ = ("dim",)
+
+    def grad_x(self, g: Any) -> Any:
+        a, b = self.x.chunk(2, self.dim)
+        s = b.sigmoid()
+        return g._cat_of((g * s, (g * a)._sigmoid_backward(s)), self.dim)
+
+
 # ---- two inputs ------------------------------------------------------------------------------------------------------
 
 
@@ -324,6 +351,11 @@ class Fmod(Binary):  # a - b trunc(a / b)
     passes = True
     def grad_a(self, g: Any) -> Any: return g
     def grad_b(self, g: Any) -> Any: return -g * self.a.div(self.b, rounding_mode="trunc")
+
+
+class Ldexp(Binary):  # a * 2**b
+    def grad_a(self, g: Any) -> Any: return g * self.b.exp2()
+    def grad_b(self, g: Any) -> Any: return g * (self.out * math.log(2))
 
 
 class Hypot(Binary):

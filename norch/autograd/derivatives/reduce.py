@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..._handle import Handle
-from ..forms import Operation, Reduction, ViewOf
+from ..forms import Binary, Operation, Reduction, ViewOf
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
@@ -109,3 +109,37 @@ class Spread(ViewOf):
     def propagate(self, g: Any) -> tuple[Any, ...]:
         axes, keepdim = self.step[1][1:]
         return (g._reduced("sum", axes, keepdim),)
+
+
+class Cdist(Binary):
+    """The norms, of order param, of all differences of the rows of a and b."""
+    __slots__ = ("param",)
+    likes: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        x, p = self.a.unsqueeze(-2) - self.b.unsqueeze(-3), self.param
+        if p < 2 and p % 1 == 0:
+            slope = x.sign() * (g * p).unsqueeze(-1)
+        else:
+            norm = (Norm if p == 2 else NormMax if p == math.inf else NormP)(x._node)
+            norm.like, norm.axes, norm.keepdim, norm.param, norm._x, norm._out = x, (-1,), False, p, x, self.out
+            slope = norm.grad_x(g)
+        grads = slope._reduced("sum", (-2,), False), -slope._reduced("sum", (-3,), False)
+        return tuple(grad._sum_to(like) for grad, like in zip(grads, self.likes))  # noqa: B905  (two)
+
+
+class Euclidean(Binary):  # the same of order 2, by products
+    likes: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        (to_a, to_b), (like_a, like_b) = self.edges, self.likes
+        a, b, slope = self.a, self.b, g / self.out.where(self.out != 0, math.inf)
+        return (
+            None if to_a is None else _towards(a, slope, b)._sum_to(like_a),
+            None if to_b is None else _towards(b, slope.mT, a)._sum_to(like_b),
+        )
+
+
+def _towards(a: Any, slope: Any, b: Any) -> Any:
+    """The sum of slope_ij (a_i - b_j) over j."""
+    return a * slope._reduced("sum", (-1,), True) - slope._product(b)

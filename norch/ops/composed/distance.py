@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..._handle import Handle
+from ...autograd import derivatives as d
 from ...dtype import finfo, float32, float64
 from ...errors import ArgumentError, ShapeError
+from .._forms import derived
 from .._inplace import in_place
 from .._operand import at_least, floats_of, own_errors
 from ..index import near_each_other
@@ -14,7 +16,7 @@ from ..matmul import matmul
 from ..norm import vector_norm
 from ..pointwise import where
 from ..reduce import sum as sum_
-from ..view import tied, unsqueeze
+from ..view import unsqueeze
 from .shape import broadcast_tensors
 from .statistics import as_float
 
@@ -32,8 +34,7 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
 def _euclidean(a: Any, b: Any) -> Any:
     size = sum_(a * a, -1, True) + sum_(b * b, -1).unsqueeze(-2)
     square = size - matmul(a * 2, b.transpose(-1, -2))
-    equal = square.detach() <= size.detach() * (8 * finfo(a.dtype).eps)
-    return where(equal, 0.0, where(equal, 1.0, square).sqrt())
+    return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt()
 
 
 @own_errors
@@ -60,10 +61,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     many = max(a.shape[-2], b.shape[-2]) > 25 and a.shape[-1] > 0
     if p == 2 and a.dtype is b.dtype in (float32, float64):
         if compute_mode == "use_mm_for_euclid_dist" or (many and compute_mode != "donot_use_mm_for_euclid_dist"):
-            return _euclidean(a, b)
-    if p == 0:  # flat
-        a, b = tied(a), tied(b)
-    return _norm(unsqueeze(a, -2) - unsqueeze(b, -3), p)
+            return derived(d.Euclidean, _euclidean, a, b)
+    return derived(d.Cdist, lambda a, b: _norm(unsqueeze(a, -2) - unsqueeze(b, -3), p), a, b, param=p)
 
 
 @own_errors

@@ -7,9 +7,11 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
+from ...autograd import derivatives as d
 from ...dtype import check_numbers, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
+from .._forms import derived
 from .._inplace import in_place
 from .._operand import floats_of, must, numbers_of, own_errors, public
 from .._results import frexp_result
@@ -37,8 +39,7 @@ from ..pointwise import (
     trunc,
     where,
 )
-from ..reduce import sum as sum_
-from ..view import tied, unsqueeze
+from ..view import tied
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 
@@ -137,14 +138,18 @@ def polygamma(n: int, input: Any) -> Any:
 @own_errors
 def mvlgamma(input: Any, p: int) -> Any:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
-    from ...create import arange  # late, as it stands above
-
     if int64(p, "mvlgamma: p") < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
     x = must(input, "mvlgamma")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
-    terms = lgamma(_sub(unsqueeze(x, -1), arange(p, dtype=x.dtype, device=x.device) / 2))
-    return sum_(terms, -1) + p * (p - 1) / 4 * math.log(math.pi)
+    return derived(d.Mvlgamma, lambda x: _mvlgamma(x, p), x, count=p)
+
+
+def _mvlgamma(x: Any, p: int) -> Any:
+    out = lgamma(x)
+    for k in range(1, p):
+        out = out + lgamma(_sub(x, k / 2))
+    return out + p * (p - 1) / 4 * math.log(math.pi)
 
 
 def frexp(input: Any) -> frexp_result:
@@ -158,15 +163,17 @@ def frexp(input: Any) -> frexp_result:
     plain = isfinite(size) & (size != 0)
     exponent = where(plain, log2(size).floor() + 1, 0.0)
     for _ in range(2):  # the logarithm may have been rounded over a whole number, and the result so once more
-        part = _scaled(size, -exponent)
+        part = _scaled(size, exponent)
         exponent = exponent + where(plain, (part >= 1).to(size.dtype) - (part < 0.5).to(size.dtype), 0.0)
-    return frexp_result(_scaled(input, -exponent), exponent.to(int32))
+    exponent = exponent.to(int32)
+    return frexp_result(derived(d.Mantissa, lambda x: _scaled(x, exponent), input, exponent=exponent), exponent)
 
 
 def _scaled(x: Any, exponent: Any) -> Any:
-    """x * 2**exponent, by halves, which do not overflow where the whole would."""
-    half = (exponent * 0.5).floor()
-    return x * half.exp2() * (exponent - half).exp2()
+    """x / 2**exponent, by halves, which do not overflow where the whole would."""
+    exponent = exponent.to(x.dtype)
+    half = (exponent * -0.5).floor()
+    return x * half.exp2() * (-exponent - half).exp2()
 
 
 def fill(input: Any, value: Any) -> Any:
@@ -196,7 +203,7 @@ def ldexp(input: Any, other: Any) -> Any:
     x, power = must(input, "ldexp"), must(other, "ldexp")
     if not power.dtype.is_floating_point:
         power = power.to(x.dtype if x.dtype.is_floating_point else get_default_dtype())
-    return mul(x, exp2(power))
+    return derived(d.Ldexp, lambda x, power: mul(x, exp2(power)), x, power)
 
 
 @own_errors
@@ -268,6 +275,7 @@ class CompositeMethods(Handle):
     nan_to_num, isposinf, isneginf, isreal, mvlgamma, frexp = nan_to_num, isposinf, isneginf, isreal, mvlgamma, frexp
     float_power, ldexp, addcmul, addcdiv, dist, equal = float_power, ldexp, addcmul, addcdiv, dist, equal
     hardshrink, prelu, __pos__ = hardshrink, prelu, positive
+    _scaled = _scaled
 
     round_, frac_, deg2rad_, rad2deg_, logit_, nan_to_num_ = in_place(round, frac, deg2rad, rad2deg, logit, nan_to_num)
     mvlgamma_, ldexp_, addcmul_, addcdiv_ = in_place(mvlgamma, ldexp, addcmul, addcdiv)

@@ -7,7 +7,9 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
+from ...autograd import derivatives as d
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
+from .._forms import derived
 from .._inplace import in_place
 from .._operand import must, on_one_device, own_errors, rounded_once
 from ..copy import stack
@@ -187,9 +189,18 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
         raise ShapeError(f"bilinear: expected (..., I), (..., J) and (O, I, J), got {shapes}")
     if a.shape[-1] != weight.shape[1] or b.shape[-1] != weight.shape[2]:
         raise ShapeError(f"bilinear: inner sizes do not match: {shapes}")
-    batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
-    out = contract("bilinear", (a, b, weight), ((*batch, i), (*batch, j), (o, i, j)), (*batch, o))
+    out = derived(d.Bilinear, _bilinear, a, b, weight)
     return out if bias is None else out + must(bias, "bilinear")
+
+
+def _bilinear(a: Any, b: Any, weight: Any) -> Any:
+    batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
+    return contract("bilinear", (a, b, weight), ((*batch, i), (*batch, j), (o, i, j)), (*batch, o))
+
+
+def _bilinear_weight(g: Any, a: Any, b: Any) -> Any:
+    batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
+    return contract("bilinear", (g, a, b), ((*batch, o), (*batch, i), (*batch, j)), (o, i, j))
 
 
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
@@ -329,4 +340,5 @@ class ProductMethods(Handle):
 
     addmm, addmv, addbmm, baddbmm, addr = addmm, addmv, addbmm, baddbmm, addr
     addmm_, addmv_, addbmm_, baddbmm_, addr_ = in_place(addmm, addmv, addbmm, baddbmm, addr)
+    _bilinear, _bilinear_weight = _bilinear, _bilinear_weight
     outer, ger, inner, kron, cross, matrix_power = outer, ger, inner, kron, cross, matrix_power
