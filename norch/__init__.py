@@ -160,7 +160,7 @@ newaxis = None
 _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
 
 # Modules that are imported when they are first asked for, and what is found in one of them.
-_LATER = frozenset("backends cuda func legacy linalg memory nn optim serialization testing utils".split())
+_LATER = frozenset("backends cuda distributions func legacy linalg memory nn optim serialization testing utils".split())
 _FOUND_IN = {
     "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
@@ -175,7 +175,7 @@ _FOUND_IN = {
 _PLACES = {name: place for place, names in _FOUND_IN.items() for name in names.split()}
 
 if _TYPE_CHECKING:
-    from . import cuda, func, linalg, memory, nn, optim, utils
+    from . import cuda, distributions, func, linalg, memory, nn, optim, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .serialization import load, save

@@ -229,7 +229,18 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "further random distributions": {
         "torch": """
-            binomial distributions quasirandom
+            binomial quasirandom
+        """,
+        "distributions": """
+            AbsTransform AffineTransform Beta Binomial CatTransform Cauchy Chi2 ComposeTransform
+            ContinuousBernoulli CorrCholeskyTransform CumulativeDistributionTransform Dirichlet ExpTransform
+            ExponentialFamily FisherSnedecor Gamma GeneralizedPareto Geometric Gumbel HalfCauchy HalfNormal
+            IndependentTransform InverseGamma Kumaraswamy LKJCholesky LogisticNormal LowRankMultivariateNormal
+            LowerCholeskyTransform MixtureSameFamily Multinomial MultivariateNormal NegativeBinomial Pareto
+            Poisson PositiveDefiniteTransform PowerTransform RelaxedBernoulli RelaxedOneHotCategorical
+            ReshapeTransform SigmoidTransform SoftmaxTransform SoftplusTransform StackTransform
+            StickBreakingTransform StudentT TanhTransform Transform TransformedDistribution VonMises Weibull
+            Wishart biject_to identity_transform transform_to
         """,
     },
     "a storage keeps its size and its tensors: reshape(), pad() and `.data = other` give others": {

@@ -1,0 +1,58 @@
+"""What the parameters of a distribution and the values that it gives must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..tensor import Tensor
+
+
+class Constraint:
+    """A condition on tensors. check(value): bools, one for each event of event_dim axes.
+
+    >>> norch.distributions.constraints.positive.check(norch.tensor([1.0, -1.0]))
+    tensor([ True, False])
+    """
+
+    def __init__(self, name: str, check: Callable[[Tensor], Tensor], event_dim: int = 0, is_discrete: bool = False):
+        self.name, self.check, self.event_dim, self.is_discrete = name, check, event_dim, is_discrete
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Numbers from lower_bound to upper_bound, both of them included."""
+    return Constraint("in [low, high]", lambda x: (x >= lower_bound) & (x <= upper_bound))
+
+
+def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Whole numbers from lower_bound to upper_bound, both of them included."""
+    name = f"a whole number in {lower_bound} ... {upper_bound}"
+    return Constraint(name, lambda x: (x % 1 == 0) & (x >= lower_bound) & (x <= upper_bound), is_discrete=True)
+
+
+def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
+    """base_constraint for events of so many axes more: of all that they hold."""
+    axes = tuple(range(-reinterpreted_batch_ndims, 0))
+    return Constraint(
+        base_constraint.name,
+        (lambda x: base_constraint.check(x).all(axes)) if axes else base_constraint.check,
+        base_constraint.event_dim + reinterpreted_batch_ndims,
+        base_constraint.is_discrete,
+    )
+
+
+def _sums_to_1(x: Tensor) -> Tensor:
+    return (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6)
+
+
+real = Constraint("a number", lambda x: x == x)
+real_vector = independent(real, 1)
+positive = Constraint("positive", lambda x: x > 0)
+nonnegative = Constraint("not negative", lambda x: x >= 0)
+unit_interval = Constraint("in [0, 1]", lambda x: (x >= 0) & (x <= 1))
+boolean = Constraint("0 or 1", lambda x: (x == 0) | (x == 1), is_discrete=True)
+simplex = Constraint("not negative, with the sum 1", _sums_to_1, 1)
+one_hot = Constraint("one 1 among 0s", lambda x: boolean.check(x).all(-1) & (x.sum(-1) == 1), 1, True)

@@ -1,0 +1,189 @@
+"""Distribution: what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from .._handle import Size
+from ..autograd import no_grad
+from ..create import as_tensor
+from ..dtype import finfo, get_default_dtype
+from ..errors import ArgumentError, ShapeError
+from ..ops.composed.shape import broadcast_tensors
+from ..tensor import Tensor
+from .constraints import Constraint
+
+D = TypeVar("D", bound="Distribution")
+
+
+class Distribution:
+    """Base of all distributions: batch_shape of them, each of values shaped event_shape.
+
+    A subclass names the conditions of its parameters in arg_constraints, which its constructor takes and which are its
+    attributes, and that of its values in support, and defines rsample(), or sample(), and log_prob(). validate_args
+    None: what set_default_validate_args() says, True at first: then parameters and values are checked.
+    """
+
+    arg_constraints: dict[str, Constraint] = {}
+    has_rsample = False
+    has_enumerate_support = False
+    _default = True
+
+    def __init__(
+        self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (), validate_args: bool | None = None
+    ):
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        self._validate_args = self._default if validate_args is None else validate_args
+        if self._validate_args:
+            for name in self._given():
+                self._check(name, getattr(self, name), self.arg_constraints[name])
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether distributions made from now on check their arguments, unless told."""
+        if value not in (True, False):
+            raise ValueError(f"set_default_validate_args: expected a bool, not {value!r}")
+        Distribution._default = value
+
+    def _given(self) -> list[str]:
+        """The parameters that the constructor got: of those that follow from one another, one."""
+        return list(self.arg_constraints)
+
+    def _check(self, what: str, x: Tensor, constraint: Constraint) -> None:
+        good = constraint.check(x)
+        if not bool(good.all()):
+            found = x[~good].flatten()[0].item() if constraint.event_dim == 0 else x[~good][0].tolist()
+            raise ArgumentError(
+                f"{self._name()}: {what} of shape {tuple(x.shape)} must be {constraint}, but holds {found}"
+            )
+
+    def _name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def support(self) -> Constraint:
+        """What its values satisfy."""
+        raise NotImplementedError(f"{self._name()}: no support")
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape of the parameters, of one distribution each."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one value."""
+        return self._event_shape
+
+    @property
+    def mean(self) -> Tensor:
+        """The expected value, (batch_shape, event_shape)."""
+        raise NotImplementedError(f"{self._name()}: no mean")
+
+    @property
+    def mode(self) -> Tensor:
+        """The likeliest value."""
+        raise NotImplementedError(f"{self._name()}: no mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """The expected squared distance from the mean, element by element."""
+        raise NotImplementedError(f"{self._name()}: no variance")
+
+    @property
+    def stddev(self) -> Tensor:
+        """The root of the variance."""
+        return self.variance.sqrt()
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        """Draws (sample_shape, batch_shape, event_shape), differentiable by the parameters where has_rsample (the
+        reparametrisation of Kingma and Welling 2014)."""
+        raise NotImplementedError(f"{self._name()}: its draws have no derivative; sample() gives them without")
+
+    def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        """Draws (sample_shape, batch_shape, event_shape), without a derivative."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def log_prob(self, value: Any) -> Tensor:
+        """The logarithm of the density, or of the probability, at value: (..., batch_shape)."""
+        raise NotImplementedError(f"{self._name()}: no log_prob")
+
+    def cdf(self, value: Any) -> Tensor:
+        """The probability of what is not above value."""
+        raise NotImplementedError(f"{self._name()}: no cdf in closed form")
+
+    def icdf(self, value: Any) -> Tensor:
+        """The value whose cdf() is value."""
+        raise NotImplementedError(f"{self._name()}: no icdf in closed form")
+
+    def entropy(self) -> Tensor:
+        """The expected -log_prob(), of shape batch_shape."""
+        raise NotImplementedError(f"{self._name()}: no entropy in closed form")
+
+    def perplexity(self) -> Tensor:
+        """exp(entropy())."""
+        return self.entropy().exp()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values, along a first axis; expand repeats them for the batch, which otherwise has sizes of 1."""
+        raise NotImplementedError(f"{self._name()}: its values cannot be listed")
+
+    def expand(self: D, batch_shape: Iterable[int], _instance: Any = None) -> D:
+        """The same distribution for a batch_shape that its own broadcasts to; nothing is copied."""
+        rank, wanted = len(self.batch_shape), tuple(batch_shape)
+        given = {name: getattr(self, name) for name in self._given()}
+        made = type(self)(
+            **{name: x.expand(wanted + tuple(x.shape[rank:])) for name, x in given.items()}, validate_args=False
+        )
+        made._validate_args = self._validate_args
+        return made
+
+    def _extended_shape(self, sample_shape: Iterable[int] = ()) -> tuple[int, ...]:
+        return (*sample_shape, *self.batch_shape, *self.event_shape)
+
+    def _tensor(self, value: Any) -> Tensor:
+        """value, a number as a tensor like the parameters."""
+        if isinstance(value, Tensor):
+            return value
+        like = getattr(self, self._given()[0])
+        return as_tensor(value, dtype=like.dtype, device=like.device)
+
+    def _validate_sample(self, value: Any) -> Tensor:
+        """value as a tensor, checked if that is wanted: its shape, and that it is in the support."""
+        x = self._tensor(value)
+        if self._validate_args:
+            shape = tuple(self.batch_shape + self.event_shape)
+            event = len(self.event_shape)
+            if tuple(x.shape[x.ndim - event :]) != shape[len(shape) - event :] or any(
+                a != b and 1 not in (a, b) for a, b in zip(reversed(x.shape), reversed(shape), strict=False)
+            ):
+                raise ShapeError(f"{self._name()}: a value of shape {tuple(x.shape)} for {shape} (batch, event)")
+            self._check("a value", x, self.support)
+        return x
+
+    def __repr__(self) -> str:
+        given = {name: getattr(self, name) for name in self._given()}
+        told = [f"{name}: {x.item() if x.numel() == 1 else x.shape}" for name, x in given.items()]
+        return f"{self._name()}({', '.join(told)})"
+
+
+def broadcast_all(*values: Any) -> Any:
+    """Tensors and numbers as tensors of one shape; numbers take the dtype and the device of the first tensor."""
+    like = next((x for x in values if isinstance(x, Tensor)), None)
+    where = {"dtype": get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
+    return broadcast_tensors(*(x if isinstance(x, Tensor) else as_tensor(x, **where) for x in values))
+
+
+def clamped(probs: Tensor) -> Tensor:
+    """Probabilities away from 0 and 1 by the least step of their dtype, so that logarithms are finite."""
+    eps = finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def either(name: str, probs: Any, logits: Any) -> str:
+    """Which of the two was given: ValueError for both, and for none."""
+    if (probs is None) == (logits is None):
+        raise ValueError(f"{name}: give either probs or logits")
+    return "logits" if probs is None else "probs"

@@ -1,0 +1,88 @@
+"""Independent: the last axes of a batch as one event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+
+
+class Independent(Distribution):
+    """base_distribution, whose last reinterpreted_batch_ndims axes of the batch belong to the event: log_prob() and
+    entropy() sum over them.
+
+    >>> normal = norch.distributions.Normal(norch.zeros(3, 2), 1.0)
+    >>> diagonal = norch.distributions.Independent(normal, 1)
+    >>> diagonal.batch_shape, diagonal.event_shape, diagonal.log_prob(norch.zeros(3, 2)).shape
+    (norch.Size([3]), norch.Size([2]), norch.Size([3]))
+    """
+
+    def __init__(
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
+        n, batch = reinterpreted_batch_ndims, base_distribution.batch_shape
+        if not 0 <= n <= len(batch):
+            raise ValueError(f"Independent: reinterpreted_batch_ndims {n} for a batch of shape {tuple(batch)}")
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
+        shape = batch + base_distribution.event_shape
+        super().__init__(shape[: len(batch) - n], shape[len(batch) - n :], validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        return self.base_dist.has_rsample
+
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.independent(self.base_dist.support, self.reinterpreted_batch_ndims)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Tensor:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.base_dist.stddev
+
+    def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def summed(self, x: Tensor) -> Tensor:
+        """x summed over the axes that belong to the event now."""
+        return x.sum(tuple(range(-self.reinterpreted_batch_ndims, 0))) if self.reinterpreted_batch_ndims else x
+
+    def log_prob(self, value: Any) -> Tensor:
+        return self.summed(self.base_dist.log_prob(value))
+
+    def entropy(self) -> Tensor:
+        return self.summed(self.base_dist.entropy())
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims:
+            raise NotImplementedError("Independent: the values of an event of several axes are not listed")
+        return self.base_dist.enumerate_support(expand)
+
+    def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> Independent:
+        n = self.reinterpreted_batch_ndims
+        base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
+        return Independent(base, n, validate_args=self._validate_args)
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -1,0 +1,252 @@
+"""Distributions: against PyTorch, against their own draws, and what they refuse."""
+
+import copy
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DEVICE
+
+import norch
+from norch import distributions as D  # noqa: N812
+from norch.testing import assert_close
+
+VALUES: dict[str, Any] = {
+    "loc": [[-1.0, 0.5, 2.0]],
+    "scale": [[0.5], [2.0]],
+    "low": [[-1.0, 0.0, 1.0]],
+    "high": [[2.0], [3.0]],
+    "rate": [0.5, 1.0, 3.0],
+    "p": [[0.2, 0.5, 0.9]],
+    "logit": [[-1.0, 0.0, 2.0]],
+    "weights": [[1.0, 2.0, 0.5], [0.1, 0.1, 4.0]],
+}
+# name: (class, by what of VALUES its parameters are given, values to ask for)
+CASES: dict[str, tuple[str, dict[str, str], Any]] = {
+    "Normal": ("Normal", {"loc": "loc", "scale": "scale"}, [0.3]),
+    "LogNormal": ("LogNormal", {"loc": "loc", "scale": "scale"}, [0.3, 1.0, 4.0]),
+    "Laplace": ("Laplace", {"loc": "loc", "scale": "scale"}, [0.3]),
+    "Uniform": ("Uniform", {"low": "low", "high": "high"}, [[1.0, 1.5, 1.9]]),
+    "Exponential": ("Exponential", {"rate": "rate"}, [[0.0, 1.0, 2.5]]),
+    "Bernoulli": ("Bernoulli", {"probs": "p"}, [[0.0, 1.0, 1.0]]),
+    "Bernoulli of logits": ("Bernoulli", {"logits": "logit"}, [[0.0, 1.0, 1.0]]),
+    "Categorical": ("Categorical", {"probs": "weights"}, [[0], [1], [2]]),
+    "Categorical of logits": ("Categorical", {"logits": "weights"}, [2, 0]),
+    "OneHotCategorical": ("OneHotCategorical", {"probs": "weights"}, [[0.0, 1.0, 0.0]]),
+    "OneHot of logits": ("OneHotCategoricalStraightThrough", {"logits": "weights"}, [[0.0, 1.0, 0.0]]),
+}
+ATTRIBUTES = ("mean", "variance", "stddev", "mode", "batch_shape", "event_shape", "param_shape", "has_rsample")
+
+
+def made(lib: Any, name: str, make: Any) -> tuple[Any, list[Any]]:
+    kind, given, _ = CASES[name]
+    leaves = {key: make(VALUES[of]) for key, of in given.items()}
+    return getattr(lib, kind)(**leaves), list(leaves.values())
+
+
+def ours(values: Any) -> Any:
+    return norch.tensor(values, dtype=norch.float64, device=DEVICE, requires_grad=True)
+
+
+def same(a: Any, b: Any) -> None:
+    if hasattr(b, "detach"):
+        a = a.detach()
+        assert_close(a, norch.tensor(b.detach().numpy(), device=a.device), rtol=1e-9, atol=1e-12, equal_nan=True)
+    else:
+        assert a == b
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_like_torch(torch: Any, name: str) -> None:
+    """What it says of itself, of values, and all derivatives by its parameters."""
+    (p, x), (q, y) = (
+        made(D, name, ours),
+        made(torch.distributions, name, lambda v: torch.tensor(v, dtype=torch.float64, requires_grad=True)),
+    )
+    for key in ATTRIBUTES:
+        if hasattr(q, key):
+            same(getattr(p, key), getattr(q, key))
+    value = CASES[name][2]
+    found, wanted = [], []
+    for dist, to, results in ((p, norch.tensor, found), (q, torch.tensor, wanted)):
+        at = to(value, device=DEVICE) if to is norch.tensor else to(value)
+        at = at.double() if at.is_floating_point() else at
+        results += [dist.log_prob(at), dist.entropy(), dist.perplexity(), dist.mean]
+        wide = dist.expand((4, 2, 3) if dist.batch_shape[-1] == 3 else (3, 2))
+        results += [wide.log_prob(at), wide.entropy(), wide.mean]
+        if not dist.has_enumerate_support:
+            results += [dist.cdf(at), dist.icdf(to([[0.1, 0.5, 0.7]]).to(at.device))]
+            results += [dist.icdf(dist.cdf(at))]
+        else:
+            results += [dist.enumerate_support(), dist.enumerate_support(False), dist.probs, dist.logits]
+        assert tuple(wide.sample((5,)).shape) == (5, *wide.batch_shape, *wide.event_shape)
+    for a, b in zip(found, wanted, strict=True):
+        same(a, b)
+    for results in (found, wanted):
+        for number, one in enumerate(results):
+            if one.requires_grad and not bool(one.isnan().any()):
+                (one * (number + 1)).sum().backward(retain_graph=True)
+    for a, b in zip(x, y, strict=True):
+        same(a.grad, b.grad)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws_are_distributed_so(name: str) -> None:
+    norch.manual_seed(0)
+    p, leaves = made(D, name, ours)
+    draws = p.sample((20000,))
+    assert not draws.requires_grad and tuple(draws.shape) == (20000, *p.batch_shape, *p.event_shape)
+    p.log_prob(draws)  # all of them are in the support
+    if "Categorical" == CASES[name][0]:
+        for k in range(3):
+            assert_close((draws == k).double().mean(0), p.probs[..., k].detach(), rtol=0.0, atol=0.02)
+    else:
+        spread = p.stddev.detach()
+        assert bool(((draws.double().mean(0) - p.mean.detach()).abs() < 0.05 * spread + 1e-9).all())
+        if name != "LogNormal":  # of which a few draws make most of the variance
+            assert_close(draws.double().std(0), spread, rtol=0.05, atol=0.01)
+    if p.has_rsample:
+        p.rsample((3,)).sum().backward()
+        assert all(leaf.grad is not None for leaf in leaves)
+    else:
+        with pytest.raises(NotImplementedError, match="its draws have no derivative"):
+            p.rsample()
+
+
+KL = ["Normal", "LogNormal", "Laplace", "Exponential", "Bernoulli", "Bernoulli of logits", "Categorical"]
+
+
+@pytest.mark.parametrize("name", [*KL, "OneHotCategorical", "Categorical of logits"])
+def test_divergences_like_torch(torch: Any, name: str) -> None:
+    rng = np.random.default_rng(0)
+    kind, given, _ = CASES[name]
+    results = []
+    arrays = [{key: np.asarray(VALUES[of]) + shift for key, of in given.items()} for shift in (0.0, 0.05)]
+    if kind != "Bernoulli":
+        arrays[1] = {key: a * rng.uniform(0.5, 1, a.shape) for key, a in arrays[1].items()}
+    for lib, make, kl in (
+        (D, ours, D.kl_divergence),
+        (torch.distributions, lambda a: torch.tensor(a, requires_grad=True), torch.distributions.kl_divergence),
+    ):
+        leaves = [{key: make(a) for key, a in one.items()} for one in arrays]
+        p, q = (getattr(lib, kind)(**one) for one in leaves)
+        out = kl(p, q)
+        out.sum().backward()
+        results.append([out, *(leaf.grad for one in leaves for leaf in one.values())])
+        both = [lib.Independent(one, 1) for one in (p, q) if len(one.batch_shape) > 1]
+        if both:
+            results[-1].append(kl(*both))
+    for a, b in zip(*results, strict=True):
+        same(a, b)
+
+
+def test_divergences_at_the_edges() -> None:
+    kl, uniform = D.kl_divergence, D.Uniform
+    assert kl(uniform(0.0, 1.0), uniform(0.0, 2.0)).item() == pytest.approx(math.log(2))
+    assert kl(uniform(0.0, 3.0), uniform(0.0, 2.0)).item() == math.inf
+    sure, even = D.Bernoulli(1.0), D.Bernoulli(0.5)
+    assert kl(sure, even).item() == pytest.approx(math.log(2), rel=1e-5) and kl(even, sure).item() == math.inf
+    weights = norch.tensor([[0.0, 1.0], [1.0, 1.0]])
+    p, q = D.Categorical(weights), D.Categorical(weights.flip(0))
+    assert kl(p, q)[0].item() == pytest.approx(math.log(2), rel=1e-5) and kl(p, q)[1].item() == math.inf
+    assert kl(p, p).abs().max().item() == 0
+    with pytest.raises(NotImplementedError, match="no formula for Normal and Laplace"):
+        kl(D.Normal(0.0, 1.0), D.Laplace(0.0, 1.0))
+    with pytest.raises(TypeError, match="register_kl: expected subclasses of Distribution"):
+        D.register_kl(int, D.Normal)
+    nested = D.Independent(D.Normal(norch.zeros(2, 2), 1.0), 2)
+    with pytest.raises(NotImplementedError, match="events of 2 and 1 axes"):
+        kl(nested, D.Independent(D.Normal(norch.zeros(2, 2), 1.0), 1))
+
+
+def test_independent_sums_over_its_events(torch: Any) -> None:
+    results = []
+    for lib, t in ((D, norch), (torch.distributions, torch)):
+        p = lib.Independent(lib.Normal(t.zeros(2, 3), t.ones(3)), 1)
+        wide = p.expand((4, 2))
+        results.append([p.log_prob(t.ones(5, 2, 3)), p.entropy(), wide.log_prob(t.ones(2, 3)), p.mean, p.variance])
+        results[-1] += [p.batch_shape, p.event_shape, wide.batch_shape, p.has_rsample, p.has_enumerate_support]
+        assert tuple(wide.rsample((7,)).shape) == (7, 4, 2, 3) and tuple(p.sample().shape) == (2, 3)
+    for a, b in zip(*results, strict=True):
+        same(a.cpu(), b) if hasattr(a, "cpu") else same(a, b)
+
+
+def test_sampling_first_keeps_the_derivatives() -> None:
+    """probs are computed in sample() first, where nothing is recorded, and are asked for a derivative later."""
+    logits = norch.zeros(3, requires_grad=True)
+    policy = D.Categorical(logits=logits)
+    policy.sample()
+    policy.probs[0].backward()
+    assert_close(logits.grad, norch.tensor([2.0, -1.0, -1.0]) / 9)
+
+
+def test_a_policy_learns_by_its_log_prob() -> None:
+    """REINFORCE (Williams 1992) on three arms, of which the last pays."""
+    norch.manual_seed(0)
+    logits = norch.zeros(3, requires_grad=True)
+    optimizer = norch.optim.Adam([logits], lr=0.1)
+    for _ in range(60):
+        policy = D.Categorical(logits=logits)
+        arm = policy.sample((16,))
+        loss = -(policy.log_prob(arm) * ((arm == 2).float() - 0.3)).mean() - 0.001 * policy.entropy()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert policy.probs[2].item() > 0.9
+
+
+def test_numbers_repr_copies() -> None:
+    p = D.Normal(0, 2)
+    assert p.loc.dtype is norch.float32 and p.batch_shape == ()
+    assert p.log_prob(0.0).item() == pytest.approx(-math.log(2 * math.sqrt(2 * math.pi)))
+    wide = D.Normal(norch.zeros(1, dtype=norch.float64), 1.0)
+    assert wide.cdf(0.1).item() == pytest.approx(0.539827837277, abs=1e-12)
+    assert repr(p) == "Normal(loc: 0.0, scale: 2.0)"
+    assert repr(D.Categorical(norch.ones(2, 3))) == "Categorical(probs: norch.Size([2, 3]))"
+    assert repr(D.Independent(D.Normal(norch.zeros(2), 1.0), 1)).startswith("Independent(Normal(loc:")
+    assert copy.deepcopy(p).mean == 0 and pickle.loads(pickle.dumps(p)).stddev == 2
+
+
+def test_checks_can_be_left_out() -> None:
+    assert D.Normal(0.0, -1.0, validate_args=False).scale.item() == -1
+    try:
+        D.Distribution.set_default_validate_args(False)
+        D.Normal(0.0, -1.0)
+    finally:
+        D.Distribution.set_default_validate_args(True)
+    assert D.Uniform(0.0, 1.0, validate_args=False).log_prob(2.0).item() == -math.inf
+
+
+ONE = norch.ones(3)
+BAD: Any = [
+    (lambda: D.Normal(ONE, -ONE), ValueError, r"Normal: scale of shape \(3,\) must be positive, but holds -1\.0"),
+    (lambda: D.Normal(ONE * math.nan, 1.0), ValueError, "Normal: loc .* must be a number, but holds nan"),
+    (lambda: D.Normal(ONE, norch.ones(2)), norch.ShapeError, r"\(3,\)"),
+    (lambda: D.Exponential(0.0), ValueError, "Exponential: rate .* must be positive, but holds 0.0"),
+    (lambda: D.Bernoulli(1.5), ValueError, r"probs .* must be in \[0, 1\], but holds 1.5"),
+    (lambda: D.Bernoulli(), ValueError, "Bernoulli: give either probs or logits"),
+    (lambda: D.Categorical(ONE, ONE), ValueError, "Categorical: give either probs or logits"),
+    (lambda: D.Categorical(norch.tensor(1.0)), norch.ShapeError, "probs must have 1 dimension or more"),
+    (lambda: D.Categorical([1.0]), TypeError, "expected a tensor as probs, not list"),
+    (lambda: D.Categorical(norch.tensor([2.0, -1.0])), ValueError, r"with the sum 1, but holds \[2.0, -1.0\]"),
+    (lambda: D.Categorical(ONE).log_prob(norch.tensor(3)), ValueError, r"a whole number in 0 \.\.\. 2, but holds 3"),
+    (lambda: D.Categorical(ONE).log_prob(norch.tensor(0.5)), ValueError, "but holds 0.5"),
+    (lambda: D.OneHotCategorical(ONE).log_prob(ONE), ValueError, "must be one 1 among 0s"),
+    (lambda: D.OneHotCategorical(ONE).log_prob(ONE[:2]), norch.ShapeError, r"\(2,\) for \(3,\) \(batch, event\)"),
+    (lambda: D.Bernoulli(ONE / 2).log_prob(ONE / 2), ValueError, "must be 0 or 1, but holds 0.5"),
+    (lambda: D.Uniform(0.0, ONE * 0), ValueError, "Uniform: low must lie below high, not 0.0 beside 0.0"),
+    (lambda: D.Uniform(0.0, 1.0).log_prob(2.0), ValueError, r"a value of shape \(\) must be in \[low, high\]"),
+    (lambda: D.Normal(ONE, 1.0).log_prob(norch.ones(2)), norch.ShapeError, r"a value of shape \(2,\) for \(3,\)"),
+    (lambda: D.Independent(D.Normal(ONE, 1.0), 2), ValueError, r"reinterpreted_batch_ndims 2 for .* \(3,\)"),
+    (lambda: D.Categorical(ONE).cdf(1), NotImplementedError, "Categorical: no cdf in closed form"),
+    (lambda: D.Distribution().log_prob(1), NotImplementedError, "Distribution: no log_prob"),
+    (lambda: D.Distribution.set_default_validate_args(2), ValueError, "expected a bool, not 2"),
+]
+
+
+@pytest.mark.parametrize("call, error, message", BAD, ids=range(len(BAD)))
+def test_errors(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
