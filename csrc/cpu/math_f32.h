@@ -357,9 +357,15 @@ NR_INLINE float nr_trunc_f32(float x) { return copysignf(nr_floor_f32(fabsf(x)),
 
 NR_INLINE bool nr_infinite_f32(float x) { return fabsf(x) == INFINITY; }
 NR_INLINE bool nr_finite_f32(float x) { return fabsf(x) < INFINITY; }
-/* A NaN on either side wins; the select without NaN in mind is one instruction. */
-NR_INLINE float nr_larger_f32(float a, float b) { return a != a ? a : a > b ? a : b; }
-NR_INLINE float nr_smaller_f32(float a, float b) { return a != a ? a : a < b ? a : b; }
+/* A NaN on either side wins; the select before is one instruction, which gives b where one is NaN. */
+NR_INLINE float nr_larger_f32(float a, float b) {
+    float one = a > b ? a : b;
+    return a != a ? a : one;
+}
+NR_INLINE float nr_smaller_f32(float a, float b) {
+    float one = a < b ? a : b;
+    return a != a ? a : one;
+}
 /* smaller(larger(x, low), high), with conditions that compilers do not merge into branches. */
 NR_INLINE float nr_bounded_f32(float x, float low, float high) {
     float y = x > low ? x : low;

@@ -173,9 +173,15 @@ NR_INLINE double nr_trunc_f64(double x) { return copysign(nr_floor_f64(fabs(x)),
 
 NR_INLINE bool nr_infinite_f64(double x) { return fabs(x) == HUGE_VAL; }
 NR_INLINE bool nr_finite_f64(double x) { return fabs(x) < HUGE_VAL; }
-/* A NaN on either side wins; the select without NaN in mind is one instruction. */
-NR_INLINE double nr_larger_f64(double a, double b) { return a != a ? a : a > b ? a : b; }
-NR_INLINE double nr_smaller_f64(double a, double b) { return a != a ? a : a < b ? a : b; }
+/* A NaN on either side wins; the select before is one instruction, which gives b where one is NaN. */
+NR_INLINE double nr_larger_f64(double a, double b) {
+    double one = a > b ? a : b;
+    return a != a ? a : one;
+}
+NR_INLINE double nr_smaller_f64(double a, double b) {
+    double one = a < b ? a : b;
+    return a != a ? a : one;
+}
 /* smaller(larger(x, low), high), with conditions that compilers do not merge into branches. */
 NR_INLINE double nr_bounded_f64(double x, double low, double high) {
     double y = x > low ? x : low;

@@ -9,6 +9,8 @@
 
 #define KIND ONE
 #include "reduce_kind.h"
+#define KIND EXTREME
+#include "reduce_kind.h"
 #define KIND TRUTH_STATE
 #include "reduce_kind.h"
 #define KIND VALUE_INDEX

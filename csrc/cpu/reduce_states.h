@@ -9,6 +9,7 @@
 
 /* VALUE(type, name) is a plain field; PLACE(name) counts elements, and is -1 before the first. */
 #define NR_FIELDS_ONE(VALUE, PLACE) VALUE(ACC, v)
+#define NR_FIELDS_EXTREME(VALUE, PLACE) VALUE(T, v)
 #define NR_FIELDS_TRUTH_STATE(VALUE, PLACE) VALUE(MASK, v)
 #define NR_FIELDS_VALUE_INDEX(VALUE, PLACE) VALUE(T, v) PLACE(i)
 #define NR_FIELDS_MOMENTS(VALUE, PLACE) VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
