@@ -235,6 +235,8 @@ def test_searchsorted_forms() -> None:
     ):
         with pytest.raises((norch.ShapeError, norch.ArgumentError)):
             wrong()
+    with pytest.raises(TypeError, match="searchsorted: sorter: expected a tensor, not int"):
+        norch.searchsorted(line, line, sorter=1)
 
 
 def test_order_statistics_like_torch(torch: Any) -> None:

@@ -13,7 +13,7 @@ from ..autograd import derivatives as d
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
-from ._operand import must, numpy_names, operand, public
+from ._operand import must, numpy_names, public, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .pointwise import isnan, lt, where
@@ -160,7 +160,7 @@ def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, sid
     common = result_type(line, values)
     line, values = line.to(common), values.to(common)
     if sorter is not None:
-        if operand(sorter) is NotImplemented or sorter.dtype is not int64_ or sorter.shape != line.shape:
+        if tensor_of(sorter, f"{name}: sorter").dtype is not int64_ or sorter.shape != line.shape:
             raise ArgumentError(f"{name}: sorter holds int64 indices, of the shape {tuple(line.shape)} of the sequence")
         line = line.gather(-1, sorter)
     out = lib.norch_searchsorted(line, values, True if side == "right" else right)
