@@ -25,6 +25,7 @@ EXAMPLES = {
     "norch_article": ([], 0, "the ten losses agree with the known ones"),
     "digits": (["--epochs=1", "--out=digits.png"], 1, "test accuracy"),
     "cnn_digits": (["--epochs=1", "--out=cnn.png"], 1, "test accuracy"),
+    "vae_digits": (["--epochs=1", "--out=vae.png"], 1, "nearest neighbours of one digit"),
     "tiny_gpt": (["--steps=1"], 1, "sorted without a mistake"),
 }
 

@@ -92,6 +92,18 @@ def test_digits_are_read_by_a_convolutional_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_map_of_digits_is_drawn(tmp_path: Path) -> None:
+    for name in NEEDED_BY_DIGITS:
+        pytest.importorskip(name)
+    picture = tmp_path / "vae_digits.png"
+    done = run("examples/vae_digits.py", "--out", str(picture))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"held-out bound: (\d+\.\d\d) nats\nnearest neighbours of one digit: (\d+\.\d)%", done.stdout)
+    assert found is not None and float(found[1]) <= 25 and float(found[2]) >= 70
+    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
+
+
+@pytest.mark.slow
 def test_a_small_gpt_learns_to_sort() -> None:
     done = run("examples/tiny_gpt.py")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -113,6 +125,7 @@ def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
     [
         ("digits", "--epochs=1"),
         ("cnn_digits", "--epochs=1"),
+        ("vae_digits", "--epochs=1"),
         ("linear_regression", "--seed=1"),
         ("norch_article", "--plot=x.png"),
     ],
