@@ -431,7 +431,16 @@ def test_optimizers_can_be_pickled():
     again.step()
 
 
-@pytest.mark.parametrize("options", [{}, {"lr": 0.3, "max_iter": 5, "history_size": 2}, {"max_eval": 4, "lr": 0.1}])
+SEARCH = {"line_search_fn": "strong_wolfe"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({}, {"lr": 0.3, "max_iter": 5, "history_size": 2}, {"max_eval": 4, "lr": 0.1}),
+        *(SEARCH, {**SEARCH, "lr": 50.0, "max_iter": 4}, {**SEARCH, "lr": 1e-4, "max_iter": 3, "max_eval": 30}),
+    ],
+)
 def test_lbfgs_matches_torch(torch, options):
     """On a bent valley, with a parameter that has no gradient."""
 
@@ -448,6 +457,32 @@ def test_lbfgs_matches_torch(torch, options):
         return [float(opt.step(closure)) for _ in range(4)] + x.tolist() + [opt.state[x]["func_evals"]]
 
     assert losses(norch, norch.float64) == pytest.approx(losses(torch, torch.float64), rel=1e-6)
+
+
+@pytest.mark.parametrize("loss_of", ["valley", "line", "hole", "nan"])
+def test_line_search_ends(loss_of):
+    """In Rosenbrock's valley at its minimum; where there is none, or no number, after a bounded number of calls."""
+    p, calls = parameter([-1.2, 1.0]), []
+
+    def closure():
+        calls.append(p.tolist())
+        opt.zero_grad()
+        x, y = p
+        loss = {
+            "valley": lambda: (1 - x) ** 2 + 100 * (y - x**2) ** 2,
+            "line": lambda: x + 2 * y,
+            "hole": lambda: (x + 1.2).log1p() + y,
+            "nan": lambda: x * math.nan,
+        }[loss_of]()
+        loss.backward()
+        return loss
+
+    opt = optim.LBFGS([p], max_iter=100, max_eval=300, line_search_fn="strong_wolfe")
+    opt.step(closure)
+    assert len(calls) < 330
+    if loss_of == "valley":
+        close(p, parameter([1.0, 1.0]), 1e-3)
+        assert len(calls) < 80
 
 
 def test_lbfgs_goes_on_from_saved_state_and_says_what_it_has_not():
@@ -469,8 +504,8 @@ def test_lbfgs_goes_on_from_saved_state_and_says_what_it_has_not():
     p = old
     opt.step(closure)
     close(p, q)
-    with pytest.raises(NotImplementedError, match="strong_wolfe"):
-        optim.LBFGS([p], line_search_fn="strong_wolfe")
+    with pytest.raises(ValueError, match="line_search_fn is None or 'strong_wolfe', not 'armijo'"):
+        optim.LBFGS([p], line_search_fn="armijo")
     with pytest.raises(ValueError, match="one group"):
         optim.LBFGS([{"params": [p]}, {"params": [q]}])
     with pytest.raises(ValueError, match="invalid lr"):

@@ -1,5 +1,7 @@
 """Optimizers and learning-rate schedules: the face of the folder, which defines nothing."""
 
+from typing import Any as _Any
+
 from .._left_out import nothing_more as _nothing_more
 from . import lr_scheduler as lr_scheduler
 from .adam import Adam, AdamW
@@ -25,5 +27,12 @@ __all__ = [
     "lr_scheduler",
 ]
 
+_missing = _nothing_more(__name__)
 
-__getattr__ = _nothing_more(__name__)
+
+def __getattr__(name: str) -> _Any:
+    if name == "swa_utils":  # loaded when it is asked for
+        from importlib import import_module
+
+        return import_module(".swa_utils", __name__)
+    return _missing(name)

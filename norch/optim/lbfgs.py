@@ -8,6 +8,7 @@ from typing import Any
 from ..autograd import no_grad
 from ..ops.copy import cat
 from ..tensor import Tensor
+from .line_search import Point, strong_wolfe
 from .optimizer import Optimizer, Params, at_least_0
 
 
@@ -15,8 +16,9 @@ class LBFGS(Optimizer):
     """Up to max_iter steps of length lr a call of step(closure), which asks the closure for the loss and its gradients.
 
     It stops earlier where no gradient is larger than tolerance_grad, the loss or all parameters change by less than
-    tolerance_change, or after max_eval calls (max_iter * 5 // 4 unless given). history_size steps are remembered. There
-    is one group of parameters, and no line search (line_search_fn None).
+    tolerance_change, or after max_eval calls (max_iter * 5 // 4 unless given). history_size steps are remembered. With
+    line_search_fn "strong_wolfe" a step is as long as line_search.py finds it good, lr being where it looks first.
+    There is one group of parameters.
 
     >>> p = norch.nn.Parameter(norch.tensor([3.0, -2.0]))
     >>> opt = norch.optim.LBFGS([p], lr=0.5)
@@ -42,14 +44,14 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        if line_search_fn is not None:
-            raise NotImplementedError(f"LBFGS: there is no line search {line_search_fn!r}; leave line_search_fn=None")
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise ValueError(f"LBFGS: line_search_fn is None or 'strong_wolfe', not {line_search_fn!r}")
         if not at_least_0(lr):
             raise ValueError(f"invalid lr value: {lr!r}")
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         options = {"lr": lr, "max_iter": max_iter, "max_eval": max_eval, "history_size": history_size}
         limits = {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
-        super().__init__(params, {**options, **limits, "line_search_fn": None})
+        super().__init__(params, {**options, **limits, "line_search_fn": line_search_fn})
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS: there is one group of parameters, without options of their own")
 
@@ -61,6 +63,23 @@ class LBFGS(Optimizer):
         params = self.param_groups[0]["params"]
         for p, part in zip(params, along.split([p.numel() for p in params]), strict=True):
             p.add_(part.view(p.shape))
+
+    def _line(self, closure: Callable[[], Any], d: Tensor) -> tuple[Callable[[float], None], Callable[[float], Point]]:
+        """place(t), which puts the parameters t of d further than they are now, and at(t), what is found there."""
+        params = self.param_groups[0]["params"]
+        begin = [p.clone() for p in params]
+
+        def place(t: float) -> None:
+            for p, x in zip(params, begin, strict=True):
+                p.copy_(x)
+            self._move(d * t)
+
+        def at(t: float) -> Point:
+            place(t)
+            loss, g = float(self._loss(closure)), self._gradient()
+            return Point(t, loss, float(g.dot(d)), g)
+
+        return place, at
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -79,18 +98,25 @@ class LBFGS(Optimizer):
             state["n_iter"] += 1
             d = self._direction(state, g, group["history_size"])
             rate = group["lr"] * (min(1.0, 1 / float(g.abs().sum())) if state["n_iter"] == 1 else 1)
-            before = loss
+            before, slope = loss, float(d.dot(g))
             state.update(d=d, t=rate, prev_flat_grad=g)
-            if d.dot(g) > -group["tolerance_change"]:
+            if slope > -group["tolerance_change"]:
                 break
-            self._move(d * rate)
-            if not left:
-                break
-            loss, g = float(self._loss(closure)), self._gradient()
-            calls += 1
-            state["func_evals"] += 1
-            change = min(abs(loss - before), float(d.abs().amax()) * rate)
-            if calls >= group["max_eval"] or change <= group["tolerance_change"]:
+            reach, evaluations = float(d.abs().amax()), int(left > 0)
+            if group["line_search_fn"]:
+                place, at = self._line(closure, d)
+                start, most = Point(0.0, loss, slope, g), group["max_eval"] - calls
+                (rate, loss, _, g), evaluations = strong_wolfe(at, start, rate, reach, most)
+                place(rate)
+                state["t"] = rate
+            else:
+                self._move(d * rate)
+                if left:
+                    loss, g = float(self._loss(closure)), self._gradient()
+            calls += evaluations
+            state["func_evals"] += evaluations
+            change = min(abs(loss - before), reach * rate)
+            if not left or calls >= group["max_eval"] or change <= group["tolerance_change"]:
                 break
         return first
 

@@ -1,0 +1,91 @@
+"""A line search for the strong Wolfe conditions: a step after which the loss has fallen enough, and its slope flattened
+(Nocedal and Wright, "Numerical Optimization", 2006, algorithms 3.5 and 3.6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..tensor import Tensor
+
+
+class Point(NamedTuple):
+    """A place on the line: how far along it, and the loss, its slope along the line, and its gradient there."""
+
+    t: float
+    loss: float
+    slope: float
+    gradient: Tensor
+
+
+def _cubic(a: Point, b: Point, least: float, most: float) -> float:
+    """Where the cubic through the losses and slopes of a and b is least (their equation 3.59), within bounds."""
+    if a.t > b.t:
+        a, b = b, a
+    if a.t == b.t:
+        return least
+    d = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
+    square = d * d - a.slope * b.slope
+    if not square >= 0:
+        return (least + most) / 2
+    root = math.sqrt(square)
+    bend = b.slope - a.slope + 2 * root
+    if bend == 0:  # a straight line
+        return most
+    return min(max(b.t - (b.t - a.t) * (b.slope + root - d) / bend, least), most)
+
+
+def strong_wolfe(
+    at: Callable[[float], Point], start: Point, t: float, reach: float, most: int, tolerance: float = 1e-9
+) -> tuple[Point, int]:
+    """The point found, and how often at(t) was called: most + 1 times at the most. t: where to look first.
+
+    reach: the largest element of the direction; an interval in which no parameter moves by tolerance is not divided.
+    """
+
+    def falls_short(point: Point) -> bool:
+        return point.loss > start.loss + 1e-4 * point.t * start.slope
+
+    def is_flat(point: Point) -> bool:
+        return abs(point.slope) <= -0.9 * start.slope
+
+    # Further and further, until an interval holds a minimum.
+    before, now, calls = start, at(t), 1
+    while calls <= most:
+        if falls_short(now) or (calls > 2 and now.loss >= before.loss):
+            break
+        if is_flat(now):
+            return now, calls
+        if now.slope >= 0:
+            break
+        before, now = now, at(_cubic(before, now, now.t + 0.01 * (now.t - before.t), now.t * 10))
+        calls += 1
+    else:
+        before = start
+    low, high = (before, now) if before.loss <= now.loss else (now, before)
+    # Narrower and narrower.
+    cornered = False
+    while calls <= most and abs(high.t - low.t) * reach >= tolerance:
+        left, right = min(low.t, high.t), max(low.t, high.t)
+        t, margin = _cubic(low, high, left, right), 0.1 * (right - left)
+        if min(right - t, t - left) >= margin:
+            cornered = False
+        elif cornered or not left < t < right:  # twice in a corner, which is left by a tenth
+            t, cornered = (right - margin if right - t < t - left else left + margin), False
+        else:
+            cornered = True
+        now = at(t)
+        calls += 1
+        if falls_short(now) or now.loss >= low.loss:
+            high = now
+            if high.loss < low.loss:
+                low, high = high, low
+            continue
+        if is_flat(now):
+            return now, calls
+        if now.slope * (high.t - low.t) >= 0:
+            high = low
+        low = now
+    return low, calls

@@ -1,0 +1,207 @@
+"""Averages of weights over the steps of a training: stochastic weight averaging (Izmailov et al. 2018, algorithm 1) and
+exponential moving averages (Polyak and Juditsky 1992).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .._left_out import nothing_more
+from ..autograd import no_grad
+from ..create import tensor
+from ..errors import ArgumentError
+from ..nn.module import Module
+from ..nn.norm import _BatchNorm
+from ..tensor import Tensor
+from .lr_scheduler import LRScheduler, _one_a_group
+from .optimizer import Optimizer
+
+__all__ = [
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
+
+Average = Callable[[Tensor, Tensor, Any], Tensor]
+MultiAverage = Callable[[list[Tensor], list[Tensor], Any], None]
+
+
+def get_ema_avg_fn(decay: float = 0.999) -> Average:
+    """The function (average, current, count) that gives decay * average + (1 - decay) * current.
+
+    >>> norch.optim.swa_utils.get_ema_avg_fn(0.75)(norch.tensor(4.0), norch.tensor(8.0), 1)
+    tensor(5.)
+    """
+    if not 0 <= decay <= 1:
+        raise ArgumentError(f"decay lies in 0 ... 1, not {decay}")
+    return no_grad()(lambda average, current, count: decay * average + (1 - decay) * current)
+
+
+def get_swa_avg_fn() -> Average:
+    """The function (average, current, count) that gives the mean of count averaged ones and the current one."""
+    return no_grad()(lambda average, current, count: average + (current - average) / (count + 1))
+
+
+def _of_lists(average: Average) -> MultiAverage:
+    @no_grad()
+    def update(averages: list[Tensor], currents: list[Tensor], count: Any) -> None:
+        for mine, theirs in zip(averages, currents, strict=True):
+            mine.copy_(average(mine, theirs, count))
+
+    return update
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
+    """get_ema_avg_fn() for lists of tensors, the first of which is written to."""
+    return _of_lists(get_ema_avg_fn(decay))
+
+
+def get_swa_multi_avg_fn() -> MultiAverage:
+    """get_swa_avg_fn() for lists of tensors, the first of which is written to."""
+    return _of_lists(get_swa_avg_fn())
+
+
+class AveragedModel(Module):
+    """A copy of model, on device if one is named, whose parameters are averages of those that it is shown.
+
+    update_parameters(model) takes the parameters over when it is called first, later with
+    avg_fn(average, current, n_averaged), or multi_avg_fn, which gets lists and writes into the first; with neither of
+    them all weigh the same. Buffers are averaged with use_buffers, and else those of the model shown last.
+
+    >>> model = norch.nn.Linear(1, 1, bias=False)
+    >>> average = norch.optim.swa_utils.AveragedModel(model, avg_fn=norch.optim.swa_utils.get_ema_avg_fn(0.5))
+    >>> for value in (1.0, 3.0):
+    ...     _ = norch.nn.init.constant_(model.weight, value)
+    ...     average.update_parameters(model)
+    >>> average(norch.ones(1)).item()
+    2.0
+    """
+
+    n_averaged: Tensor
+
+    def __init__(
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: Average | None = None,
+        multi_avg_fn: MultiAverage | None = None,
+        use_buffers: bool = False,
+    ) -> None:
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise ArgumentError("AveragedModel: give avg_fn or multi_avg_fn, not both")
+        self.module = copy.deepcopy(model)
+        if device is not None:
+            self.module.to(device)
+        self.register_buffer("n_averaged", tensor(0, device=device))
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+    @no_grad()
+    def update_parameters(self, model: Module) -> None:
+        """Takes the parameters of model, shaped as those of the copied one, into the averages."""
+        groups: dict[Any, list[tuple[Tensor, Tensor]]] = {}  # of one device and dtype, as a multi_avg_fn may want them
+        pairs: list[tuple[Tensor, Tensor]] = [*zip(self.module.parameters(), model.parameters(), strict=True)]
+        buffers = [*zip(self.module.buffers(), model.buffers(), strict=True)]
+        for mine, theirs in pairs + buffers * self.use_buffers:
+            pair = mine.detach(), theirs.detach().to(mine.device)
+            groups.setdefault((mine.device, mine.dtype), []).append(pair)
+        for mine, theirs in buffers * (not self.use_buffers):
+            mine.copy_(theirs)
+        average = self.multi_avg_fn or _of_lists(self.avg_fn or get_swa_avg_fn())
+        first = int(self.n_averaged) == 0
+        for (device, _), group in groups.items():
+            if first:
+                for mine, theirs in group:
+                    mine.copy_(theirs)
+            else:
+                averages, currents = map(list, zip(*group, strict=True))
+                average(averages, currents, self.n_averaged.to(device))
+        self.n_averaged += 1
+
+
+@no_grad()
+def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+    """Sets the running statistics of all batch normalisations in model to the means over the batches of loader, each
+    the input of model or a tuple or list that begins with it.
+
+    >>> model = norch.nn.Sequential(norch.nn.BatchNorm1d(1))
+    >>> norch.optim.swa_utils.update_bn([norch.tensor([[1.0], [3.0]]), norch.tensor([[5.0], [7.0]])], model)
+    >>> model[0].running_mean
+    tensor([4.])
+    """
+    layers = {one: one.momentum for one in model.modules() if isinstance(one, _BatchNorm)}
+    if not layers:
+        return
+    was_training = model.training
+    model.train()
+    for layer in layers:
+        layer.reset_running_stats()
+        layer.momentum = None  # the plain mean
+    for batch in loader:
+        one = batch[0] if isinstance(batch, (list, tuple)) else batch
+        model(one if device is None else one.to(device))
+    for layer, momentum in layers.items():
+        layer.momentum = momentum
+    model.train(was_training)
+
+
+class SWALR(LRScheduler):
+    """The rate of each group goes from what it is to swa_lr within anneal_epochs, and stays there. swa_lr: a number, or
+    one for each group; anneal_strategy: "cos", half a period of the cosine, or "linear".
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.swa_utils.SWALR(opt, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
+    >>> for _ in range(3):
+    ...     opt.step()
+    ...     schedule.step()
+    ...     print(schedule.get_last_lr())
+    [0.75]
+    [0.5]
+    [0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: Any,
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"SWALR: anneal_strategy is 'cos' or 'linear', not {anneal_strategy!r}")
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(f"SWALR: anneal_epochs is 0 or a larger integer, not {anneal_epochs!r}")
+        for group, rate in zip(optimizer.param_groups, _one_a_group(optimizer, swa_lr), strict=True):
+            group["swa_lr"] = rate
+        self.anneal_epochs, self._anneal_strategy = anneal_epochs, anneal_strategy
+        super().__init__(optimizer, last_epoch)
+
+    def _share(self, step: int) -> float:
+        """How far the way to swa_lr has been gone."""
+        t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
+        return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
+
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch, from those before: other schedules may have set them."""
+        step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
+        before, now = self._share(step - 1), self._share(step)
+        rates = []
+        for group in self.optimizer.param_groups:
+            end = group["swa_lr"]
+            start = end if before == 1 else (group["lr"] - before * end) / (1 - before)
+            rates.append(end * now + start * (1 - now))
+        return rates
+
+
+__getattr__ = nothing_more(__name__)
