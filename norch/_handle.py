@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ._lib import TensorBase, lib
 from .device import CPU, device_of
 from .device import device as Device  # noqa: N812
-from .dtype import DTYPES
+from .dtype import DTYPES, check_format
 from .dtype import dtype as DType  # noqa: N812
 
 if TYPE_CHECKING:
@@ -122,8 +122,9 @@ class Handle(TensorBase):
         """The address of the first element."""
         return self._data
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in C order without gaps."""
+        check_format(memory_format, "is_contiguous")
         return bool(self._contiguous)
 
     def element_size(self) -> int:

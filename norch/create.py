@@ -45,14 +45,17 @@ def _flatten(data: Any, flat: list[Any], seen: set[Any], depth: int = 0) -> tupl
         if kind is float or kind is int or kind is bool:
             seen.add(kind)
             flat.append(data)
+        elif hasattr(data, "__getitem__") and not (hasattr(data, "__float__") or isinstance(data, (str, bytes, dict))):
+            return _flatten([data[at] for at in range(len(data))], flat, seen, depth)
         else:
             flat.append(_number(data, seen))
         return ()
     if depth > 64:
-        raise ShapeError("tensor: lists nested more than 64 deep; does one hold itself?")
+        raise TypeError("tensor: lists nested more than 64 deep; does one hold itself?")
     inner: tuple[int, ...] | None = None
     for position, part in enumerate(data):
-        if isinstance(part, Handle) and part.ndim or (hasattr(part, "__array__") and getattr(part, "ndim", 0)):
+        number = part.numel() == 1 if isinstance(part, Handle) else not getattr(part, "ndim", 0)  # as in PyTorch
+        if hasattr(part, "__array__") and not number:
             _see(part, seen)
             shape = _flatten(part.tolist(), flat, set())
         else:

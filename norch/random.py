@@ -474,10 +474,11 @@ class RandomMethods(Handle):
         """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""
         return _filled(self, "bernoulli_", False, True, "", lambda: _ones("bernoulli_", self, p, generator))
 
-    def random_(self, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None) -> Any:
-        """Fills with integers from [from_, to), or [0, from_), or else from 0 to the most that the dtype holds."""
-        low, high = (0, from_) if to is None else (from_ or 0, to)
-        dtype = norch_uint8 if self.dtype.kind == "b" else self.dtype
+    def random_(self, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None) -> Any:
+        """Fills with integers from [from_, to), or [0, from_); from from_ to the most that the dtype holds where to is
+        None, or else from 0 to that."""
+        low, high = (0, from_) if to is ... else (from_ or 0, to)
+        dtype = self.dtype
         if high is None:
             digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53, "bool": 1}
             held = digits.get(self.dtype.name, 8 * dtype.itemsize - dtype.is_signed)

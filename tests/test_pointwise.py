@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import shutil
 import subprocess
 from pathlib import Path
@@ -78,6 +79,31 @@ def test_alpha() -> None:
         with pytest.raises(norch.DTypeError):
             wrong()
     assert whole.tolist() == [1, 2]
+
+
+def test_alpha_of_bools() -> None:
+    """The sum has the dtype that it has without a factor."""
+    true, whole = norch.ones(2, dtype=norch.bool), norch.ones(2, dtype=norch.int32)
+    for sum, dtype, expected in (
+        (norch.add(true, true, alpha=0), norch.bool, [True, True]),
+        (norch.add(~true, true, alpha=2), norch.bool, [True, True]),
+        (norch.add(whole, true, alpha=3), norch.int32, [4, 4]),
+        (norch.add(norch.ones(2), true, alpha=2.5), norch.float32, [3.5, 3.5]),
+    ):
+        assert sum.dtype is dtype and sum.tolist() == expected
+
+
+@pytest.mark.parametrize("name", "add sub mul truediv floordiv mod pow and or xor lshift rshift".split())
+def test_strangers_may_take_the_operator(name: str) -> None:
+    class Stranger:
+        pass
+
+    setattr(Stranger, f"__r{name}__", lambda self, other: (self, other))
+    x, stranger = norch.ones(2, dtype=norch.int64), Stranger()
+    assert getattr(x, f"__{name}__")(stranger) is NotImplemented
+    assert getattr(operator, f"i{name}")(x, stranger) == (stranger, x)
+    with pytest.raises(TypeError, match="expected a tensor or a number, not object"):
+        x.add_(object())
 
 
 def test_rounding_modes() -> None:

@@ -221,6 +221,16 @@ def test_bad_input(call: Any, error: type[Exception], message: str) -> None:
         call(norch.zeros(1, 2, 6, 6))
 
 
+@pytest.mark.parametrize("axes", [1, 2])
+@pytest.mark.parametrize("name", ["max_pool", "adaptive_max_pool"])
+def test_places_that_were_changed_since(name: str, axes: int) -> None:
+    x = norch.rand(1, 2, *[6] * axes, requires_grad=True)
+    out, places = getattr(F, f"{name}{axes}d")(x, 2, return_indices=True)
+    places.zero_()
+    with pytest.raises(norch.Error, match="changed in place after it was used"):
+        out.sum().backward()
+
+
 MODULES = [
     ("MaxPool1d", (2,), {}, (2, 3, 9)),
     ("MaxPool2d", (3, 2, 1), {"ceil_mode": True}, (2, 3, 9, 8)),

@@ -112,8 +112,17 @@ def test_forms_of_randint():
 
 
 def test_bools():
-    x = norch.zeros(COUNT, dtype=norch.bool).random_(generator=generator())
-    assert x.dtype is norch.bool and abs(x.float().mean().item() - 0.5) < 0.02
+    for x in (
+        norch.zeros(COUNT, dtype=norch.bool).random_(generator=generator()),
+        norch.randint(2, (COUNT,), dtype=norch.bool, generator=generator()),
+    ):
+        assert x.dtype is norch.bool and abs(x.float().mean().item() - 0.5) < 0.02
+
+
+def test_random_without_an_upper_bound():
+    low = norch.zeros(COUNT, dtype=norch.int8).random_(-128, None, generator=generator())
+    assert low.min().item() == -128 and low.max().item() == 127
+    assert norch.zeros(COUNT).random_(to=3, generator=generator()).unique().tolist() == [0, 1, 2]
 
 
 def test_bernoulli():
@@ -324,6 +333,8 @@ WRONG = {
     "rand negative": lambda m: m.rand(-1),
     "randint empty": lambda m: m.randint(5, 5, (2,)),
     "randint no size": lambda m: m.randint(5),
+    "randint of bools": lambda m: m.randint(0, 3, (2,), dtype=m.bool),
+    "random_ of bools": lambda m: m.zeros(2, dtype=m.bool).random_(0, 3),
     "randint range": lambda m: m.randint(0, 300, (2,), dtype=m.uint8),
     "randperm": lambda m: m.randperm(-1),
     "normal": lambda m: m.normal(0.0, -1.0, (2,)),

@@ -99,6 +99,7 @@ WRONG = {
     "movedim uneven": lambda m, x: m.movedim(x, (0, 1), (0,)),
     "movedim dim": lambda m, x: m.movedim(x, 0, 2),
     "adjoint": lambda m, x: m.adjoint(x[0]),
+    "flip": lambda m, x: x.flip(),
     "mT": lambda m, x: x[0].mT,
     "H": lambda m, x: x[0].H,
     "broadcast_shapes": lambda m, x: m.broadcast_shapes((2, 3), (2,)),

@@ -3,6 +3,7 @@
 import math
 import operator
 import pickle
+from collections import deque
 from copy import copy, deepcopy
 
 import numpy as np
@@ -464,3 +465,24 @@ def test_data_can_be_replaced():
     assert x.tolist() == [10, 12, 14]
     (x * x).sum().backward()
     assert x.grad.tolist() == [20, 24, 28]
+
+
+def test_sequences_of_any_kind():
+    class Doubled:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, at):
+            return 2 * at
+
+    assert norch.tensor(Doubled()).tolist() == norch.tensor([[Doubled()]]).tolist()[0][0] == [0, 2, 4]
+    assert norch.tensor(deque([1, 2.5])).tolist() == [1, 2.5]
+    with pytest.raises(TypeError):
+        norch.tensor({0: 1})
+
+
+def test_tensors_of_one_element_in_lists_are_numbers():
+    one = norch.tensor([[1.5]])
+    assert norch.tensor([one, 2]).tolist() == [1.5, 2]
+    assert norch.tensor([[one[0]], [norch.tensor(3)]]).tolist() == [[1.5], [3]]
+    assert norch.tensor([one.expand(1, 2), one.expand(1, 2)]).tolist() == [[[1.5, 1.5]]] * 2

@@ -117,6 +117,8 @@ def test_reshape_shares_memory_where_it_can():
     x = norch.zeros(3, 4)
     x.reshape(2, 6)[0, 0] = 5
     x.flatten()[-1] = 6
+    assert x[0].flatten().is_contiguous(memory_format=norch.contiguous_format)
+    assert (row := x[0]).flatten() is row
     assert x[0, 0].item() == 5 and x[2, 3].item() == 6
 
 

@@ -46,17 +46,19 @@ norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, i
 norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t low, int64_t high,
                             int64_t dtype, int64_t device_type, int64_t device_index) {
     if (nr_check_dtype("randint", dtype)) return NULL;
-    if (dtype == NORCH_BOOL) return NR_REFUSE(NORCH_ERROR_DTYPE, "randint: the dtype must be a number, not bool");
     if (low >= high)
         return NR_REFUSE(NORCH_ERROR_VALUE, "randint: low %lld is not below high %lld", (long long)low,
                          (long long)high);
     const nr_dtype_row *row = &nr_dtypes[dtype];
-    const int64_t most = row->kind == 'f' ? INT64_MAX : INT64_MAX >> (64 - 8 * row->size - (row->kind == 'u'));
-    const int64_t least = row->kind == 'u' ? 0 : -most - 1;
+    const int32_t drawn = dtype == NORCH_BOOL ? NORCH_INT32 : row->wide; /* what the kernels draw */
+    const int64_t most = row->kind == 'f'   ? INT64_MAX
+                         : row->kind == 'b' ? 1
+                                            : INT64_MAX >> (64 - 8 * row->size - (row->kind == 'u'));
+    const int64_t least = row->kind == 'u' || row->kind == 'b' ? 0 : -most - 1;
     if (low < least || high - 1 > most)
         return NR_REFUSE(NORCH_ERROR_VALUE, "randint: [%lld, %lld) is more than %s holds", (long long)low,
                          (long long)high, nr_dtypes[dtype].name);
-    norch_tensor *y = nr_make_on("randint", ndim, shape, nr_wide((int32_t)dtype), device_type, device_index);
+    norch_tensor *y = nr_make_on("randint", ndim, shape, drawn, device_type, device_index);
     return nr_narrowed(draw(state, y, NR_INTEGERS, NULL, low, (uint64_t)high - (uint64_t)low), (int32_t)dtype);
 }
 

@@ -28,7 +28,7 @@ def _finish(function: Any, name: str, about: str, in_place: Any = None) -> Any:
     called(function, name, about)
     function.__module__ = __package__ + ".pointwise"  # where it will stand
     if in_place is not None:
-        function.in_place = in_place  # makes the method name_
+        function.in_place = in_place  # makes the method name_ of what accepts its argument
     return function
 
 
@@ -58,7 +58,7 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
         return out
 
     function.opcode, function.derivative = op, node_class  # type: ignore[attr-defined]  # for a product that ends in it
-    return _finish(function, name, about, lambda: unary_(name, node_class))
+    return _finish(function, name, about, lambda _: unary_(name, node_class))
 
 
 def unary_(name: str, node_class: type[Unary] | None) -> Op:
@@ -128,7 +128,7 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
             out._node = node
         return out
 
-    return _finish(function, name, about, lambda: binary_(name, node_class))
+    return _finish(function, name, about, lambda accept: binary_(name, node_class, accept))
 
 
 def _needs(node_class: type[Binary] | None) -> tuple[bool, bool, bool, bool]:
@@ -138,14 +138,15 @@ def _needs(node_class: type[Binary] | None) -> tuple[bool, bool, bool, bool]:
     return "a" in for_a, "a" in for_b, "b" in for_a, "b" in for_b
 
 
-def binary_(name: str, node_class: type[Binary] | None) -> Op:
-    """The in-place method of a BINARY row."""
+def binary_(name: str, node_class: type[Binary] | None, accept: Callable[[Any, str], Any]) -> Op:
+    """The in-place method of a BINARY row; accept as in binary()."""
     op = OPS[name]
     a_for_a, a_for_b, b_for_a, b_for_b = _needs(node_class)
     saves_out = node_class is not None and node_class.saves_out
 
     def function_(self: Any, other: Any) -> Any:
-        other = must(other, name + "_")
+        if (other := accept(other, name + "_")) is NotImplemented:
+            return other
         check_writable(self, name + "_")
         to_a, to_b = edge(self), edge(other)
         node = None

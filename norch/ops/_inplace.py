@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._handle import Handle, cell_of
@@ -12,20 +13,23 @@ from ..autograd.node import Leaf
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from ._forms import Op, before
-from ._operand import called, own_errors
+from ._operand import called, must, own_errors
 from .copy import copy_
 
 
-def in_place(*functions: Op) -> list[Op]:
-    """The in-place methods of functions: of a row its own kernel, else what is computed is copied into the tensor."""
-    return [f.in_place() if hasattr(f, "in_place") else composed_(f) for f in functions]
+def in_place(*functions: Op, accept: Callable[[Any, str], Any] = must) -> list[Op]:
+    """The in-place methods of functions: of a row its own kernel, else what is computed is copied into the tensor. As
+    operators they accept `operand`: what we cannot read gets the chance to read us."""
+    return [f.in_place(accept) if hasattr(f, "in_place") else composed_(f, accept) for f in functions]
 
 
-def composed_(function: Op) -> Op:
+def composed_(function: Op, accept: Callable[[Any, str], Any] = must) -> Op:
     """The in-place method of a function whose result has the shape of its first argument, which must not change it."""
     name = function.__name__ + "_"
 
     def function_(self: Any, *arguments: Any, **named: Any) -> Any:
+        if accept is not must and accept(arguments[0], name) is NotImplemented:
+            return NotImplemented
         check_writable(self, name)
         given = (self, *arguments, *named.values())
         old = self

@@ -16,6 +16,7 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import check_fits
+from ..dtype import int64 as int64_
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._forms import OPS
 from ._inplace import in_place
@@ -321,8 +322,8 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     """gather() whose other axes are broadcast, and whose indices may be negative; without dim of x as one axis."""
     x, indices = must(input, "take_along_dim"), _indices(indices, "take_along_dim")
-    if indices.dtype.is_floating_point or indices.dtype.kind == "b":
-        raise DTypeError(f"take_along_dim: indices must be integers, not {indices.dtype.name}")
+    if indices.dtype is not int64_:
+        raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
     if dim is None:
         x, indices, dim = x.reshape(-1), indices.reshape(-1), 0
     if x.ndim != indices.ndim:

@@ -14,6 +14,7 @@ from ..errors import ArgumentError, DTypeError, Error, rename
 from ._forms import binary, operator, reflected, ternary, unary
 from ._inplace import in_place
 from ._operand import floats_of, must, operand, own_errors, public
+from .copy import result_type
 
 neg = negative = unary("neg", d.Neg, "-x. Not for bool.")
 abs = absolute = unary("abs", d.Abs, "|x|.")  # noqa: A001
@@ -121,6 +122,9 @@ def sub(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:  
 def _times(input: Any, other: Any, factor: Any, name: str) -> Any:  # noqa: A002
     """other * factor, on its way to be added to input: among integers the factor is one, too."""
     input, other = must(input, name), must(other, name)  # noqa: A001
+    if other.dtype.kind == "b":  # the factor is of the dtype of the sum
+        other = other.to(result_type(input, other))
+        factor = bool(factor) if other.dtype.kind == "b" and not isinstance(factor, float) else factor
     if isinstance(factor, float) and not other.dtype.is_floating_point:
         if not input.dtype.is_floating_point:
             raise DTypeError(f"{name}: a factor of integers is an integer, not {factor}")
@@ -223,6 +227,10 @@ def _power_operator(self: Any, other: Any) -> Any:
     return pow(self, other) if operand(other, "pow") is not NotImplemented else NotImplemented
 
 
+def _power_into(self: Any, other: Any) -> Any:
+    return self.pow_(other) if operand(other, "pow_") is not NotImplemented else NotImplemented
+
+
 class PointwiseMethods(Handle):
     """The elementwise methods and operators of Tensor."""
 
@@ -277,7 +285,7 @@ class PointwiseMethods(Handle):
     negative_, absolute_, sgn_, fix_, arcsin_, arccos_, arctan_ = neg_, abs_, sign_, trunc_, asin_, acos_, atan_
     arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
 
-    __iadd__, __isub__, mul_, true_divide_, floor_divide_ = in_place(_add, _sub, mul, true_divide, floor_divide)
+    _add_, _sub_, mul_, true_divide_, floor_divide_ = in_place(_add, _sub, mul, true_divide, floor_divide)
     remainder_, fmod_, atan2_, hypot_ = in_place(remainder, fmod, atan2, hypot)
     copysign_, xlogy_, lerp_, _clamp_min_, _clamp_max_ = in_place(copysign, xlogy, lerp, _clamp_min, _clamp_max)
     eq_, ne_, lt_, le_, gt_, ge_ = in_place(eq, ne, lt, le, gt, ge)
@@ -286,9 +294,10 @@ class PointwiseMethods(Handle):
     bitwise_left_shift_, bitwise_right_shift_ = in_place(bitwise_left_shift, bitwise_right_shift)
     multiply_, arctan2_, not_equal_ = mul_, atan2_, ne_
     less_, less_equal_, greater_, greater_equal_ = lt_, le_, gt_, ge_
-    __imul__, __itruediv__, __ifloordiv__, __imod__ = mul_, true_divide_, floor_divide_, remainder_
-    __iand__, __ior__, __ixor__ = bitwise_and_, bitwise_or_, bitwise_xor_
-    __ilshift__, __irshift__ = bitwise_left_shift_, bitwise_right_shift_
+    __iadd__, __isub__, __imul__, __itruediv__, __ifloordiv__, __imod__, __iand__, __ior__, __ixor__ = in_place(
+        _add, _sub, mul, true_divide, floor_divide, remainder, bitwise_and, bitwise_or, bitwise_xor, accept=operand
+    )
+    __ilshift__, __irshift__ = in_place(bitwise_left_shift, bitwise_right_shift, accept=operand)
     _pow_, _div_, _clamp_ = in_place(_pow, div, _clamp)
 
     # Fused derivatives: self is the gradient.
@@ -311,13 +320,13 @@ class PointwiseMethods(Handle):
         """add() in place."""
         if second is not None:
             other, alpha = second, other
-        return self.__iadd__(other if alpha == 1 else _times(self, other, alpha, "add_"))
+        return self._add_(other if alpha == 1 else _times(self, other, alpha, "add_"))
 
     def sub_(self, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
         """sub() in place."""
         if second is not None:
             other, alpha = second, other
-        return self.__isub__(other if alpha == 1 else _times(self, other, alpha, "sub_"))
+        return self._sub_(other if alpha == 1 else _times(self, other, alpha, "sub_"))
 
     def div_(self, other: Any, *, rounding_mode: str | None = None) -> Any:
         """div() in place."""
@@ -329,7 +338,7 @@ class PointwiseMethods(Handle):
             return self.logical_or_(not exponent)
         return self._pow_(_legal_power(self, exponent))
 
-    __ipow__ = pow_
+    __ipow__ = _power_into
 
     def clamp_(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
         """clamp() in place."""

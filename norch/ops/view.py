@@ -160,6 +160,8 @@ def unsqueeze(input: Any, dim: int) -> Any:
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The axes from start_dim to end_dim as one."""
     out = lib.norch_flatten(tensor_of(input, "flatten"), start_dim, end_dim)
+    if input.ndim == 1:
+        return input
     return _reshaped(out, input, flatten, (start_dim, end_dim))
 
 

@@ -87,13 +87,18 @@ def _checked_index(self: Any) -> Any:
     return self.index
 
 
-class _Along(Operation):
-    """index: an index for each element along dim; like: the shape of x (gather) or src (scatter)."""
-    __slots__ = ("dim", "index", "like")
+class Placed(Operation):
+    """index: which elements."""
+    __slots__ = ("index",)
     saved = _checked_index
 
     def release(self) -> None:
         self.index = None
+
+
+class _Along(Placed):
+    """An index for each element along dim; like: the shape of x (gather) or src (scatter)."""
+    __slots__ = ("dim", "like")
 
 
 class Gather(_Along):

@@ -8,6 +8,7 @@ from typing import Any
 from ..._lib import lib
 from ..forms import Binary, Operation, Ternary
 from ..grad_mode import mode
+from .index import Placed
 from .pointwise import Add, Mul
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
@@ -63,21 +64,19 @@ class ConvWeight(Binary):  # weight of x (a) and y (b); sizes: those of x
 # ---- pooling: window holds how C was called, size the last two axes of the input ------------------------------------
 
 
-class MaxPool(Operation):
+class MaxPool(Placed):
     flat = 2
-    __slots__ = ("index", "size", "window")
+    __slots__ = ("size", "window")
     size: Any
     window: Any
 
-    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_max_spread(self.index, self.window, self.size),)
+    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_max_spread(self.saved(), self.window, self.size),)
 
 
-class MaxPoolSpread(Operation):
-    __slots__ = ("index",)
-
+class MaxPoolSpread(Placed):
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        flat = g.flatten(-2).gather(-1, self.index.flatten(-2))
-        return (flat.reshape(self.index.shape),)
+        index = self.saved()
+        return (g.flatten(-2).gather(-1, index.flatten(-2)).reshape(index.shape),)
 
 
 class AvgPool(Operation):

@@ -109,8 +109,9 @@ moveaxis = movedim
 
 
 def adjoint(input: Any) -> Any:
-    """The last two axes exchanged, as mT."""
-    return transpose(at_least(2, input, "adjoint"), -2, -1)
+    """The last two axes exchanged, as mT; a 0-d tensor stays as it is."""
+    x = tensor_of(input, "adjoint")
+    return alias_of(x) if x.ndim == 0 else transpose(at_least(2, x, "adjoint"), -2, -1)
 
 
 def broadcast_shapes(*shapes: Any) -> Any:
@@ -318,6 +319,8 @@ def flip(input: Any, *dims_: Any, dims: Any = None) -> Any:
     >>> norch.arange(3).flip(0)
     tensor([2, 1, 0])
     """
+    if not dims_ and dims is None:
+        raise TypeError("flip: give the axes, as in flip(x, 0)")
     return clone(_flipped(tensor_of(input, "flip"), sizes(dims_, dims), "flip"))
 
 
