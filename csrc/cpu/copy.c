@@ -202,6 +202,16 @@ static void stream_block(const job *j, int64_t n0, int64_t n1, char *to, const c
     nr_stream_end();
 }
 
+/* The C library's copies crawl (Zen 4: at a twelfth of the speed) where stores run less than 16 bytes behind the loads,
+ * modulo a page; short ones do not. */
+static void copy_row(char *to, const char *from, size_t n) {
+    const size_t behind = ((uintptr_t)to - (uintptr_t)from) % 4096, most = behind > 0 && behind < 16 ? 2048 : n;
+    for (size_t some; n > 0; n -= some, to += some, from += some) {
+        some = n < most ? n : most;
+        memcpy(to, from, some);
+    }
+}
+
 static void run_block(const job *j, const int64_t *at, char *to, const char *from) {
     int64_t n[2];
     for (int d = 0; d < 2; d++) {
@@ -220,7 +230,7 @@ static void run_block(const job *j, const int64_t *at, char *to, const char *fro
         if (j->narrow)
             convert_row(j, to, from, n[0]);
         else
-            memcpy(to, from, (size_t)(n[0] * j->element));
+            copy_row(to, from, (size_t)(n[0] * j->element));
 }
 
 static void run_chunk(void *context, int64_t chunk) {

@@ -142,12 +142,12 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any
     >>> norch.cat([norch.zeros(1), norch.ones(2)])
     tensor([0., 1., 1.])
     """
-    listed = tensors_of(tensors, "cat")
+    listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "cat")  # C looks at each
     dim = dim if axis is None else axis
     out = lib.norch_cat(listed, dim)
     if mode.enabled and out.dtype.is_floating_point:
-        edges = tuple(edge(x) for x in listed)
-        if any(to is not None for to in edges):
+        edges = [edge(x) for x in listed]
+        if edges.count(None) < len(edges):
             node = d.Cat(*edges)
             node.dim = dim % out.ndim
             node.sizes = [None if x.shape == (0,) and out.ndim > 1 else x.shape[node.dim] for x in listed]
@@ -158,12 +158,12 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any
 
 def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any:
     """Tensors of one shape along a new axis dim (or axis, as NumPy says)."""
-    listed = tensors_of(tensors, "stack")
+    listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "stack")  # C looks at each
     dim = dim if axis is None else axis
     out = lib.norch_stack(listed, dim)
     if mode.enabled and out.dtype.is_floating_point:
-        edges = tuple(edge(x) for x in listed)
-        if any(to is not None for to in edges):
+        edges = [edge(x) for x in listed]
+        if edges.count(None) < len(edges):
             node = d.Stack(*edges)
             node.dim = dim
             node.dtypes = [x.dtype for x in listed]
