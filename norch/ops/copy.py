@@ -171,6 +171,29 @@ def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> A
     return out
 
 
+def padded(x: Any, ends: Sequence[tuple[int, int, int]], value: float) -> Any:
+    """A copy of x with so many elements of a value before and after each axis: ends holds (axis, before, after), and
+    negative numbers cut off."""
+    shape = list(x.shape)
+    for dim, before, after in ends:
+        shape[dim] += before + after
+    if type(value) is int and value == 0:
+        out = lib.norch_full(shape, x._dtype, 0.0, 0, (x._device_type, x._device_index))
+    else:
+        out = x.new_full(shape, value)
+    inside, kept = out, x
+    for dim, before, after in ends:
+        inside = lib.norch_slice(inside, dim, max(before, 0), shape[dim] - max(after, 0), 1)
+        if before < 0 or after < 0:
+            kept = lib.norch_slice(kept, dim, max(-before, 0), x.shape[dim] + min(after, 0), 1)
+    lib.norch_copy(inside, kept)
+    if mode.enabled and (to_x := edge(x)) is not None:
+        node = d.Pad(to_x)
+        node.ends = ends
+        out._node = node
+    return out
+
+
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """The dtype of an operation on two tensors or numbers.
 
@@ -192,6 +215,7 @@ class CopyMethods(Handle):
     __slots__ = ()
 
     clone, contiguous, to, copy_, fill_, zero_ = clone, contiguous, to, copy_, fill_, zero_
+    _padded = padded
 
     def type_as(self, other: Any) -> Any:
         """In the dtype of other."""

@@ -6,7 +6,7 @@ dimensions, and cast, by the form (autograd/forms.py). They are written in recor
 derivatives come by themselves.
 """
 
-from .copy import Cast, Cat, Clone, CopyInto, Stack
+from .copy import Cast, Cat, Clone, CopyInto, Pad, Stack
 from .index import *
 from .layers import *
 from .matmul import *

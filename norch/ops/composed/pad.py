@@ -8,8 +8,8 @@ from typing import Any
 from ..._lib import int64, lib
 from ...errors import ArgumentError, ShapeError
 from .._operand import own_errors, tensor_of
-from ..copy import cat, clone
-from ..view import expand, select, slice_, tied, unsqueeze
+from ..copy import cat, clone, padded
+from ..view import expand, slice_, tied
 
 
 @own_errors
@@ -46,7 +46,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
         if (most is not None and max(before, after) > most) or (mode == "replicate" and size == 0):
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
     if mode == "constant":
-        return _padded(input, ends, 0 if value is None else value)
+        return padded(input, ends, 0 if value is None else value)
     out = input if mode == "circular" else tied(input)
     for dim, before, after in ends:
         if mode == "circular":
@@ -61,7 +61,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
         elif mode == "reflect":
             first, last = slice_(out, dim, before, 0, -1), slice_(out, dim, -2, -2 - after, -1)
         else:
-            first, last = _edge(out, dim, 0, before), _edge(out, dim, -1, after)
+            first, last = _edge(out, dim, 0, before), _edge(out, dim, out.shape[dim] - 1, after)
         parts = [*[first] * (before > 0), out, *[last] * (after > 0)]
         out = cat(parts, dim) if len(parts) > 1 else out
         if mode != "circular":
@@ -71,25 +71,15 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
 
 def _cut(x: Any, dim: int, before: int, after: int) -> Any:
     """x without as many elements as negative numbers ask to leave out at its ends."""
+    if before >= 0 and after >= 0:
+        return x
     return slice_(x, dim, -min(before, 0), x.shape[dim] + min(after, 0), 1)
 
 
 def _edge(x: Any, dim: int, index: int, count: int) -> Any:
     shape = list(x.shape)
     shape[dim] = max(count, 0)
-    return expand(unsqueeze(select(x, dim, index), dim), shape)
-
-
-def _padded(x: Any, ends: list[tuple[int, int, int]], value: float) -> Any:
-    shape = list(x.shape)
-    for dim, before, after in ends:
-        shape[dim] += before + after
-    out = x.new_full(shape, value)
-    inside, kept = out, x
-    for dim, before, after in ends:
-        inside, kept = _cut(inside, dim, -before, -after), _cut(kept, dim, before, after)
-    inside.copy_(kept)
-    return out
+    return expand(slice_(x, dim, index, index + 1, 1), shape)
 
 
 def constant_pad_nd(input: Any, pad: Sequence[int], value: float = 0) -> Any:
