@@ -50,15 +50,52 @@ def test_rows_are_what_reductions_make_of_them(shape: Any, axes: int, centered: 
     else:
         y = F.rms_norm(ours[0], sizes, *ours[1:], eps=1e-5)
     wanted = composed(*(wide + [None, None])[:3], dims, 1e-5, centered)
-    slack = 3e-5 if dtype == "float32" else 1e-11
+    agree(y, wanted, ours, wide)
+
+
+def agree(y: Any, wanted: Any, ours: list[Any], wide: list[Any]) -> None:
+    """y and the gradients of ours are what float64 gives for wide."""
+    slack = 3e-5 if y.dtype is norch.float32 else 1e-11
     assert y.dtype is ours[0].dtype
     assert_close(y.double(), wanted, rtol=slack, atol=slack)
-    g = drawn(9, *shape, dtype=dtype)
+    g = drawn(9, *y.shape, dtype=str(y.dtype).removeprefix("norch."))
     y.backward(norch.tensor(g))
     wanted.backward(norch.tensor(g.astype(np.float64)))
     for mine, exact in zip(ours, wide):
         scale = 1 + float(exact.grad.abs().amax()) if exact.grad.numel() else 1.0
         assert_close(mine.grad.double(), exact.grad, rtol=10 * slack, atol=10 * slack * scale)
+
+
+# (N, C, ...) and the groups: a weight for one element of a row, a few and many; the rows in one chunk and in many.
+GROUPS = [
+    ((3, 6), 2),
+    ((3, 6), 6),
+    ((300, 8), 1),
+    ((2, 6, 5), 3),
+    ((2, 4, 33), 4),
+    ((1, 2, 3000), 1),
+    ((70, 4, 9, 31), 2),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("given", ["", "weight", "bias", "weight bias"])
+@pytest.mark.parametrize(("shape", "groups"), GROUPS, ids=str)
+def test_groups_are_what_reductions_make_of_them(shape: Any, groups: int, given: str, dtype: str) -> None:
+    arrays = [drawn(i, *(shape[1:2] if i else shape), dtype=dtype) for i in range(3)]
+    ours = [leaf(one) for one in arrays]
+    ours[0] = leaf(arrays[0].T.copy()).T if dtype == "float64" else ours[0]  # any strides
+    wide = [leaf(one.astype(np.float64)) for one in arrays]
+    if not ours[0].is_leaf:
+        ours[0].retain_grad()
+    named = [name if name in given.split() else None for name in ("weight", "bias")]
+    rows = composed(wide[0].reshape(shape[0], groups, -1), None, None, (2,), 1e-5, True).reshape(shape)
+    weight, bias = (one.reshape(-1, *(1,) * (len(shape) - 2)) if name else None for one, name in zip(wide[1:], named))
+    wanted = rows if weight is None else rows * weight
+    wanted = wanted if bias is None else wanted + bias
+    y = F.group_norm(ours[0], groups, *(one if name else None for one, name in zip(ours[1:], named)))
+    used = [0, *(i for i, name in enumerate(named, 1) if name)]
+    agree(y, wanted, [ours[i] for i in used], [wide[i] for i in used])
 
 
 @pytest.mark.parametrize(
@@ -69,10 +106,11 @@ def test_rows_are_what_reductions_make_of_them(shape: Any, axes: int, centered: 
         (lambda x, w: F.rms_norm(x, (3,), w), [(2, 3), (3,)]),
         (lambda x, w, b: F.group_norm(x, 2, w, b), [(2, 4, 2), (4,), (4,)]),
         (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), [(3, 2, 2), (2,), (2,)]),
+        (lambda x, b: F.group_norm(x, 2, None, b), [(2, 4), (4,)]),
         (lambda x: F.instance_norm(x), [(2, 2, 3)]),
         (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), [(3, 2), (3, 2), (3, 2)]),
     ],
-    ids=["layer", "layer-two-axes", "rms", "group", "batch", "instance", "attention"],
+    ids=["layer", "layer-two-axes", "rms", "group", "group-shifted", "batch", "instance", "attention"],
 )
 def test_derivatives(function: Any, shapes: Any) -> None:
     inputs = [leaf(drawn(i, *shape)) for i, shape in enumerate(shapes)]
@@ -197,6 +235,12 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (lambda x: F.batch_norm(x, None, None), ValueError, "running_mean"),
     (lambda x: nn.BatchNorm1d(2)(x), norch.ShapeError, "2D or 3D"),
     (lambda x: nn.GroupNorm(2, 3), ValueError, "divisible"),
+    (lambda x: lib.norch_normalize(x, None, None, -4, 0.0, True), ValueError, "2 channels do not fall into 4"),
+    (
+        lambda x: lib.norch_normalize(x[0, 0, 0], None, None, -1, 0.0, True),
+        norch.ShapeError,
+        "-1 axes of a tensor of 1",
+    ),
     (lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=1.5), ValueError, "dropout_p"),
     (lambda x: F.scaled_dot_product_attention(x, x, x, x, is_causal=True), ValueError, "not both"),
     (lambda x: F.scaled_dot_product_attention(x, x, 1), TypeError, "value, not int"),

@@ -78,6 +78,8 @@ CHAINS: dict[str, tuple[Callable[..., Any], float, str]] = {
     "attention": (lambda x, y: F.scaled_dot_product_attention(x + 1, y + 1, x * 2), 3, "its three inputs"),
     "layer_norm": (lambda x, y: F.layer_norm(x + 1, (64,), y[0], y[1]), 1, "its input"),
     "batch_norm": (lambda x, y: F.batch_norm(x + 1, None, None, y[0], y[1], True), 1, "its centred input"),
+    "group_norm": (lambda x, y: F.group_norm((x + 1).view(2, 8, 4, 64), 2, y[0, :8], y[1, :8]), 1, "its input"),
+    "instance_norm": (lambda x, y: F.instance_norm((x + 1).view(4, 8, 128), None, None, y[0, :8]), 1, "its input"),
     "glu": (lambda x, y: F.glu(x + 1), 1, "its input"),
     "cdist": (lambda x, y: norch.cdist(x + 1, (y + 1).view(4, 16, 64)), 2, "its inputs, and its result"),
     "cdist of order 1": (lambda x, y: norch.cdist((x + 1)[:8], (y + 1)[:8], 1), 2, "its inputs"),

@@ -4,10 +4,11 @@
  *
  *   x (rows, n)    [ row ][ row ][ row ] | [ row ][ row ][ row ] | ...     a thread takes a chunk: whole rows, together
  *   out            [ row ][ row ][ row ] | [ row ][ row ][ row ] | ...     about CHUNK elements
- *   sums, going    [ n of g h, n of g  ] | [ n of g h, n of g  ] | ...     one pair a chunk, added to row by row;
+ *   sums, going    [ sums of g h, of g ] | [ sums of g h, of g ] | ...     one pair a chunk, added to row by row;
  *   backward         -> the gradients of weight and bias: chunk 0 + chunk 1 + ..., in this order
  *
- * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019). */
+ * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019); of groups of channels: Wu and
+ * He, "Group Normalization" (2018). */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -54,7 +55,7 @@ int32_t NR_ISA(nr_run_normalize)(const nr_call *call) {
     const nr_normalize_plan *p = call->plan;
     const bool single = call->dtype == NORCH_FLOAT32;
     norm s = {.plan = p, .back = call->op == NR_NORMALIZE_BACK, .dtype = call->dtype};
-    size_t row = (size_t)(2 * p->n) * (single ? sizeof(float) : sizeof(double));
+    size_t row = (size_t)(2 * p->weights) * (single ? sizeof(float) : sizeof(double));
     if (p->sums) memset(p->sums, 0, row);
     if (p->rows == 0 || p->n == 0) return NORCH_OK;
     s.each = least(CHUNK / p->n + 1, MOST_ROWS);
@@ -68,7 +69,7 @@ int32_t NR_ISA(nr_run_normalize)(const nr_call *call) {
     }
     nr_parallel(chunks, run_chunk, &s);
     if (s.sums) {
-        (single ? add_chunks_f32 : add_chunks_f64)(p->sums, s.sums, chunks, 2 * p->n);
+        (single ? add_chunks_f32 : add_chunks_f64)(p->sums, s.sums, chunks, 2 * p->weights);
         nr_scratch_free(s.sums, (size_t)chunks * row);
     }
     return NORCH_OK;

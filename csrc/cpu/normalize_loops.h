@@ -54,10 +54,16 @@ static inline NAME(moments) NAME(moments_of)(const nr_normalize_plan *p, const T
     return (NAME(moments)){mean, (T)1 / SQRT((T)(total / (double)p->n) + (T)p->eps)};
 }
 
-static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, T *restrict out) {
+/* weight and bias: those of the row, or NULL. */
+static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, const T *restrict weight,
+                              const T *restrict bias, T *restrict out) {
     const NAME(moments) m = NAME(moments_of)(p, x);
-    const T *restrict weight = p->weight, *restrict bias = p->bias;
-    if (weight && bias)
+    if (p->each > 1)
+        for (int64_t i = 0, end = 0, c = 0; i < p->n; c++) {
+            const T scale = weight ? m.scale * weight[c] : m.scale, shift = bias ? bias[c] : 0;
+            for (end += p->each; i < end; i++) out[i] = (x[i] - m.mean) * scale + shift;
+        }
+    else if (weight && bias)
         for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale * weight[i] + bias[i];
     else if (weight)
         for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale * weight[i];
@@ -68,12 +74,12 @@ static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, T
 }
 
 /* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was; and to sums, if
- * there are any, n of g h and n of g. */
+ * there are any, g h, and behind those of all weights g. */
 static inline __attribute__((always_inline)) void NAME(backward_row)(const nr_normalize_plan *p, const T *restrict x,
-                                                                     const T *restrict g, T *restrict out,
-                                                                     T *restrict sums, const bool weighted) {
+                                                                     const T *restrict g, const T *restrict weight,
+                                                                     T *restrict out, T *restrict sums,
+                                                                     const bool weighted) {
     const NAME(moments) m = NAME(moments_of)(p, x);
-    const T *restrict weight = p->weight;
     const int64_t n = p->n;
     double sum = 0, product = 0;
 #define H(LOAD, i) ((LOAD(x, i) - m.mean) * m.scale)
@@ -87,25 +93,58 @@ static inline __attribute__((always_inline)) void NAME(backward_row)(const nr_no
         out[i] = m.scale * (F(ONE, i) - mean - h * slope);
         if (!sums) continue;
         sums[i] += g[i] * h;
-        sums[n + i] += g[i];
+        sums[p->weights + i] += g[i];
     }
-#undef H
 #undef F
 #undef FH
+}
+
+/* The same where a weight stands for more than one element: the sums for it are parts of those of the row. */
+static void NAME(backward_channels)(const nr_normalize_plan *p, const T *restrict row, const T *restrict grad,
+                                    const T *restrict weight, T *restrict out, T *restrict sums) {
+    const NAME(moments) m = NAME(moments_of)(p, row);
+    const int64_t each = p->each, channels = p->n / each;
+    double sum = 0, product = 0;
+#define G(LOAD, i) LOAD(g, i)
+#define GH(LOAD, i) (LOAD(g, i) * H(LOAD, i))
+    for (int64_t c = 0; c < channels; c++) {
+        const T *restrict x = row + c * each, *restrict g = grad + c * each, w = weight ? weight[c] : 1;
+        double of_g, of_gh;
+        ROW_SUM(of_g, each, G);
+        ROW_SUM(of_gh, each, GH);
+        sum += (double)w * of_g;
+        product += (double)w * of_gh;
+        if (!sums) continue;
+        sums[c] += (T)of_gh;
+        sums[p->weights + c] += (T)of_g;
+    }
+    const T mean = (T)(sum / (double)p->n), slope = (T)(product / (double)p->n);
+    for (int64_t c = 0, i = 0, end = 0; c < channels; c++) {
+        const T w = weight ? weight[c] : 1;
+        for (end += each; i < end; i++) out[i] = m.scale * (grad[i] * w - mean - (row[i] - m.mean) * m.scale * slope);
+    }
+#undef H
+#undef G
+#undef GH
 }
 
 static void NAME(run)(const norm *s, int64_t chunk, int64_t first, int64_t last) {
     const nr_normalize_plan *p = s->plan;
     const T *x = (const T *)p->x + first * p->n, *g = (const T *)p->g + first * p->n;
-    T *out = (T *)p->out + first * p->n, *sums = s->sums ? (T *)s->sums + chunk * 2 * p->n : NULL;
-    if (sums) memset(sums, 0, (size_t)(2 * p->n) * sizeof(T));
+    T *out = (T *)p->out + first * p->n, *all = s->sums ? (T *)s->sums + chunk * 2 * p->weights : NULL;
+    if (all) memset(all, 0, (size_t)(2 * p->weights) * sizeof(T));
     for (int64_t row = first; row < last; row++, x += p->n, g += p->n, out += p->n) {
+        const int64_t begin = row * (p->n / p->each) % p->weights;
+        const T *weight = p->weight ? (const T *)p->weight + begin : NULL;
+        T *sums = all ? all + begin : NULL;
         if (!s->back)
-            NAME(forward_row)(p, x, out);
-        else if (p->weight)
-            NAME(backward_row)(p, x, g, out, sums, true);
+            NAME(forward_row)(p, x, weight, p->bias ? (const T *)p->bias + begin : NULL, out);
+        else if (p->each > 1)
+            NAME(backward_channels)(p, x, g, weight, out, sums);
+        else if (weight)
+            NAME(backward_row)(p, x, g, weight, out, sums, true);
         else
-            NAME(backward_row)(p, x, g, out, sums, false);
+            NAME(backward_row)(p, x, g, weight, out, sums, false);
     }
 }
 

@@ -5,15 +5,16 @@
  *   weight    x, g  [ part 0 of the rows ]  a block takes 32 packs of columns of a part: each lane a pack of columns,
  *                   [ part 1             ]  each warp every NR_WARPS-th row; warps meet in shared memory
  *             out   part 0 + part 1 + ...   in order, parts being cut by shape alone
+ *   channel   a block takes all elements of one, each warp every NR_WARPS-th sample, each lane every 32nd element
  *
- * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019). Two passes for a
- * variance: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983). */
+ * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019). Wu and He, "Group
+ * Normalization" (2018). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983). */
 #include "rows.cuh"
 
 struct normalize_args {
     const void *x, *g, *weight, *bias;
     void *out;
-    int64_t rows, n;
+    int64_t rows, n, weights, each;
     double eps;
     int32_t team;
     bool centered, wide;
@@ -62,18 +63,27 @@ template <class T> DEVICE int64_t row_of(const normalize_args &a, line *l) {
     return row < a.rows ? row : 0;
 }
 
+/* Where the weights of a row begin, and pack p of them, as its elements want them. */
+DEVICE int64_t first_weight(const normalize_args &a, int64_t row) { return row * (a.n / a.each) % a.weights; }
+template <class T>
+DEVICE void load_weights(T (&to)[line::W<T>], const normalize_args &a, const line &l, const T *x, int64_t p) {
+    if (a.each == 1) return l.load(to, x, p);
+#pragma unroll
+    for (int k = 0; k < line::W<T>; k++) to[k] = l.at<T>(p, k) < l.n ? x[l.at<T>(p, k) / a.each] : T(0);
+}
+
 template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normalize_rows(const normalize_args a) {
     constexpr int W = line::W<T>;
     line l;
-    const int64_t first = row_of<T>(a, &l) * a.n;
+    const int64_t row = row_of<T>(a, &l), first = row * a.n, from = first_weight(a, row);
     const share<T, packs> x(l, static_cast<const T *>(a.x) + first);
     const moments<T> m = moments_of(a, l, x);
     const T *weight = static_cast<const T *>(a.weight), *bias = static_cast<const T *>(a.bias);
     each_pack<T, packs>(l, [&](int64_t p) {
         T v[W], w[W], b[W];
         x.get(l, p, v);
-        if (weight) l.load(w, weight, p);
-        if (bias) l.load(b, bias, p);
+        if (weight) load_weights(w, a, l, weight + from, p);
+        if (bias) load_weights(b, a, l, bias + from, p);
 #pragma unroll
         for (int k = 0; k < W; k++) {
             v[k] = (v[k] - m.mean) * m.scale;
@@ -89,7 +99,7 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normal
     using A = share_sum<T, packs>;
     constexpr int W = line::W<T>;
     line l;
-    const int64_t first = row_of<T>(a, &l) * a.n;
+    const int64_t row = row_of<T>(a, &l), first = row * a.n, from = first_weight(a, row);
     const share<T, packs> x(l, static_cast<const T *>(a.x) + first);
     share<T, packs> g(l, static_cast<const T *>(a.g) + first);
     const T *weight = static_cast<const T *>(a.weight);
@@ -97,7 +107,7 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normal
         g.get(l, p, f);
         if (!weight) return;
         T w[W];
-        l.load(w, weight, p);
+        load_weights(w, a, l, weight + from, p);
 #pragma unroll
         for (int k = 0; k < W; k++) f[k] *= w[k];
     };
@@ -176,6 +186,27 @@ template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) sum_column
     }
 }
 
+/* For a weight that stands for more than one element, or not for each row: out[2][weights]. */
+template <class T> __global__ void __launch_bounds__(NR_BLOCK) sum_channel(const normalize_args a) {
+    const line l = {0, (int)threadIdx.x, NR_BLOCK, false};
+    const int64_t channel = blockIdx.x, in_row = a.n / a.each, groups = a.weights / in_row;
+    double product = 0, sum = 0;
+    for (int64_t row = channel / in_row + threadIdx.x / 32 * groups; row < a.rows; row += NR_WARPS * groups) {
+        const moments<T> m = static_cast<const moments<T> *>(a.moments)[row];
+        const int64_t first = row * a.n + channel % in_row * a.each;
+        const T *x = static_cast<const T *>(a.x) + first, *g = static_cast<const T *>(a.g) + first;
+        for (int64_t i = threadIdx.x % 32; i < a.each; i += 32) {
+            product += (double)(g[i] * ((x[i] - m.mean) * m.scale));
+            sum += (double)g[i];
+        }
+    }
+    product = add_up(l, product);
+    sum = add_up(l, sum);
+    if (threadIdx.x > 0) return;
+    static_cast<T *>(a.out)[channel] = (T)product;
+    static_cast<T *>(a.out)[a.weights + channel] = (T)sum;
+}
+
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out, const T *parts, int64_t n, int count) {
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= n) return;
@@ -192,7 +223,8 @@ template <class T> static int32_t run_sums(const nr_call *call, normalize_args a
     const nr_gpu *gpu = gpu_of(call);
     constexpr int W = line::W<T>;
     void *out = a.out;
-    int64_t parts = (a.rows + PART_LEAST - 1) / PART_LEAST;
+    const bool columns = a.weights == a.n && a.each == 1;
+    int64_t parts = columns ? (a.rows + PART_LEAST - 1) / PART_LEAST : 1;
     if (parts > MOST_PARTS) parts = MOST_PARTS;
     if (parts < 1) parts = 1;
     a.part_rows = (a.rows + parts - 1) / parts;
@@ -206,7 +238,10 @@ template <class T> static int32_t run_sums(const nr_call *call, normalize_args a
         LAUNCH(with_packs(shape.packs, [](auto n) { return find_moments<T, decltype(n)::packs>; }), shape.blocks,
                NR_BLOCK, 0, gpu->stream, a);
     cudaError_t error = cudaGetLastError();
-    if (error == cudaSuccess) {
+    if (error == cudaSuccess && !columns) {
+        LAUNCH(sum_channel<T>, (unsigned)a.weights, NR_BLOCK, 0, gpu->stream, a);
+        error = cudaGetLastError();
+    } else if (error == cudaSuccess) {
         const dim3 grid(blocks_for(a.n, 32 * (a.wide ? W : 1)), (unsigned)parts);
         LAUNCH((a.wide ? sum_columns<T, W> : sum_columns<T, 1>), grid, NR_BLOCK, 0, gpu->stream, a);
         error = cudaGetLastError();
@@ -231,6 +266,8 @@ template <class T> static int32_t run(const nr_call *call, const nr_normalize_pl
     a.out = p.out;
     a.rows = p.rows;
     a.n = p.n;
+    a.weights = p.weights;
+    a.each = p.each;
     a.eps = p.eps;
     a.centered = p.centered != 0;
     a.wide = p.n % line::W<T> == 0;

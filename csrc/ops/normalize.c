@@ -1,18 +1,28 @@
-/* normalize: what normalising the last axes means: which shapes and dtypes go together. The formulas of the derivatives are
- * those of Ba, Kiros and Hinton, "Layer Normalization" (2016), and Zhang and Sennrich (2019) for the mean square alone. */
+/* normalize: what normalising the last axes, or groups of channels, means: which shapes and dtypes go together. The formulas
+ * of the derivatives are those of Ba, Kiros and Hinton, "Layer Normalization" (2016), Zhang and Sennrich (2019) for the mean
+ * square alone, and Wu and He, "Group Normalization" (2018). */
 #include "ops.h"
 
-/* other: of the dtype of x, and of its shape, or of that of its last axes alone. */
+/* Which axes of x those of weight and bias are, `count` from `first` on: the last ones, or the channels of -axes groups. */
+typedef struct span {
+    int32_t first, count;
+} span;
+
+static span weighted(const norch_tensor *x, int64_t axes) {
+    return axes < 0 ? (span){1, 1} : (span){x->ndim - (int32_t)axes, (int32_t)axes};
+}
+
+/* other: of the dtype of x, and of the shape of these axes. */
 static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,
-                            int32_t axes) {
+                            span axes) {
     char a[NR_SHAPE_TEXT], b[NR_SHAPE_TEXT];
     NR_TRY(nr_check_tensor(op, other));
     if (other->dtype != x->dtype)
         return nr_fail(NORCH_ERROR_DTYPE, "%s: %s is %s, but the input is %s", op, what, nr_dtypes[other->dtype].name,
                        nr_dtypes[x->dtype].name);
-    if (!nr_same_shape(other->ndim, other->shape, axes, x->shape + x->ndim - axes))
+    if (!nr_same_shape(other->ndim, other->shape, axes.count, x->shape + axes.first))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit an input of shape %s over %d axes", op, what,
-                       nr_shape_of(a, other), nr_shape_of(b, x), axes);
+                       nr_shape_of(a, other), nr_shape_of(b, x), axes.count);
     const norch_tensor *both[] = {x, other};
     return nr_check_devices(op, 2, both);
 }
@@ -20,16 +30,23 @@ static int32_t check_beside(const char *op, const char *what, const norch_tensor
 static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) {
     NR_TRY(nr_check_tensor(op, x));
     NR_TRY(nr_check_full_float(op, x));
-    if (axes < 1 || axes > x->ndim)
+    if (axes == 0 || axes > x->ndim || (axes < 0 && x->ndim < 2))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld axes of a tensor of %d", op, (long long)axes, x->ndim);
+    if (axes < 0 && x->shape[1] % axes)
+        return nr_fail(NORCH_ERROR_VALUE, "%s: %lld channels do not fall into %lld groups", op, (long long)x->shape[1],
+                       (long long)-axes);
     return NORCH_OK;
 }
 
 /* Runs over x, g, weight and bias (or NULL), made contiguous in their places. */
 static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int64_t axes, nr_normalize_plan *plan) {
     const norch_tensor *x = operands[0];
-    plan->n = 1;
-    for (int32_t i = 0; i < axes; i++) plan->n *= x->shape[x->ndim - 1 - i];
+    const span of = weighted(x, axes);
+    plan->weights = plan->n = 1;
+    for (int32_t i = of.first; i < x->ndim; i++) plan->n *= x->shape[i];
+    for (int32_t i = 0; i < of.count; i++) plan->weights *= x->shape[of.first + i];
+    plan->each = plan->weights ? plan->n / plan->weights : 0;
+    if (axes < 0) plan->n /= -axes;
     plan->rows = plan->n ? x->numel / plan->n : 0;
     norch_tensor *copies[4];
     NR_TRY(nr_make_dense(4, operands, copies));
@@ -43,10 +60,11 @@ static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int6
 
 norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optional_weight,
                               const norch_tensor *optional_bias, int64_t axes, double eps, int64_t centered) {
-    const char *op = centered ? "layer_norm" : "rms_norm";
+    const char *op = axes < 0 ? "group_norm" : centered ? "layer_norm" : "rms_norm";
     if (check_input(op, x, axes)) return NULL;
-    if (optional_weight && check_beside(op, "weight", x, optional_weight, (int32_t)axes)) return NULL;
-    if (optional_bias && check_beside(op, "bias", x, optional_bias, (int32_t)axes)) return NULL;
+    const span of = weighted(x, axes);
+    if (optional_weight && check_beside(op, "weight", x, optional_weight, of)) return NULL;
+    if (optional_bias && check_beside(op, "bias", x, optional_bias, of)) return NULL;
     norch_tensor *out = nr_make(x->ndim, x->shape, x->dtype, x);
     if (!out || out->numel == 0) return out;
     const norch_tensor *operands[] = {x, NULL, optional_weight, optional_bias};
@@ -65,16 +83,17 @@ int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, c
     const char *op = "normalize_backward";
     norch_tensor *const *out = grads;
     NR_TRY(check_input(op, x, axes));
-    NR_TRY(check_beside(op, "gradient", x, g, x->ndim));
-    if (optional_weight) NR_TRY(check_beside(op, "weight", x, optional_weight, (int32_t)axes));
+    const span of = weighted(x, axes);
+    NR_TRY(check_beside(op, "gradient", x, g, (span){0, x->ndim}));
+    if (optional_weight) NR_TRY(check_beside(op, "weight", x, optional_weight, of));
     if (n != 1 && n != 2)
         return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 1 or 2", op, (long long)n);
     NR_TRY(check_grad(op, x, out[0], x->ndim, x->shape));
     nr_normalize_plan plan = {.out = out[0]->data, .eps = eps, .centered = centered};
     if (n == 2) {
         int64_t shape[NORCH_MAX_DIMS + 1] = {2};
-        for (int32_t i = 0; i < axes; i++) shape[1 + i] = x->shape[x->ndim - axes + i];
-        NR_TRY(check_grad(op, x, out[1], (int32_t)axes + 1, shape));
+        for (int32_t i = 0; i < of.count; i++) shape[1 + i] = x->shape[of.first + i];
+        NR_TRY(check_grad(op, x, out[1], of.count + 1, shape));
         plan.sums = out[1]->data;
     }
     const norch_tensor *operands[] = {x, g, optional_weight, NULL};

@@ -16,7 +16,7 @@ from ._operand import rounded_once, tensor_of
 
 
 def normalized(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
-    """The last axes of x normalised, times weight, plus bias (or None each)."""
+    """The last axes of x, or -axes groups of its channels, normalised, times weight, plus bias (or None each)."""
     out = lib.norch_normalize(x, weight, bias, axes, eps, centered)
     if not mode.enabled:
         return out

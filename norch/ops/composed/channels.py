@@ -54,8 +54,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
         raise ArgumentError(f"group_norm: {shape[1]} channels do not fall into {num_groups} groups")
     if input.numel() == 0:
         return _affine(input * 1.0, weight, bias)
-    rows = input.reshape(shape[0], num_groups, -1)
-    return _affine(normalized(rows, None, None, 1, eps, True).reshape(shape), weight, bias)
+    return normalized(input, weight, bias, -num_groups, eps, True)
 
 
 def _update(running: Any, value: Any, momentum: float) -> None:
