@@ -197,8 +197,13 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             MultiLabelMarginLoss
         """,
         "nn.utils": """
-            fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights parametrizations
-            parametrize remove_spectral_norm remove_weight_norm skip_init spectral_norm stateless weight_norm
+            fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights skip_init stateless
+        """,
+        "nn.utils.parametrize": """
+            transfer_parametrizations_and_params
+        """,
+        "nn.utils.parametrizations": """
+            orthogonal
         """,
     },
     "layers whose sizes wait for the first input: give the sizes": {

@@ -68,7 +68,7 @@ ONLY_FUNCTIONS |= set(
 MODULES = (
     *("nn", "optim", "nn.init", "nn.utils", "nn.utils.rnn", "optim.lr_scheduler", "utils.data", "autograd"),
     *("autograd.functional", "autograd.graph", "func", "cuda", "linalg", "nn.parameter", "distributions"),
-    "optim.swa_utils",
+    *("optim.swa_utils", "nn.utils.parametrize", "nn.utils.parametrizations"),
 )
 HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": functional}
 HERE |= {"nn.Module": nn.Module, "optim.Optimizer": optim.Optimizer}
@@ -162,8 +162,8 @@ def test_messages() -> None:
         exec("from norch import stft")
     graph, data = HERE["autograd.graph"], HERE["utils.data"]
     for module, name in (
-        *((norch.func, "linearize"), (graph, "saved_tensors_hooks"), (nn.utils, "weight_norm"), (norch.cuda, "amp")),
-        *((nn.utils, "parametrize"), (nn.init, "orthogonal"), (data, "DistributedSampler"), (norch.linalg, "svd")),
+        *((norch.func, "linearize"), (graph, "saved_tensors_hooks"), (nn.utils, "skip_init"), (norch.cuda, "amp")),
+        *((nn.utils, "stateless"), (nn.init, "orthogonal"), (data, "DistributedSampler"), (norch.linalg, "svd")),
         *(
             (HERE["nn.parameter"], "Buffer"),
             (norch.autograd, "set_multithreading_enabled"),

@@ -1,0 +1,109 @@
+"""Weight and spectral normalisation under their older names: hooks that compute the weight before each forward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...autograd import no_grad
+from ...tensor import Tensor
+from ..functional import normalize
+from ..module import Module
+from ..parameter import Parameter
+from .parametrizations import as_matrix, check, norms, outputs_axis, start_vectors
+
+
+class _Hook:
+    """Sets module.<name> to compute(module, name) before each forward; parts: the suffixes of what that needs."""
+
+    def __init__(self, kind: str, name: str, parts: str, compute: Callable[[Any, str], Tensor]) -> None:
+        self.kind, self.name, self.parts, self.compute = kind, name, parts.split(), compute
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        setattr(module, self.name, self.compute(module, self.name))
+
+
+def _weight(module: Module, name: str, kind: str) -> Parameter:
+    weight = module._parameters.get(name)
+    if weight is None:
+        raise ValueError(f"{kind}: {module._get_name()} has no parameter {name!r}")
+    return weight
+
+
+def _hook(module: Module, hook: _Hook, parameters: dict[str, Parameter], buffers: dict[str, Tensor]) -> Any:
+    """Puts parameters and buffers, by suffix, in the place of module.<name>, and the hook before forward."""
+    module._unbind(hook.name)
+    for suffix, param in parameters.items():
+        module.register_parameter(f"{hook.name}_{suffix}", param)
+    for suffix, buffer in buffers.items():
+        module.register_buffer(f"{hook.name}_{suffix}", buffer)
+    hook(module, ())
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def _remove(module: Any, kind: str, name: str) -> Any:
+    for key, (hook, _) in module._forward_pre_hooks.items():
+        if isinstance(hook, _Hook) and (hook.kind, hook.name) == (kind, name):
+            with no_grad():
+                weight = hook.compute(module, name)
+            del module._forward_pre_hooks[key]
+            for part in hook.parts:
+                delattr(module, f"{name}_{part}")
+            delattr(module, name)
+            module.register_parameter(name, Parameter(weight.detach()))
+            return module
+    raise ValueError(f"remove_{kind}: {module._get_name()} has none of {name!r}")
+
+
+def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+    """parametrizations.weight_norm() with the parameters <name>_g and <name>_v. Gives module back.
+
+    >>> norch.nn.utils.weight_norm(norch.nn.Linear(20, 40)).weight_g.shape
+    norch.Size([40, 1])
+    """
+
+    def compute(module: Any, name: str) -> Tensor:
+        v = getattr(module, f"{name}_v")
+        return v * (getattr(module, f"{name}_g") / norms(v, dim))
+
+    weight = _weight(module, name, "weight_norm").detach()
+    parameters = {"g": Parameter(norms(weight, dim)), "v": Parameter(weight)}
+    return _hook(module, _Hook("weight_norm", name, "g v", compute), parameters, {})
+
+
+def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+    """Makes module.<name> a parameter again, with what it is now."""
+    return _remove(module, "weight_norm", name)
+
+
+def spectral_norm(
+    module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Any:
+    """parametrizations.spectral_norm() with the parameter <name>_orig and the buffers <name>_u and <name>_v.
+
+    >>> list(norch.nn.utils.spectral_norm(norch.nn.Linear(2, 3, bias=False)).state_dict())
+    ['weight_orig', 'weight_u', 'weight_v']
+    """
+    axis = outputs_axis(module, dim)
+
+    def compute(module: Any, name: str) -> Tensor:
+        weight, u, v = (getattr(module, f"{name}_{part}") for part in ("orig", "u", "v"))
+        matrix = as_matrix(weight, axis)
+        if module.training:
+            with no_grad():
+                for _ in range(n_power_iterations):
+                    v.copy_(normalize(matrix.mT.mv(u), dim=0, eps=eps))
+                    u.copy_(normalize(matrix.mv(v), dim=0, eps=eps))
+        return weight / u.clone().dot(matrix.mv(v.clone()))
+
+    weight = _weight(module, name, "spectral_norm")
+    check(weight, n_power_iterations, axis)
+    vectors = start_vectors(as_matrix(weight, axis), eps)
+    buffers = dict(zip("uv", vectors, strict=True))
+    return _hook(module, _Hook("spectral_norm", name, "orig u v", compute), {"orig": weight}, buffers)
+
+
+def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
+    """Makes module.<name> a parameter again, with what it is now."""
+    return _remove(module, "spectral_norm", name)

@@ -1,0 +1,138 @@
+"""Weight and spectral normalisation as parametrizations (parametrize.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._left_out import nothing_more
+from ...autograd import no_grad
+from ...errors import ArgumentError, BoundsError
+from ...tensor import Tensor
+from ..conv import ConvTranspose1d, ConvTranspose2d
+from ..functional import normalize
+from ..module import Module
+from .parametrize import register_parametrization
+
+__all__ = ["spectral_norm", "weight_norm"]
+
+
+def norms(v: Tensor, dim: int | None) -> Tensor:
+    """The lengths of the parts of v along dim, with the other axes at size 1; of all of v for None (or -1)."""
+    if dim is None or dim == -1:
+        return v.norm()
+    dim = dim + v.ndim if dim < 0 else dim
+    if not 0 <= dim < v.ndim:
+        raise BoundsError(f"weight_norm: there is no axis {dim} in shape {tuple(v.shape)}")
+    axes = tuple(axis for axis in range(v.ndim) if axis != dim)
+    return v.norm(2, axes, keepdim=True) if axes else v.abs()
+
+
+class _WeightNorm(Module):
+    def __init__(self, dim: int | None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
+        return weight_v * (weight_g / norms(weight_v, self.dim))
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        return norms(weight, self.dim), weight
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Parametrizes module.<name> by its lengths g along dim (one length for None), `original0`, and directions v,
+    `original1`: g v / |v| (Salimans and Kingma 2016, equation 2). Gives module back.
+
+    >>> layer = norch.nn.utils.parametrizations.weight_norm(norch.nn.Linear(20, 40))
+    >>> layer.parametrizations.weight.original0.shape, layer.weight.shape
+    (norch.Size([40, 1]), norch.Size([40, 20]))
+    """
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+    def of_the_older(state: dict[str, Any], prefix: str, *_: Any) -> None:
+        if all(f"{prefix}{name}_{part}" in state for part in "gv"):
+            for number, part in enumerate("gv"):
+                state[f"{prefix}parametrizations.{name}.original{number}"] = state.pop(f"{prefix}{name}_{part}")
+
+    module.register_load_state_dict_pre_hook(lambda module, *arguments: of_the_older(*arguments))
+    return module
+
+
+def as_matrix(weight: Tensor, dim: int) -> Tensor:
+    """Axis dim to the front, the others as one."""
+    return weight.movedim(dim, 0).flatten(1)
+
+
+@no_grad()
+def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float) -> None:
+    """The power method: moves u and v, in place, towards the singular vectors of the largest singular value."""
+    for _ in range(times):
+        u.copy_(normalize(matrix.mv(v), dim=0, eps=eps))
+        v.copy_(normalize(matrix.mT.mv(u), dim=0, eps=eps))
+
+
+def start_vectors(matrix: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """Random ones, of length 1, one for the rows and one for the columns of matrix."""
+    with no_grad():
+        u, v = (normalize(matrix.new_empty(size).normal_(), dim=0, eps=eps) for size in matrix.shape)
+    return u, v
+
+
+def check(weight: Tensor, iterations: int, dim: int) -> None:
+    """Raises what does not fit."""
+    if iterations < 1:
+        raise ArgumentError(f"spectral_norm: n_power_iterations is positive, not {iterations}")
+    if not -weight.ndim <= dim < weight.ndim:
+        raise BoundsError(f"spectral_norm: there is no axis {dim} in shape {tuple(weight.shape)}")
+
+
+def outputs_axis(module: Module, dim: int | None) -> int:
+    """dim, or the axis of a weight that is over the outputs."""
+    return dim if dim is not None else int(isinstance(module, (ConvTranspose1d, ConvTranspose2d)))
+
+
+class _SpectralNorm(Module):
+    _u: Tensor
+    _v: Tensor
+
+    def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float) -> None:
+        super().__init__()
+        check(weight, n_power_iterations, dim)
+        self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
+        if weight.ndim > 1:
+            matrix = as_matrix(weight, dim)
+            for name, vector in zip(("_u", "_v"), start_vectors(matrix, eps), strict=True):
+                self.register_buffer(name, vector)
+            iterate(matrix, self._u, self._v, 15, eps)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        if weight.ndim == 1:
+            return normalize(weight, dim=0, eps=self.eps)
+        matrix = as_matrix(weight, self.dim)
+        if self.training:
+            iterate(matrix, self._u, self._v, self.n_power_iterations, self.eps)
+        return weight / self._u.clone().dot(matrix.mv(self._v.clone()))  # as a second call moves them before backward
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        return value
+
+
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Module:
+    """Parametrizes module.<name> by itself over its largest singular value, which n_power_iterations of the power
+    method follow at each use in training (Miyato et al. 2018, algorithm 1). dim: the axis over the outputs, 1 for
+    transposed convolutions and 0 for others unless given; the others are the columns. Gives module back.
+
+    >>> layer = norch.nn.utils.parametrizations.spectral_norm(norch.nn.Linear(1, 3, bias=False))
+    >>> round(layer.weight.norm().item(), 4)
+    1.0
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"{module._get_name()} has no parameter or buffer {name!r}")
+    made = _SpectralNorm(weight, n_power_iterations, outputs_axis(module, dim), eps)
+    return register_parametrization(module, name, made)
+
+
+__getattr__ = nothing_more(__name__)

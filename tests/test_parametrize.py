@@ -1,0 +1,193 @@
+"""Parametrized weights, and weight and spectral normalisation: against PyTorch, and against what they mean."""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DEVICE
+
+import norch
+from norch import nn
+from norch.nn.utils import parametrizations, parametrize
+from norch.testing import assert_close
+
+
+def of(array: Any) -> Any:
+    return norch.tensor(np.asarray(array), device=DEVICE)
+
+
+class Symmetric(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.triu() + x.triu(1).mT
+
+
+class Positive(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.exp()
+
+    def right_inverse(self, y: Any) -> Any:
+        return y.log()
+
+
+class Product(nn.Module):
+    def forward(self, a: Any, b: Any) -> Any:
+        return a * b
+
+    def right_inverse(self, y: Any) -> Any:
+        return y.clone(), norch.ones_like(y)
+
+
+class Shorter(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x[:1]
+
+
+def test_a_parametrized_weight_is_what_it_is_made_of() -> None:
+    layer = nn.Linear(3, 3, device=DEVICE)
+    weight, before = layer.weight, layer.weight.detach().clone()
+    assert parametrize.register_parametrization(layer, "weight", Symmetric()) is layer
+    assert layer.parametrizations.weight.original is weight and isinstance(layer, nn.Linear)
+    assert norch.equal(layer.weight, before.triu() + before.triu(1).mT)
+    assert list(layer.state_dict()) == ["bias", "parametrizations.weight.original"]
+    assert [name for name, _ in layer.named_parameters()] == ["bias", "parametrizations.weight.original"]
+    layer(norch.ones(2, 3, device=DEVICE)).sum().backward()
+    assert_close(weight.grad, norch.tensor([[2.0, 4, 4], [0, 2, 4], [0, 0, 2]], device=DEVICE))
+    assert type(layer).__name__ == "ParametrizedLinear" and "(0): Symmetric()" in repr(layer)
+    assert parametrize.is_parametrized(layer) and parametrize.is_parametrized(layer, "weight")
+    assert not parametrize.is_parametrized(layer, "bias") and not parametrize.is_parametrized(nn.Linear(1, 1))
+    assert parametrize.type_before_parametrizations(layer) is nn.Linear
+    with pytest.raises(NotImplementedError, match=r"Symmetric has no right_inverse\(\)"):
+        layer.weight = before
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'nonsense'"):
+        _ = layer.nonsense
+
+
+def test_chains_assignment_and_removal() -> None:
+    layer = nn.Linear(2, 2, device=DEVICE)
+    bias = layer.bias
+    layer.weight.data = norch.full((2, 2), 0.5, device=DEVICE)
+    for _ in range(2):  # exp(exp(x)): the original stays when the second comes
+        parametrize.register_parametrization(layer, "weight", Positive())
+    assert_close(layer.weight.detach(), norch.full((2, 2), 0.5, device=DEVICE).exp())
+    layer.weight = norch.full((2, 2), 3.0, device=DEVICE)
+    assert_close(layer.weight.detach(), norch.full((2, 2), 3.0, device=DEVICE))
+    original = layer.parametrizations.weight.original
+    parametrize.register_parametrization(layer, "bias", nn.Tanh())
+    parametrize.remove_parametrizations(layer, "bias", leave_parametrized=False)
+    assert layer.bias is bias and parametrize.is_parametrized(layer)
+    parametrize.remove_parametrizations(layer, "weight")
+    assert layer.weight is original and type(layer) is nn.Linear and not hasattr(layer, "parametrizations")
+    assert_close(layer.weight.detach(), norch.full((2, 2), 3.0, device=DEVICE))
+    assert set(layer.state_dict()) == {"weight", "bias"}
+
+
+def test_several_originals_buffers_copies() -> None:
+    layer = nn.BatchNorm1d(2, device=DEVICE)
+    parametrize.register_parametrization(layer, "running_mean", Product())
+    assert (
+        list(dict(layer.named_buffers()))[-2:] == [f"parametrizations.running_mean.original{i}" for i in (0, 1)]
+        and not layer.running_mean.requires_grad
+    )
+    model = nn.Sequential(parametrize.register_parametrization(nn.Linear(2, 2), "weight", Product()), nn.ReLU())
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert norch.equal(other(norch.ones(2)), model(norch.ones(2)))
+        parametrize.remove_parametrizations(other[0], "weight")
+        assert parametrize.is_parametrized(model[0])
+    with parametrize.cached():
+        assert model[0].weight is model[0].weight
+    assert model[0].weight is not model[0].weight
+
+
+def copied(ours: Any, theirs: Any) -> None:
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    ours.load_state_dict({key: of(value.numpy()) for key, value in theirs.state_dict().items()})
+
+
+NORMS: Any = {
+    "weight": ("weight_norm", {}),
+    "weight, last": ("weight_norm", {"dim": 1}),
+    "weight, all": ("weight_norm", {"dim": None}),
+    "spectral": ("spectral_norm", {}),
+    "spectral, more": ("spectral_norm", {"dim": 1, "n_power_iterations": 3}),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("older", [False, True], ids=["parametrized", "older"])
+@pytest.mark.parametrize("name", NORMS)
+def test_normalisation_like_torch(torch: Any, name: str, older: bool) -> None:
+    kind, options = NORMS[name]
+    torch.manual_seed(0)
+    for make, shape in (
+        (lambda m, **o: m.nn.Linear(4, 3, **o), (5, 4)),
+        (lambda m, **o: m.nn.ConvTranspose1d(4, 3, 2, **o), (2, 4, 5)),
+    ):
+        x = np.random.default_rng(0).normal(size=shape)
+        ours, theirs = make(norch, dtype=norch.float64, device=DEVICE), make(torch, dtype=torch.float64)
+        for one, utils in ((ours, nn.utils), (theirs, torch.nn.utils)):
+            getattr(utils if older else utils.parametrizations, kind)(one, **options)
+        copied(ours, theirs)
+        for _ in range(2):  # the vectors of the power method move
+            a, b = ours(of(x)), theirs(torch.tensor(x))
+            assert_close(a.detach(), of(b.detach().numpy()), rtol=1e-9, atol=1e-10)
+        a.square().sum().backward()
+        b.square().sum().backward()
+        mine, yours = dict(ours.named_parameters()), dict(theirs.named_parameters())
+        assert list(mine) == list(yours)
+        for key, param in mine.items():
+            assert_close(param.grad, of(yours[key].grad.numpy()), rtol=1e-8, atol=1e-9)
+        ours.eval(), theirs.eval()
+        if older:
+            getattr(nn.utils, f"remove_{kind}")(ours)
+            getattr(torch.nn.utils, f"remove_{kind}")(theirs)
+        else:
+            parametrize.remove_parametrizations(ours, "weight")
+            torch.nn.utils.parametrize.remove_parametrizations(theirs, "weight")
+        assert_close(ours(of(x)).detach(), of(theirs(torch.tensor(x)).detach().numpy()), rtol=1e-9, atol=1e-10)
+        assert sorted(ours.state_dict()) == ["bias", "weight"] and ours.weight.requires_grad
+
+
+def test_what_they_mean() -> None:
+    layer = parametrizations.weight_norm(nn.Linear(4, 3, dtype=norch.float64))
+    g, v = (getattr(layer.parametrizations.weight, f"original{i}") for i in (0, 1))
+    assert_close(layer.weight, g * v / v.norm(dim=1, keepdim=True))
+    other = nn.utils.weight_norm(nn.Linear(4, 3, dtype=norch.float64))
+    layer.load_state_dict(other.state_dict())  # of the older name
+    assert_close(layer.weight, other.weight)
+    layer = parametrizations.spectral_norm(nn.Linear(4, 3), n_power_iterations=20)
+    for _ in range(5):
+        layer(norch.ones(4))
+    assert np.linalg.norm(layer.weight.detach().cpu().numpy(), 2) == pytest.approx(1, rel=1e-4)
+    loss = layer(norch.ones(4)).sum() - layer(norch.zeros(4)).sum()  # two uses before backward
+    loss.backward()
+
+
+LINEAR = nn.Linear(2, 2)
+BAD: Any = [
+    (lambda: parametrize.register_parametrization(LINEAR, "other", Positive()), ValueError, "Linear has no .* 'other'"),
+    (
+        lambda: parametrize.register_parametrization(LINEAR, "weight", Shorter()),
+        ValueError,
+        r"'weight' is \(2, 2\) of norch.float32, the parametrization gives \(\(1, 2\), norch.float32\)",
+    ),
+    (lambda: parametrize.remove_parametrizations(LINEAR, "weight"), ValueError, "no parametrization of 'weight'"),
+    (lambda: parametrizations.spectral_norm(LINEAR, "other"), ValueError, "no parameter or buffer 'other'"),
+    (lambda: parametrizations.spectral_norm(LINEAR, dim=2), IndexError, r"no axis 2 in shape \(2, 2\)"),
+    (lambda: parametrizations.spectral_norm(LINEAR, n_power_iterations=0), ValueError, "is positive, not 0"),
+    (lambda: nn.utils.weight_norm(LINEAR, "other"), ValueError, "weight_norm: Linear has no parameter 'other'"),
+    (lambda: nn.utils.remove_weight_norm(LINEAR), ValueError, "remove_weight_norm: Linear has none of 'weight'"),
+    (
+        lambda: parametrize.remove_parametrizations(parametrizations.weight_norm(nn.Linear(1, 1)), "weight", False),
+        ValueError,
+        "made of several tensors",
+    ),
+]
+
+
+@pytest.mark.parametrize("call, error, message", BAD, ids=range(len(BAD)))
+def test_errors(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+    assert not parametrize.is_parametrized(LINEAR) and len(LINEAR.state_dict()) == 2
