@@ -54,14 +54,12 @@ def test_schedules_at_once(torch):
     def rates(lib, p):
         opt, schedules = lib.SGD([p], lr=2.0), lib.lr_scheduler
         parts = [schedules.ConstantLR(opt, 0.1, total_iters=2), schedules.ExponentialLR(opt, 0.9)]
-        parts += [schedules.MultiplicativeLR(opt, lambda epoch: 0.5 + epoch)] if lib is optim else []
+        parts += [schedules.MultiplicativeLR(opt, lambda epoch: 0.5 + epoch), schedules.PolynomialLR(opt, 9)]
         schedule = schedules.ChainedScheduler(parts, optimizer=opt)
-        more = 1.0
-        for epoch in range(7):
-            yield [rate * more for rate in schedule.get_last_lr()] if lib is not optim else schedule.get_last_lr()
+        for _ in range(7):
+            yield schedule.get_last_lr()
             opt.step()
             schedule.step()
-            more *= 0.5 + epoch + 1
 
     theirs = rates(torch.optim, torch.nn.Parameter(torch.ones(1)))
     for a, b in zip(rates(optim, parameter([1.0])), theirs, strict=True):
@@ -70,9 +68,11 @@ def test_schedules_at_once(torch):
     parts = [optim.lr_scheduler.ExponentialLR(opt, 0.5), optim.lr_scheduler.LinearLR(opt)]
     schedule = optim.lr_scheduler.ChainedScheduler(parts)
     schedule.step()
-    again = [optim.lr_scheduler.ExponentialLR(opt, 0.5), optim.lr_scheduler.LinearLR(opt)]
+    copy = optim.SGD([parameter([1.0])], lr=1.0)
+    again = [optim.lr_scheduler.ExponentialLR(copy, 0.5), optim.lr_scheduler.LinearLR(copy)]
     resumed = optim.lr_scheduler.ChainedScheduler(again)
     resumed.load_state_dict(schedule.state_dict())
+    copy.load_state_dict(opt.state_dict())
     schedule.step()
     rates = schedule.get_last_lr()
     resumed.step()
@@ -83,6 +83,55 @@ def test_schedules_at_once(torch):
         optim.lr_scheduler.ChainedScheduler([])
     with pytest.raises(norch.ArgumentError, match="CyclicLR: the optimizer has no momentum"):
         optim.lr_scheduler.CyclicLR(optim.Adagrad([parameter([1.0])]), 0.1, 1.0)
+
+
+SCHEDULES = {
+    "step": lambda m, opt: m.StepLR(opt, 2, 0.1),
+    "steps": lambda m, opt: m.MultiStepLR(opt, [2, 5, 5], 0.3),
+    "exponential": lambda m, opt: m.ExponentialLR(opt, 0.9),
+    "linear": lambda m, opt: m.LinearLR(opt, 0.4, total_iters=4),
+    "constant": lambda m, opt: m.ConstantLR(opt, 0.1, total_iters=4),
+    "cosine": lambda m, opt: m.CosineAnnealingLR(opt, 10, 0.01),
+    "lambda": lambda m, opt: m.LambdaLR(opt, lambda epoch: 0.9**epoch),
+    "polynomial": lambda m, opt: m.PolynomialLR(opt, 3, 0.9),
+}
+
+
+@pytest.mark.parametrize("first", SCHEDULES)
+def test_two_schedules_of_one_optimizer(torch, first):
+    """Each goes on from what the other has made of the rate, and from what the user has."""
+
+    def rates(lib, p, second):
+        opt = lib.SGD([p], lr=0.5)
+        both = [SCHEDULES[one](lib.lr_scheduler, opt) for one in (first, second)]
+        for epoch in range(12):
+            yield opt.param_groups[0]["lr"]
+            opt.step()
+            for schedule in both:
+                schedule.step()
+            if epoch == 7:
+                opt.param_groups[0]["lr"] *= 0.7
+
+    for second in SCHEDULES:
+        theirs = list(rates(torch.optim, torch.nn.Parameter(torch.ones(1)), second))
+        assert list(rates(optim, parameter([1.0]), second)) == pytest.approx(theirs, rel=1e-9, abs=1e-15)
+
+
+def test_state_of_factors_that_are_objects():
+    class Power:
+        def __init__(self, base):
+            self.base = base
+
+        def __call__(self, epoch):
+            return self.base**epoch
+
+    opt = optim.SGD([parameter([1.0])], lr=1.0)
+    state = optim.lr_scheduler.LambdaLR(opt, Power(0.5)).state_dict()
+    resumed = optim.lr_scheduler.LambdaLR(opt, Power(0.1))
+    resumed.load_state_dict(state)
+    resumed.step()
+    assert state["lr_lambdas"] == [{"base": 0.5}] and resumed.get_last_lr() == [0.5]
+    assert optim.lr_scheduler.LambdaLR(opt, lambda epoch: 1.0).state_dict()["lr_lambdas"] == [None]
 
 
 def test_schedules_one_after_another(torch):
@@ -102,6 +151,7 @@ def test_schedules_one_after_another(torch):
     for name, options in (
         ("SequentialLR", {"schedulers": [], "milestones": []}),
         ("OneCycleLR", {"max_lr": 1.0}),
+        ("OneCycleLR", {"max_lr": 1.0, "total_steps": 9, "pct_start": 1.5}),
         ("OneCycleLR", {"max_lr": 1.0, "total_steps": 9, "anneal_strategy": "x"}),
         ("LinearLR", {"start_factor": 0.0}),
         ("ConstantLR", {"factor": 2.0}),

@@ -113,7 +113,7 @@ def test_a_schedule_steps_to_an_epoch():
     schedule = optim.lr_scheduler.LambdaLR(opt, lambda epoch: math.cos(epoch))
     schedule.step(7)
     assert schedule.last_epoch == 7 and opt.param_groups[0]["lr"] == math.cos(7)
-    assert "lr_lambdas" not in schedule.state_dict()
+    assert schedule.state_dict()["lr_lambdas"] == [None]
 
 
 def test_resuming_needs_the_initial_rate():

@@ -97,7 +97,7 @@ class LBFGS(Optimizer):
                 break
             state["n_iter"] += 1
             d = self._direction(state, g, group["history_size"])
-            rate = group["lr"] * (min(1.0, 1 / float(g.abs().sum())) if state["n_iter"] == 1 else 1)
+            rate = group["lr"] * (1 / max(1.0, float(g.abs().sum())) if state["n_iter"] == 1 else 1)
             before, slope = loss, float(d.dot(g))
             state.update(d=d, t=rate, prev_flat_grad=g)
             if slope > -group["tolerance_change"]:

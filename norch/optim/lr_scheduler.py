@@ -1,6 +1,7 @@
 """Schedules of the learning rate: each `step()`, called once an epoch, writes `group["lr"]`.
 
-The rates are closed forms of the epoch, so that a schedule can be resumed at any epoch.
+The rates are closed forms of the epoch, so that a schedule can be resumed at any epoch. Where somebody else, such as
+another schedule, has written a rate since the last step, a step changes that one in proportion.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 from .._left_out import nothing_more
@@ -23,6 +25,9 @@ class LRScheduler:
 
     With last_epoch the groups need their 'initial_lr', as a loaded optimizer has it; a KeyError else.
     """
+
+    chains = True  # whether it goes on from a rate that somebody else has written
+    eta_min = 0.0  # what the factor is counted from
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -44,17 +49,28 @@ class LRScheduler:
 
     def rate(self, epoch: int, index: int) -> float:
         """The rate of group `index` in this epoch."""
-        return self.base_lrs[index] * self.factor(epoch, index)
+        return self.eta_min + (self.base_lrs[index] - self.eta_min) * self.factor(epoch, index)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return [self.rate(self.last_epoch, index) for index in range(len(self.base_lrs))]
 
     def get_lr(self) -> list[float]:
         """The rates of this epoch, one a group."""
-        return [self.rate(self.last_epoch, index) for index in range(len(self.base_lrs))]
+        rates = self._get_closed_form_lr()
+        for index, group in enumerate(self.optimizer.param_groups if self.chains else ()):
+            before = self.rate(self.last_epoch - 1, index) if self.last_epoch > 0 else self.base_lrs[index]
+            if group["lr"] != before:
+                height, low = before - self.eta_min, self.eta_min
+                part = (group["lr"] - low) * ((rates[index] - low) / height) if height else group["lr"] - before
+                rates[index] = part + (low if height else rates[index])
+        return rates
 
     def step(self, epoch: int | None = None) -> None:
         """The next epoch begins, or the one given: writes its rates into the groups."""
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        for group, rate in zip(self.optimizer.param_groups, self.get_lr()):
+        closed = epoch is not None and type(self).get_lr is LRScheduler.get_lr
+        for group, rate in zip(self.optimizer.param_groups, self._get_closed_form_lr() if closed else self.get_lr()):
             group["lr"] = rate
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
@@ -207,14 +223,15 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, epoch: int, index: int) -> float:
-        height = (1 + math.cos(math.pi * epoch / self.T_max)) / 2
-        return self.eta_min + (self.base_lrs[index] - self.eta_min) * height
+    def factor(self, epoch: int, index: int) -> float:
+        return (1 + math.cos(math.pi * epoch / self.T_max)) / 2
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Down half a cosine to eta_min in T_0 epochs, and again from the initial rate, each time T_mult times as long
     (Loshchilov and Hutter 2017)."""
+
+    chains = False
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
@@ -224,13 +241,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, epoch: int, index: int) -> float:
+    def factor(self, epoch: int, index: int) -> float:
         length = self.T_0
         while epoch >= length:
             epoch -= length
             length *= self.T_mult
-        height = (1 + math.cos(math.pi * epoch / length)) / 2
-        return self.eta_min + (self.base_lrs[index] - self.eta_min) * height
+        return (1 + math.cos(math.pi * epoch / length)) / 2
 
 
 class OneCycleLR(LRScheduler):
@@ -240,6 +256,8 @@ class OneCycleLR(LRScheduler):
     total_steps, or epochs and steps_per_epoch, whose product it is. max_lr: a number, or one a group.
     three_phase: the way back to the first rate takes as many steps as the way up, and the rest goes on down from there.
     """
+
+    chains = False
 
     def __init__(
         self,
@@ -262,6 +280,8 @@ class OneCycleLR(LRScheduler):
             if epochs is None or steps_per_epoch is None:
                 raise ArgumentError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
             total_steps = epochs * steps_per_epoch
+        if not 0 <= pct_start <= 1:
+            raise ArgumentError(f"OneCycleLR: pct_start {pct_start} does not lie between 0 and 1")
         if anneal_strategy not in ("cos", "linear"):
             raise ArgumentError(f"OneCycleLR: anneal_strategy is 'cos' or 'linear', not {anneal_strategy!r}")
         groups = optimizer.param_groups
@@ -288,8 +308,8 @@ class OneCycleLR(LRScheduler):
         return start + (end - start) * part
 
     def rate(self, epoch: int, index: int) -> float:
-        if epoch >= self.total_steps:
-            raise ArgumentError(f"OneCycleLR: step {epoch + 1} of {self.total_steps}")
+        if epoch > self.total_steps:
+            raise ArgumentError(f"OneCycleLR: step {epoch} of {self.total_steps}")
         first = self.base_lrs[index]
         return self._between(first, self.max_lrs[index], first / self.final_div_factor, epoch)
 
@@ -315,6 +335,8 @@ class CyclicLR(LRScheduler):
     >>> schedule.step(), schedule.get_last_lr()
     (None, [1.0])
     """
+
+    chains = False
 
     def __init__(
         self,
@@ -374,7 +396,7 @@ class CyclicLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules of one optimizer at once: the first rate, times what each of them makes of it.
+    """Several schedules of one optimizer at once: each changes what those before it made of the rate.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]
@@ -391,21 +413,12 @@ class ChainedScheduler(LRScheduler):
             if schedule.optimizer is not (optimizer or self.schedulers[0].optimizer):
                 raise ValueError("ChainedScheduler: the schedules are of different optimizers")
         self.optimizer, self.base_lrs = self.schedulers[0].optimizer, self.schedulers[0].base_lrs
-        self._multiply()
+        self._last_lr = self.schedulers[-1].get_last_lr()
 
-    def _multiply(self) -> None:
-        """Writes the products into the groups."""
-        for index, (group, first) in enumerate(zip(self.optimizer.param_groups, self.base_lrs, strict=True)):
-            parts = (schedule.get_last_lr()[index] / first if first else 0.0 for schedule in self.schedulers)
-            group["lr"] = first * math.prod(parts)
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-    def step(self, epoch: int | None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         for schedule in self.schedulers:
-            for group, rate in zip(self.optimizer.param_groups, schedule.get_last_lr(), strict=True):
-                group["lr"] = rate  # as if it were alone
-            schedule.step(epoch)
-        self._multiply()
+            schedule.step()
+        self._last_lr = self.schedulers[-1].get_last_lr()
 
     state_dict, load_state_dict = _states_of_all, _load_states_of_all
 
@@ -421,10 +434,11 @@ class SequentialLR(LRScheduler):
         self.schedulers, self.milestones = list(schedulers), list(milestones)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
+    def step(self, epoch: int | None = None) -> None:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         i = bisect_right(self.milestones, self.last_epoch)
-        self.schedulers[i].last_epoch = self.last_epoch - (self.milestones[i - 1] if i else 0)
-        return self.schedulers[i].get_lr()
+        self.schedulers[i].step(self.last_epoch - (self.milestones[i - 1] if i else 0))
+        self._last_lr = self.schedulers[i].get_last_lr()
 
     state_dict, load_state_dict = _states_of_all, _load_states_of_all
 
@@ -494,7 +508,10 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times lr_lambda(epoch); a list gives one function a group."""
+    """The initial rate times lr_lambda(epoch); a list gives one function a group. Of lr_lambda the state holds what
+    objects that can be called keep, and None for functions."""
+
+    chains = False
 
     def __init__(
         self,
@@ -509,17 +526,22 @@ class LambdaLR(LRScheduler):
         return self.lr_lambdas[index](epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in super().state_dict().items() if name != "lr_lambdas"}
+        kept = [None if isinstance(of, FunctionType) else dict(vars(of)) for of in self.lr_lambdas]
+        return {**super().state_dict(), "lr_lambdas": kept}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        for of, kept in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ())):
+            if kept is not None:
+                vars(of).update(kept)
+        super().load_state_dict({**state_dict, "lr_lambdas": self.lr_lambdas})
 
 
 class MultiplicativeLR(LambdaLR):
     """The rate of the epoch before times lr_lambda(epoch); a list gives one function a group."""
 
     def get_lr(self) -> list[float]:
-        if self.last_epoch == 0:
-            return self.base_lrs
-        groups = self.optimizer.param_groups
-        return [group["lr"] * of(self.last_epoch) for group, of in zip(groups, self.lr_lambdas, strict=True)]
+        pairs = zip(self.optimizer.param_groups, self.lr_lambdas, strict=True)
+        return [group["lr"] * (of(self.last_epoch) if self.last_epoch > 0 else 1) for group, of in pairs]
 
 
 __getattr__ = nothing_more(__name__)

@@ -197,7 +197,7 @@ class Optimizer:
         numbers: dict[int, int] = {}
         for group in self.param_groups:
             for param in group["params"]:
-                numbers[id(param)] = len(numbers)
+                numbers.setdefault(id(param), len(numbers))
         found = {
             "state": {
                 numbers[id(key)] if isinstance(key, Tensor) else key: dict(entry) if isinstance(entry, dict) else entry
