@@ -214,6 +214,7 @@ typedef struct isa {
     const char *name;
     bool (*supported)(void);
     void (*fill_pointwise)(nr_kernel_rows kernels);
+    nr_spread_numbers *spread;
     void (*fill_reduce)(nr_kernel_rows kernels);
     void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
     int32_t (*run_matmul)(const nr_call *call);
@@ -240,6 +241,7 @@ static bool has_avx512(void) {
     {#name,                    \
      supported,                \
      nr_fill_pointwise_##name, \
+     nr_spread_##name,         \
      nr_fill_reduce_##name,    \
      nr_fill_narrow_##name,    \
      nr_run_matmul_##name,     \
@@ -281,6 +283,7 @@ const char *norch_isa_builds(void) {
 
 static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
 nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
+nr_spread_numbers *nr_spread;
 
 static nr_backend backend = {
     .name = "cpu",
@@ -316,6 +319,7 @@ __attribute__((constructor)) static void choose_isa(void) {
         build->fill_reduce(kernels);
     }
     chosen->fill_narrow(nr_widen, nr_narrow);
+    nr_spread = chosen->spread;
     for (int op = 0; op < NR_OP_COUNT; op++) /* a narrow dtype runs on the kernels of the one it is computed in */
         for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];
     backend.run[NR_MATMUL] = chosen->run_matmul;

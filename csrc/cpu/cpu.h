@@ -41,11 +41,17 @@ extern nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
 #define NR_WIDE 4
 #define NR_PIECE 1024
 
+/* Each of `rows` numbers of `size` bytes, step bytes apart, n times into room, which has NR_SPREAD bytes more. */
+typedef void nr_spread_numbers(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size);
+extern nr_spread_numbers *nr_spread;
+#define NR_SPREAD 64
+
 typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
 
 /* What each of those builds defines. The fill functions put their kernels into the table. */
 #define NR_DECLARE_ISA(isa)                                                 \
     void nr_fill_pointwise_##isa(nr_kernel_rows kernels);                   \
+    nr_spread_numbers nr_spread_##isa;                                      \
     void nr_fill_reduce_##isa(nr_kernel_rows kernels);                      \
     void nr_fill_narrow_##isa(nr_conversion *widen, nr_conversion *narrow); \
     int32_t nr_run_matmul_##isa(const nr_call *call);                       \

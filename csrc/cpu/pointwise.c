@@ -69,28 +69,11 @@ static void run(const walk *w, int64_t n, char *const *data, const int64_t *stri
     if (w->streams) nr_stream_end();
 }
 
-/* Each of `rows` numbers, `step` bytes apart, n times, by 16 bytes: what is too much the next ones cover. */
-static void spread(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size) {
-#define SPREAD(WORD)                                                                               \
-    for (; rows > 0; rows--, from += step, room += n * (int64_t)sizeof(WORD)) {                    \
-        typedef WORD words __attribute__((vector_size(16)));                                       \
-        const words number = (words){0} + *(const WORD *)(const void *)from;                       \
-        for (int64_t i = 0; i < n * (int64_t)sizeof(WORD); i += 16) memcpy(room + i, &number, 16); \
-    }
-    switch (size) {
-    case 1: SPREAD(uint8_t) break;
-    case 2: SPREAD(uint16_t) break;
-    case 4: SPREAD(uint32_t) break;
-    default: SPREAD(uint64_t)
-    }
-#undef SPREAD
-}
-
 /*   x     r0 r0 r0  |  r1 r1 r1  |  r2 ...        x       r0 r0 r0 r1 r1 r1  |  r2 ...
  *   column    c0    |     c1     |  c2 ...        spread  c0 c0 c0 c1 c1 c1  |  c2 ... */
 static void run_together(const walk *w, int64_t runs, int64_t n, char **row, const int64_t *stride) {
     const int64_t (*step)[NORCH_MAX_DIMS] = w->plan->stride;
-    char room[NR_MAX_OPERANDS][ROOM * sizeof(int64_t) + 16], *data[NR_MAX_OPERANDS];
+    char room[NR_MAX_OPERANDS][ROOM * sizeof(int64_t) + NR_SPREAD], *data[NR_MAX_OPERANDS];
     int64_t dense[NR_MAX_OPERANDS];
     bool begun = false;
     for (int64_t rows; runs > 0; runs -= rows, begun = true) {
@@ -98,7 +81,7 @@ static void run_together(const walk *w, int64_t runs, int64_t n, char **row, con
         for (int o = 0; o < w->plan->operands; o++) {
             data[o] = w->kind[o] == FOLLOWS ? row[o] : room[o];
             dense[o] = w->kind[o] == FOLLOWS ? stride[o] : w->size[o];
-            if (w->kind[o] == ONE_NUMBER) spread(room[o], row[o], step[o][1], n, rows, w->size[o]);
+            if (w->kind[o] == ONE_NUMBER) nr_spread(room[o], row[o], step[o][1], n, rows, w->size[o]);
             if (w->kind[o] == THE_SAME && !begun)
                 for (int64_t r = 0; r < rows; r++)
                     memcpy(room[o] + r * n * w->size[o], row[o], (size_t)(n * w->size[o]));

@@ -92,6 +92,23 @@
 #include "pointwise_rows.h"
 #endif
 
+/* Each of `rows` numbers, `step` bytes apart, n times, by whole vectors: what is too much the next ones cover. */
+void NR_ISA(nr_spread)(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size) {
+#define SPREAD(WORD)                                                                                              \
+    for (; rows > 0; rows--, from += step, room += n * (int64_t)sizeof(WORD)) {                                   \
+        typedef WORD words __attribute__((vector_size(NR_SPREAD), aligned(1), may_alias));                        \
+        const words number = (words){0} + *(const WORD *)(const void *)from;                                      \
+        for (int64_t i = 0; i < n * (int64_t)sizeof(WORD); i += NR_SPREAD) *(words *)(void *)(room + i) = number; \
+    }
+    switch (size) {
+    case 1: SPREAD(uint8_t) break;
+    case 2: SPREAD(uint16_t) break;
+    case 4: SPREAD(uint32_t) break;
+    default: SPREAD(uint64_t)
+    }
+#undef SPREAD
+}
+
 void NR_ISA(nr_fill_pointwise)(nr_kernel_rows kernels) {
     fill_kernels_float32(kernels);
     fill_kernels_float64(kernels);
