@@ -136,11 +136,14 @@ static __attribute__((noinline)) void NAME(see_apart)(const NAME(correlation) * 
     dense.add = false;
     for (int64_t j = 0; j < vectors; j++) dense.position[j] = j * LANES, dense.room[j] = LANES;
     NAME(sees)[rows - 1][vectors - 1](depth, a, a_row, s->place, start, sums, &dense);
-    for (int64_t j = 0; j < vectors * LANES; j++) {
-        int64_t position = spot->position[j / LANES] + j % LANES;
-        T *at = out + position / s->v.grid[1] * s->out_row + position % s->v.grid[1] * s->out_column;
-        for (int64_t i = 0; i < rows && j % LANES < spot->count[j / LANES]; i++, at += s->out_plane)
-            *at = sums[i * PANEL_COLS + j] + (spot->add ? *at : (T)0);
+    for (int64_t j = 0; j < vectors; j++) {
+        int64_t row = spot->position[j] / s->v.grid[1], column = spot->position[j] % s->v.grid[1];
+        for (int64_t lane = 0; lane < spot->count[j]; lane++) {
+            T *at = out + row * s->out_row + column * s->out_column;
+            for (int64_t i = 0; i < rows; i++, at += s->out_plane)
+                *at = sums[i * PANEL_COLS + j * LANES + lane] + (spot->add ? *at : (T)0);
+            if (++column == s->v.grid[1]) row++, column = 0;
+        }
     }
 }
 

@@ -15,6 +15,7 @@ typedef struct NAME(weights) {
     const nr_conv_plan *p;
     const int64_t *offset; /* of each tap of each channel of a block */
     int64_t width;         /* output channels of a group, in whole vectors */
+    bool few;              /* channels that fill a quarter of a vector at most */
     int64_t blocks, chunks;
     T *sums;      /* (chunks, groups, blocks, block * taps + 1, width): the last row for the sums of y */
     int64_t part; /* elements of one of them */
@@ -79,6 +80,26 @@ static ALWAYS_INLINE void NAME(add_panel)(int vectors, int64_t positions, const 
         STORE(sums + j * LANES, VEC(sums + j * LANES) + ((sum[0][j] + sum[1][j]) + (sum[2][j] + sum[3][j])));
 }
 
+/* The sums of a channel's products with what each of some taps meets, added to to[tap * step]; the vectors run along the
+ * positions. For few channels, which would leave most lanes of a panel idle. */
+static void NAME(dots)(const view *v, int64_t grid_rows, const T *padded, const int64_t *offset, int64_t taps,
+                       const T *y, T *to, int64_t step) {
+    for (int64_t t = 0; t < taps; t += OUTER_ROWS) {
+        NAME(vec) sum[OUTER_ROWS] = {{0}};
+        const T *at[OUTER_ROWS];
+        UNROLL for (int i = 0; i < OUTER_ROWS; i++) at[i] = padded + offset[least(t + i, taps - 1)];
+        for (int64_t r = 0; r < grid_rows; r++)
+            for (int64_t x = 0; x < v->grid[1]; x += LANES) {
+                const int count = (int)least(LANES, v->grid[1] - x);
+                const int64_t seen = r * v->step[0] * v->pitch + x;
+                const NAME(vec) row = NAME(load_part)(y + r * v->grid[1] + x, count);
+                UNROLL for (int i = 0; i < OUTER_ROWS; i++) sum[i] += NAME(load_part)(at[i] + seen, count) * row;
+            }
+        for (int i = 0; i < least(OUTER_ROWS, taps - t); i++)
+            for (int lane = 0; lane < LANES; lane++) to[(t + i) * step] += sum[i][lane];
+    }
+}
+
 /* One image's part of the sums of a block of channels. */
 static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t group, int64_t block, T *scratch, T *sums) {
     const view *v = &s->v;
@@ -91,7 +112,13 @@ static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t grou
         int64_t rows = least(v->rows, v->grid[0] - first);
         const T *x = (const T *)p->x + (item * v->channels + c) * v->size[0] * v->size[1];
         NAME(pad_band)(v, x, p->x, end, channels, first, rows, padded);
-        for (int64_t o = 0; o < p->out; o += PANEL_COLS) {
+        for (int64_t o = 0; o < p->out && s->few; o++) {
+            const T *y = (const T *)p->y + (item * p->out + o) * area + first * v->grid[1];
+            NAME(dots)(v, rows, padded, s->offset, taps, y, sums + o, s->width);
+            T *total = sums + v->block * v->taps * s->width + o;
+            for (int64_t n = 0; p->sums && block == 0 && n < rows * v->grid[1]; n++) *total += y[n];
+        }
+        for (int64_t o = 0; o < p->out && !s->few; o += PANEL_COLS) {
             int64_t columns = least(PANEL_COLS, p->out - o), at = 0;
             const T *y = (const T *)p->y + (item * p->out + o) * area + first * v->grid[1];
             if (columns > LANES)
@@ -169,6 +196,7 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
     if (s.chunks < 1) s.chunks = 1;
     s.tasks = s.chunks * p->groups * s.blocks;
     s.width = ceil_div(p->out, LANES) * LANES;
+    s.few = 4 * p->out <= LANES;
     s.part = (v->block * v->taps + 1) * s.width;
     int64_t *room = nr_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
     if (!room) return no_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
