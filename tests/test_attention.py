@@ -106,6 +106,18 @@ def test_memory_that_runs_out() -> None:
         raise AssertionError("it never got through")
 
 
+def test_what_it_takes() -> None:
+    x = norch.ones(2, 3, 4)
+    with pytest.raises(TypeError, match="attn_mask: expected a tensor, not float"):
+        F.scaled_dot_product_attention(x, x, x, 0.5)
+    with pytest.raises(norch.ArgumentError, match="not both"):
+        F.scaled_dot_product_attention(x, x, x, norch.ones(3, 3), is_causal=True)
+    assert F.scaled_dot_product_attention(x, x[:1], x[:1], enable_gqa=True).shape == (2, 3, 4)
+    for key in (x[:0], norch.ones(3, 3, 4)):
+        with pytest.raises(norch.ShapeError, match=f"2 heads of query cannot share {len(key)} of key"):
+            F.scaled_dot_product_attention(x, key, key, enable_gqa=True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

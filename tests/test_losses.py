@@ -110,6 +110,7 @@ def test_losses_warn_on_broadcast_and_reject_bad_reductions():
     with pytest.warns(UserWarning, match=r"target size \(3,\).*input size \(3, 1\)"):
         loss = F.mse_loss(norch.zeros(3, 1), norch.ones(3))
     assert loss.item() == 1.0
+    assert F.mse_loss(1.5, norch.zeros(3, dtype=norch.int64)).item() == 2.25  # of a number none is expected
     with pytest.raises(norch.ShapeError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         F.mse_loss(norch.zeros(2), norch.zeros(3))

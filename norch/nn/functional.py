@@ -173,10 +173,11 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     except (Error, TypeError) as error:
         rename(error, name)
         raise
-    if difference._mixed and input.shape != target.shape:
+    shapes = [tuple(x.shape) for x in (input, target) if isinstance(x, Tensor)] if difference._mixed else []
+    if len(set(shapes)) == 2:
         warnings.warn(
-            f"{name}: using a target size {tuple(target.shape)} that is different to the input size "
-            f"{tuple(input.shape)}; this will likely lead to incorrect results due to broadcasting",
+            f"{name}: using a target size {shapes[1]} that is different to the input size {shapes[0]}; this will "
+            "likely lead to incorrect results due to broadcasting",
             stacklevel=3,
         )
     return difference

@@ -12,6 +12,7 @@ from ..._lib import constants, lib
 from ...device import place
 from ...dtype import bool_
 from ...errors import ArgumentError, ShapeError
+from .._operand import tensor_of
 from ..attention import attention
 from ..matmul import product
 from ..pointwise import where
@@ -49,11 +50,15 @@ def scaled_dot_product_attention(
             raise ShapeError(f"{name}: expected {what} of 2 or more dimensions, got shape {tuple(x.shape)}")
     if not 0.0 <= dropout_p <= 1.0:
         raise ArgumentError(f"{name}: dropout_p is a probability, not {dropout_p}")
-    if is_causal and attn_mask is not None:
-        raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
-    if enable_gqa and query.shape[-3] != key.shape[-3]:
-        repeats = query.shape[-3] // key.shape[-3]
-        key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(repeats, -3)
+    if attn_mask is not None:
+        tensor_of(attn_mask, f"{name}: attn_mask")
+        if is_causal:
+            raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
+    if enable_gqa and tuple(query.shape[-3:-2]) != tuple(key.shape[-3:-2]):
+        heads, shared = query.shape[-3:-2].numel(), key.shape[-3:-2].numel()
+        if shared == 0 or heads % shared:
+            raise ShapeError(f"{name}: {heads} heads of query cannot share {shared} of key and value")
+        key, value = (x.repeat_interleave(heads // shared, -3) for x in (key, value))
     size = query.shape[-1]
     factor = (1 / math.sqrt(size) if size else math.inf) if scale is None else scale
     if attn_mask is None and dropout_p == 0.0 and _one_call(query, key, value):
