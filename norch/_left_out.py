@@ -172,7 +172,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             feature_dropout feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d gru
             gru_cell hinge_embedding_loss instance_norm kl_div lstm lstm_cell margin_ranking_loss
             max_pool1d_with_indices max_pool3d native_batch_norm native_channel_shuffle
-            native_dropout native_group_norm native_layer_norm native_norm norm_except_dim pdist
+            native_dropout native_group_norm native_layer_norm native_norm norm_except_dim
             poisson_nll_loss rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell triplet_margin_loss
         """,
         "Tensor": """
@@ -181,17 +181,17 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "functional": """
             GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES adaptive_avg_pool3d
             adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d
-            adaptive_max_pool3d_with_indices affine_grid avg_pool3d conv3d conv_tbc conv_transpose3d
-            ctc_loss embedding_bag feature_alpha_dropout fractional_max_pool2d
+            adaptive_max_pool3d_with_indices avg_pool3d conv3d conv_tbc conv_transpose3d
+            feature_alpha_dropout fractional_max_pool2d
             fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices
-            grad grid_sample linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d
+            grad linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d
             max_pool1d_with_indices max_pool2d_with_indices max_pool3d max_pool3d_with_indices
             max_unpool1d max_unpool2d max_unpool3d multi_head_attention_forward multilabel_margin_loss
-            native_channel_shuffle pdist upsample upsample_bilinear upsample_nearest
+            native_channel_shuffle upsample upsample_bilinear upsample_nearest
         """,
         "nn": """
-            AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3d AvgPool3d BatchNorm3d CTCLoss
-            Conv3d ConvTranspose3d CrossMapLRN2d EmbeddingBag FeatureAlphaDropout FractionalMaxPool2d
+            AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3d AvgPool3d BatchNorm3d
+            Conv3d ConvTranspose3d CrossMapLRN2d FeatureAlphaDropout FractionalMaxPool2d
             FractionalMaxPool3d InstanceNorm3d LPPool1d LPPool2d LPPool3d LinearCrossEntropyLoss
             LinearCrossEntropyOptions LocalResponseNorm MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d
             MultiLabelMarginLoss

@@ -29,6 +29,16 @@ for p in (2.0, 1.0, 3.0, np.inf):
         torch=False if p == np.inf else None,  # its gradient differs where distances are equal
         **{**FLOATS, "grad": 2 if p == 2 else 1, "slack": 1e4 if p == 3 else 40},
     )
+    add(
+        f"pdist p={p}",
+        "pdist",
+        lambda m, x, p=p: m.pdist(x, p),
+        lambda x, p=p: _rows(x, x, p)[np.triu_indices(len(x), 1)],
+        domains=((-3.0, 3.0),),
+        shapes=(((4, 3),), ((1, 3),)),
+        torch=False if p == np.inf else None,
+        **{**FLOATS, "grad": 2 if p == 2 else 1, "slack": 1e4 if p == 3 else 40},
+    )
 add(
     "pairwise_distance",
     "pairwise_distance",

@@ -68,6 +68,14 @@ class Embedding(Module):
     """
 
     weight: Parameter
+    # what extra_repr() tells only where it differs
+    _usual: dict[str, Any] = {
+        "padding_idx": None,
+        "max_norm": None,
+        "norm_type": 2,
+        "scale_grad_by_freq": False,
+        "sparse": False,
+    }
 
     def __init__(
         self,
@@ -121,8 +129,10 @@ class Embedding(Module):
         )
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+        told = [
+            f"{name}={getattr(self, name)!r}" for name, value in self._usual.items() if getattr(self, name) != value
+        ]
+        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *told])
 
     @classmethod
     def from_pretrained(

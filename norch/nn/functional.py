@@ -1,9 +1,9 @@
 """The functions behind the layers, with PyTorch's names and argument order.
 
 Everything is composed of recorded tensor operations, so gradients, and gradients of gradients, come by themselves.
-The activations stand in functional_activation.py, the rarer losses in functional_loss.py, interpolation and patches
-in functional_resample.py. What PyTorch takes after its
-deprecated `size_average` and `reduce` is keyword-only here.
+The activations stand in functional_activation.py, the rarer losses in functional_loss.py and functional_ctc.py,
+interpolation and patches in functional_resample.py, images at places of their own in functional_grid.py. What PyTorch
+takes after its deprecated `size_average` and `reduce` is keyword-only here.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..ops.composed.channels import group_norm as group_norm
 from ..ops.composed.channels import instance_norm as instance_norm
 from ..ops.composed.distance import cosine_similarity as cosine_similarity
 from ..ops.composed.distance import pairwise_distance as pairwise_distance
+from ..ops.composed.distance import pdist as pdist
 from ..ops.composed.pad import pad as pad
 from ..ops.composed.products import bilinear as bilinear
 from ..ops.conv import conv1d as conv1d
@@ -48,8 +49,12 @@ from ..tensor import Tensor
 from . import functional_activation as _activation
 from . import functional_loss as _loss
 from .embedding import embedding as embedding
+from .embedding_bag import embedding_bag as embedding_bag
 from .functional_activation import *  # noqa: F403
 from .functional_activation import is_true, log_softmax, logsigmoid
+from .functional_ctc import ctc_loss as ctc_loss
+from .functional_grid import affine_grid as affine_grid
+from .functional_grid import grid_sample as grid_sample
 from .functional_loss import *  # noqa: F403
 from .functional_loss import BinaryCrossEntropy, a_loss, older, reduced
 from .functional_resample import fold as fold
@@ -438,6 +443,7 @@ __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
+    "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
@@ -450,11 +456,13 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",
     "dropout3d",
     "fold",
+    "grid_sample",
     "group_norm",
     "huber_loss",
     "instance_norm",

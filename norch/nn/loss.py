@@ -138,6 +138,23 @@ class CrossEntropyLoss(_Loss):
         return F.cross_entropy(input, target, self.weight, reduction=self.reduction, **options)
 
 
+class CTCLoss(_Loss):
+    """Connectionist temporal classification (Graves et al. 2006): nn.functional.ctc_loss() says of what.
+
+    >>> log_probs = norch.zeros(5, 2, 4).log_softmax(-1)
+    >>> norch.nn.CTCLoss()(log_probs, norch.tensor([[1, 2], [3, 3]]), [5, 5], [2, 2]).shape
+    norch.Size([])
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
+        options: Any = {"reduction": self.reduction, "zero_infinity": self.zero_infinity}
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, **options)
+
+
 class BCELoss(_Loss):
     """Binary cross-entropy of probabilities against targets in [0, 1] of the same shape; weight broadcasts."""
 

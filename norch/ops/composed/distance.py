@@ -20,7 +20,7 @@ from ..view import unsqueeze
 from .shape import broadcast_tensors
 from .statistics import as_float
 
-__all__ = ["cdist", "cosine_similarity", "pairwise_distance", "renorm"]
+__all__ = ["cdist", "cosine_similarity", "pairwise_distance", "pdist", "renorm"]
 
 
 def _norm(x: Any, p: float, keepdim: bool = False) -> Any:
@@ -72,6 +72,24 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     if difference.ndim == 0:
         raise ShapeError("pairwise_distance: expected vectors, got two numbers")
     return _norm(difference, p, keepdim)
+
+
+@own_errors
+def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
+    """The p-norms of the differences of each two rows of input (N, M): (N (N - 1) / 2), row 0 with 1, 0 with 2 ...
+
+    >>> norch.pdist(norch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
+    from ...create import triu_indices  # late, as it stands above
+
+    x = floats_of(input, "pdist")
+    if x.ndim != 2:
+        raise ShapeError(f"pdist: expected 2 dimensions, got shape {tuple(x.shape)}")
+    if p < 0:
+        raise ArgumentError(f"pdist: p is not negative, not {p}")
+    first, second = triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+    return _norm(x.index_select(0, first) - x.index_select(0, second), p)
 
 
 @own_errors

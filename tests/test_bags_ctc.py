@@ -1,0 +1,150 @@
+"""EmbeddingBag and the CTC loss: against PyTorch, against sums written out, and what they refuse."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DEVICE
+
+import norch
+from norch import nn
+from norch.nn import functional as F
+from norch.testing import assert_close
+
+BAGS: Any = {
+    "rows": ([[0, 1, 2], [3, 3, 4]], None, {}),
+    "offsets": ([0, 1, 2, 4, 5, 5], [0, 2, 2, 5], {}),
+    "an end": ([0, 1, 2, 4, 5, 5], [0, 2, 2, 6], {"include_last_offset": True}),
+    "padding": ([0, 1, 2, 1, 5, 1], [0, 2, 4], {"padding_idx": 1}),
+    "short": ([0, 1, 2, 4, 5, 5], [0, 2, 2, 6], {"max_norm": 1.0}),
+}
+
+
+def of(array: Any) -> Any:
+    return norch.tensor(np.asarray(array), device=DEVICE)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("name", BAGS)
+def test_bags_like_torch(torch: Any, name: str, mode: str) -> None:
+    index, offsets, how = BAGS[name]
+    weight = np.random.default_rng(0).normal(size=(6, 3))
+    results, told = [], []
+    for lib, make in ((norch, of), (torch, lambda a: torch.tensor(np.asarray(a)))):
+        bags = lib.nn.EmbeddingBag.from_pretrained(make(weight), freeze=False, mode=mode, **how)
+        out = bags(make(index), None if offsets is None else make(offsets))
+        out.square().sum().backward()
+        results.append([out.detach(), bags.weight.grad, bags.weight.detach()])
+        told.append((repr(bags), list(bags.state_dict())))
+    assert told[0] == told[1]
+    if mode == "max" and name in ("rows", "offsets", "an end", "short"):  # ties share the gradient here
+        results = [one[:1] for one in results]
+    for a, b in zip(*results, strict=True):
+        assert_close(a, of(b.numpy()), rtol=1e-9, atol=1e-11)
+
+
+def test_weighted_bags_like_torch(torch: Any) -> None:
+    weight, factors = np.random.default_rng(0).normal(size=(6, 3)), np.linspace(-1, 1, 6)
+    results = []
+    for lib, make in ((norch, of), (torch, lambda a: torch.tensor(np.asarray(a)))):
+        w, f = make(weight).requires_grad_(), make(factors).requires_grad_()
+        out = lib.nn.functional.embedding_bag(
+            make([0, 1, 1, 4, 5, 5]), w, make([0, 2, 5]), mode="sum", per_sample_weights=f, padding_idx=4
+        )
+        out.square().sum().backward()
+        results.append([out.detach(), w.grad, f.grad])
+    for a, b in zip(*results, strict=True):
+        assert_close(a, of(b.numpy()), rtol=1e-9, atol=1e-11)
+
+
+def test_bags_are_sums_and_maxima() -> None:
+    w = norch.arange(6.0).reshape(3, 2)
+    index, offsets = norch.tensor([2, 0, 1]), norch.tensor([0, 2, 2])
+    assert F.embedding_bag(index, w, offsets, mode="sum").tolist() == [[4.0, 6.0], [0.0, 0.0], [2.0, 3.0]]
+    assert F.embedding_bag(index, w, offsets).tolist() == [[2.0, 3.0], [0.0, 0.0], [2.0, 3.0]]
+    assert F.embedding_bag(index, -w, offsets, mode="max").tolist() == [[0.0, -1.0], [0.0, 0.0], [-2.0, -3.0]]
+    assert nn.EmbeddingBag(3, 2, padding_idx=-1).weight[2].tolist() == [0.0, 0.0]
+
+
+# ---- ctc ------------------------------------------------------------------------------------------------------------
+
+
+def by_paths(log_probs: Any, target: list[int], blank: int) -> float:
+    """The probability of target, summed over all classes at all steps that collapse to it."""
+    steps, classes = log_probs.shape
+    total = 0.0
+    for path in itertools.product(range(classes), repeat=steps):
+        said = [c for c, _ in itertools.groupby(path) if c != blank]
+        if said == target:
+            total += math.exp(sum(log_probs[t, c] for t, c in enumerate(path)))
+    return total
+
+
+@pytest.mark.parametrize("target", [[], [1], [1, 2], [1, 1], [2, 1, 2], [1, 1, 1]], ids=str)
+@pytest.mark.parametrize("blank", [0, 3])
+def test_ctc_sums_over_all_paths(target: list[int], blank: int) -> None:
+    logits = norch.tensor(np.random.default_rng(0).normal(size=(4, 4)), device=DEVICE)
+    log_probs = logits.log_softmax(-1)
+    total = by_paths(log_probs.cpu().numpy(), target, blank)
+    found = F.ctc_loss(log_probs, of(np.array(target, "int64")), [4], [len(target)], blank, reduction="none")
+    assert found.item() == pytest.approx(-math.log(total) if total else math.inf, rel=1e-9)
+    if not total:
+        assert F.ctc_loss(log_probs, of(target), [4], [len(target)], blank, zero_infinity=True).item() == 0
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("together", [False, True])
+def test_ctc_like_torch(torch: Any, together: bool, reduction: str) -> None:
+    rng = np.random.default_rng(0)
+    logits, targets = rng.normal(size=(12, 4, 5)), rng.integers(1, 5, size=(4, 6))
+    times, sizes = [12, 10, 3, 12], [6, 3, 5, 0]  # the third does not fit
+    targets = np.concatenate([row[:n] for row, n in zip(targets, sizes, strict=True)]) if together else targets
+    results = []
+    for lib, make in ((norch, of), (torch, torch.tensor)):
+        x = make(logits).requires_grad_()
+        loss = lib.nn.CTCLoss(reduction=reduction, zero_infinity=True)
+        lengths = [make(np.array(n)) for n in (times, sizes)]
+        out = loss(x.log_softmax(-1), make(targets), *lengths)
+        out.sum().backward()
+        results.append([out.detach(), x.grad])
+    for a, b in zip(*results, strict=True):
+        assert_close(a, of(b.numpy()), rtol=1e-9, atol=1e-11)
+
+
+def test_ctc_learns_a_text() -> None:
+    norch.manual_seed(0)
+    logits, target = norch.nn.Parameter(norch.randn(8, 1, 4)), norch.tensor([[1, 2, 2, 3]])
+    optimizer = norch.optim.Adam([logits], lr=0.3)
+    for _ in range(60):
+        optimizer.zero_grad()
+        F.ctc_loss(logits.log_softmax(-1), target, [8], [4]).backward()
+        optimizer.step()
+    said = [c for c, _ in itertools.groupby(logits.argmax(-1).flatten().tolist()) if c]
+    assert said == [1, 2, 2, 3]
+
+
+W, P = norch.ones(3, 2), norch.zeros(4, 2, 3).log_softmax(-1)
+T = norch.tensor([[1], [2]])
+BAD: Any = [
+    (lambda: F.embedding_bag(T, W, mode="min"), ValueError, "mode is one of .*, not 'min'"),
+    (lambda: F.embedding_bag(T, W, T[0]), ValueError, "each row is a bag"),
+    (lambda: F.embedding_bag(T[0], W), norch.ShapeError, r"not \(1,\), no offsets"),
+    (lambda: F.embedding_bag(T[0], W, T[0]), ValueError, r"offsets rise from 0 to at most 1, not \[1\]"),
+    (lambda: F.embedding_bag(T, W, per_sample_weights=T), NotImplementedError, "are for mode 'sum', not 'mean'"),
+    (lambda: F.embedding_bag(T, W, mode="sum", per_sample_weights=W), norch.ShapeError, r"\(3, 2\) for an input"),
+    (lambda: F.embedding_bag(T + 5, W), IndexError, "6"),
+    (lambda: F.ctc_loss(P, T, [4, 5], [1, 1]), ValueError, r"input_lengths lie in 0 \.\.\. 4, not \[4, 5\]"),
+    (lambda: F.ctc_loss(P, T, [4], [1, 1]), norch.ShapeError, "1 input_lengths and 2 target_lengths for a batch of 2"),
+    (lambda: F.ctc_loss(P, T, [4, 4], [1, 2]), norch.ShapeError, r"targets of shape \(2, 1\) for .* \[1, 2\]"),
+    (lambda: F.ctc_loss(P, T[:, 0], [4, 4], [1, 2]), norch.ShapeError, r"2 targets for target_lengths \[1, 2\]"),
+    (lambda: F.ctc_loss(P, T, [4, 4], [1, 1], 3), ValueError, "blank 3 is none of 3 classes"),
+    (lambda: F.ctc_loss(P[:, :, :, None], T, [4, 4], [1, 1]), norch.ShapeError, r"got shape \(4, 2, 3, 1\)"),
+]
+
+
+@pytest.mark.parametrize("call, error, message", BAD, ids=range(len(BAD)))
+def test_errors(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
