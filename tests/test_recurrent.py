@@ -8,7 +8,7 @@ from conftest import DEVICE
 
 import norch
 from norch import nn
-from norch.testing import assert_close
+from norch.testing import assert_close, gradcheck, gradgradcheck
 
 OPTIONS: Any = {
     "plain": {},
@@ -129,3 +129,11 @@ def test_errors(call: Any, error: Any, message: str) -> None:
         call()
     with pytest.warns(UserWarning, match="there is one layer"):
         nn.GRU(1, 1, dropout=0.5)
+
+
+def test_second_derivatives_of_an_lstm() -> None:
+    norch.manual_seed(0)
+    cell = nn.LSTMCell(2, 3, dtype=norch.float64, device=DEVICE)
+    x, h, c = (norch.randn(2, n, dtype=norch.float64, device=DEVICE, requires_grad=True) for n in (2, 3, 3))
+    gradcheck(lambda *given: cell(given[0], given[1:]), (x, h, c))
+    gradgradcheck(lambda *given: cell(given[0], given[1:]), (x, h, c))

@@ -12,6 +12,7 @@ from typing import Any
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
 from ..ops.copy import cat, stack
+from ..ops.lstm import lstm
 from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init
@@ -34,9 +35,8 @@ def _relu(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> S
 
 def _lstm(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
     h, c = state
-    i, f, g, o = (gates + linear(h, weight, bias)).chunk(4, -1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
+    out = lstm(gates + linear(h, weight, bias), c)
+    return out.select(0, 0), out.select(0, 1)
 
 
 def _gru(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:

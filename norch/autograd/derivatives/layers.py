@@ -122,6 +122,37 @@ class Attention(Ternary):  # softmax(q k^T scale) v of q (a), k (b) and v (c)
         return slopes._product(k), slopes._product(q, True), p._product(g, True)
 
 
+# ---- recurrent layers ----------------------------------------------------------------------------------------------
+
+
+class Lstm(Binary):  # h' and c' of the gates (a) and c (b); kept: the gates' values and tanh(c')
+    __slots__ = ("kept",)
+    kept: Any
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        from ...ops.copy import cat  # late, as it stands above
+
+        gates, c = self.a, self.b
+        i, f, n, o, t = self._recorded(gates, c) if mode.enabled else self.kept
+        g_h, g_c = g.select(0, 0), g.select(0, 1)
+        g_c = g_c + (g_h * o)._tanh_backward(t)
+        parts = (
+            (g_c * n)._sigmoid_backward(i), (g_c * c)._sigmoid_backward(f),
+            (g_c * i)._tanh_backward(n), (g_h * t)._sigmoid_backward(o),
+        )
+        return cat(parts, -1), None if self.edges[1] is None else g_c * f
+
+    def _recorded(self, gates: Any, c: Any) -> tuple[Any, ...]:
+        size = c.shape[-1]
+        i, f, n, o = (gates._slice(-1, k * size, (k + 1) * size, 1) for k in range(4))
+        i, f, n, o = i.sigmoid(), f.sigmoid(), n.tanh(), o.sigmoid()
+        return i, f, n, o, (f * c + i * n).tanh()
+
+    def release(self) -> None:
+        super().release()
+        self.kept = None
+
+
 # ---- normalisation of the last axes, or of -axes groups of channels -------------------------------------------------
 
 
