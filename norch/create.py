@@ -263,8 +263,17 @@ def legacy_tensor(data: tuple[Any, ...], dtype: DType | None = None) -> Tensor:
 # ---- from a rule ------------------------------------------------------------------------------------------------
 
 
-def empty(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *shape: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor whose elements are whatever the memory held."""
+    if memory_format is not None:
+        check_format(memory_format, "empty")
     wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
     out: Tensor = lib.norch_empty(sizes(shape, size), wanted.code, place(device))
     return out.requires_grad_(requires_grad) if requires_grad else out
@@ -545,9 +554,9 @@ class CreateMethods(Handle):
 
     __slots__ = ()
 
-    def new(self, *data: Any) -> Tensor:
+    def new(self, *data: Any, size: Any = ()) -> Tensor:
         """Tensor(*data), which takes sizes or values, in this dtype and on this device: the older new_tensor()."""
-        return legacy_tensor(data, self.dtype).to(self.device)
+        return legacy_tensor(data or tuple(size), self.dtype).to(self.device)
 
     def new_tensor(self, data: Any, **more: Any) -> Tensor:
         """The values in data, in this dtype and on this device; see norch.tensor."""

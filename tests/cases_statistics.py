@@ -90,7 +90,7 @@ add(
     "renorm",
     lambda m, x: m.renorm(x, 2, 1, 2.0),
     lambda x: x * np.minimum(1, 2 / np.linalg.norm(x, 2, 0)),
-    shapes=(((3, 5),),),
+    shapes=(((3, 5),), ((0, 3),), ((3, 0),)),
     **{**FLOATS, "slack": 1e8, "torch_edges": False},  # over the norm and 1e-7, as PyTorch has it
 )
 for name, reference in (

@@ -297,3 +297,22 @@ def test_a_gradient_of_another_shape_names_the_function() -> None:
 
     with pytest.raises(norch.ShapeError, match=r"^DoubledBackward: .* shape \(3,\) for an input of shape \(2,\)"):
         Doubled.apply(norch.ones(2, requires_grad=True)).sum().backward()
+
+
+def test_inputs_among_several_outputs_are_views():
+    class Passing(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a, b, a + b
+
+        @staticmethod
+        def backward(ctx, ga, gb, gsum):
+            return ga + gsum, gb + gsum
+
+    a, b = norch.ones(2, requires_grad=True), norch.ones(2)
+    seen = []
+    first, second, third = Passing.apply(a, b)
+    assert first is not a and first.data_ptr() == a.data_ptr() and second.requires_grad and not b.requires_grad
+    first.register_hook(lambda g: seen.append(g.tolist()))
+    (first + third + a).sum().backward()
+    assert seen == [[1, 1]] and a.grad.tolist() == [3, 3]

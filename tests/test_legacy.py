@@ -77,6 +77,7 @@ def test_float_of_python_is_float64():
 def test_new_takes_sizes_or_values():
     x = norch.ones(2, dtype=norch.int64)
     assert x.new([3, 4]).tolist() == [3, 4] and x.new(3).shape == (3,) and x.new(2, 3).dtype is norch.int64
+    assert x.new(size=(3, 4)).shape == norch.empty(3, 4, memory_format=norch.contiguous_format).shape == (3, 4)
     assert x.new().shape == (0,) and x.new(x.shape).shape == (2,) and x.new(x) is not x
 
 

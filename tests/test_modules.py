@@ -374,3 +374,11 @@ def test_pad_sequence(torch: Any, first: bool, side: str) -> None:
         nn.utils.rnn.pad_sequence([norch.ones(2, 3), norch.ones(2, 4)])
     with pytest.raises(norch.ArgumentError, match="padding_side is"):
         nn.utils.rnn.pad_sequence(ours, padding_side="top")
+
+
+def test_backward_hooks_in_a_second_derivative():
+    """The hook is for the walk that comes from the outputs; one that only passes the inputs is none of its business."""
+    x, square, calls = norch.rand(1, requires_grad=True), nn.MSELoss(), []
+    square.register_full_backward_hook(lambda module, inputs, outputs: calls.append(outputs))
+    (slope,) = norch.autograd.grad(square(x, norch.zeros(1)), x, create_graph=True)
+    assert norch.autograd.grad(slope, x)[0].tolist() == [2] and len(calls) == 1

@@ -480,6 +480,7 @@ def test_an_expanded_tensor_cannot_be_written_to():
         with pytest.raises(norch.Error, match="expanded"):
             write()
     assert x.item() == 0
+    assert norch.zeros(0, 1).expand(0, 2).add_(1).shape == (0, 2)  # none of its elements is seen twice
 
 
 def test_a_view_keeps_the_memory_alive():

@@ -75,7 +75,7 @@ int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
 }
 
 int32_t nr_check_writable(const char *op, const norch_tensor *x) {
-    for (int32_t i = 0; i < x->ndim; i++)
+    for (int32_t i = 0; i < x->ndim && x->numel > 0; i++)
         if (x->shape[i] > 1 && x->strides[i] == 0) {
             char text[NR_SHAPE_TEXT];
             return nr_fail(

@@ -40,7 +40,8 @@ def run(
     gradients: dict[Node, Any] = {}
     owned: set[Node] = set()  # waiting with a gradient that was made here, so that regions are added to it in place
     for root, g in roots:
-        _add(gradients, waiting, root, g)
+        if useful is None or root in useful:
+            _add(gradients, waiting, root, g)
 
     check = anomaly.check
     before = mode.enabled
@@ -315,6 +316,8 @@ def grad(
             )
         return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
     listed = _listed(inputs, "grad")
+    if not listed:
+        raise Error("grad: inputs is empty")
     wanted = _wanted(listed)
     roots = _roots(_listed(outputs, "grad"), grad_outputs, create_graph)
     caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False)

@@ -115,24 +115,17 @@ class Function(Node):
             node._input_shapes = [
                 None if to is None else inplace.like_of(cast(Handle, x)) for to, x in zip(edges, inputs)
             ]
-            node._record(result if isinstance(result, tuple) else (result,), inputs)
-            identity = not isinstance(result, tuple) and any(result is x for x in inputs) and not node._is_dirty(result)
+            outputs = node._record(result if isinstance(result, tuple) else (result,), inputs)
+            result = outputs if isinstance(result, tuple) else outputs[0]
             node._dirty = node._not_differentiable = ()  # they may be outputs, and those hold the node
-            if identity:
-                return node._identity(result)
         return result
 
     def _is_dirty(self, x: Any) -> bool:
         return any(x is one for one in self._dirty)
 
-    def _identity(self, x: Any) -> Any:
-        """forward returned an input itself: the output is a view of it, so that the input keeps its own history."""
-        out = lib.norch_alias(x)
-        out._cell = cell_of(x)
-        out._node = self
-        return out
-
-    def _record(self, outputs: tuple[Any, ...], inputs: list[Any]) -> None:
+    def _record(self, outputs: tuple[Any, ...], inputs: list[Any]) -> tuple[Any, ...]:
+        """The outputs, with this node as their history: of an input that forward returned itself a view of it, so that
+        the input keeps its own."""
         for x in self._dirty:
             inplace.check_writable(x, self.name())
             x._bump()
@@ -143,18 +136,21 @@ class Function(Node):
                 if saved is out and (self._is_dirty(out) or not any(saved is x for x in inputs)):
                     self._saved = (*self._saved[:position], alias(out), *self._saved[position + 1 :])
                     self._saved_outputs[position] = index
+        given = list(outputs)
         for index, out in enumerate(outputs):
             if not isinstance(out, Handle) or any(out is one for one in self._not_differentiable):
-                continue
-            if any(out is x for x in inputs) and not self._is_dirty(out):
                 continue
             if not cast(Any, out).dtype.is_floating_point:
                 continue
             node = self if len(outputs) == 1 else Output(self, index)
             if self._is_dirty(out):
                 inplace.rebase(out, node)
-            else:
-                out._node = node
+                continue
+            if any(out is x for x in inputs):
+                given[index] = lib.norch_alias(out)
+                given[index]._cell = cell_of(out)
+            given[index]._node = node
+        return tuple(given)
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         if isinstance(g, Outputs):

@@ -109,7 +109,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that."""
     x = at_least(2, floats_of(input, "renorm"), "renorm")
-    rows = x.transpose(0, dim).reshape(x.shape[dim], -1)
+    rows = x.transpose(0, dim).flatten(1)
     norms = _norm(rows, p, True)
     factors = where(norms <= maxnorm, 1, maxnorm / (norms + 1e-7))
     return (rows * factors).reshape(x.transpose(0, dim).shape).transpose(0, dim)
