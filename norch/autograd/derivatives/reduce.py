@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..._handle import Handle
-from ..forms import Binary, Operation, Reduction, ViewOf
+from ..forms import Binary, Operation, Reduction, Unary, ViewOf
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
@@ -117,15 +117,29 @@ class Cdist(Binary):
     likes: Any
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        x, p = self.a.unsqueeze(-2) - self.b.unsqueeze(-3), self.param
-        if p < 2 and p % 1 == 0:
-            slope = x.sign() * (g * p).unsqueeze(-1)
-        else:
-            norm = (Norm if p == 2 else NormMax if p == math.inf else NormP)(x._node)
-            norm.like, norm.axes, norm.keepdim, norm.param, norm._x, norm._out = x, (-1,), False, p, x, self.out
-            slope = norm.grad_x(g)
+        slope = _steepest(self.a.unsqueeze(-2) - self.b.unsqueeze(-3), self.param, self.out, g)
         grads = slope._reduced("sum", (-2,), False), -slope._reduced("sum", (-3,), False)
         return tuple(grad._sum_to(like) for grad, like in zip(grads, self.likes))  # noqa: B905  (two)
+
+
+def _steepest(x: Any, p: float, norms: Any, g: Any) -> Any:
+    """The gradient by x (..., K) of its norms (...) of order p."""
+    if p < 2 and p % 1 == 0:
+        return x.sign() * (g * p).unsqueeze(-1)
+    norm = (Norm if p == 2 else NormMax if p == math.inf else NormP)(x._node)
+    norm.like, norm.axes, norm.keepdim, norm.param, norm._x, norm._out = x, (-1,), False, p, x, norms
+    return norm.grad_x(g)
+
+
+class Pdist(Unary):
+    """Cdist of x with itself, each two rows once: those that pairs gives of their number."""
+    __slots__ = ("pairs", "param")
+    pairs: Any
+
+    def grad_x(self, g: Any) -> Any:
+        x, (a, b) = self.x, self.pairs(self.x)
+        slope = _steepest(x.index_select(0, a) - x.index_select(0, b), self.param, self.out, g)
+        return x.new_zeros(x.shape).index_add(0, a, slope).index_add(0, b, -slope)
 
 
 class Euclidean(Binary):  # the same of order 2, by products

@@ -11,7 +11,7 @@ from ...errors import ArgumentError, ShapeError
 from .._forms import derived
 from .._inplace import in_place
 from .._operand import at_least, floats_of, own_errors
-from ..index import near_each_other
+from ..index import index_select, near_each_other
 from ..matmul import matmul
 from ..norm import vector_norm
 from ..pointwise import where
@@ -74,6 +74,13 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     return _norm(difference, p, keepdim)
 
 
+def _pairs(x: Any) -> Any:
+    """The indices of each two rows of x."""
+    from ...create import triu_indices  # late, as it stands above
+
+    return triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+
+
 @own_errors
 def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     """The p-norms of the differences of each two rows of input (N, M): (N (N - 1) / 2), row 0 with 1, 0 with 2 ...
@@ -81,15 +88,17 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     >>> norch.pdist(norch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426])
     """
-    from ...create import triu_indices  # late, as it stands above
-
     x = floats_of(input, "pdist")
     if x.ndim != 2:
         raise ShapeError(f"pdist: expected 2 dimensions, got shape {tuple(x.shape)}")
     if p < 0:
         raise ArgumentError(f"pdist: p is not negative, not {p}")
-    first, second = triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
-    return _norm(x.index_select(0, first) - x.index_select(0, second), p)
+
+    def distances(x: Any) -> Any:
+        a, b = _pairs(x)
+        return _norm(index_select(x, 0, a) - index_select(x, 0, b), p)
+
+    return derived(d.Pdist, distances, x, pairs=_pairs, param=p)
 
 
 @own_errors
