@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from case import Case, draw, source
+from case import draw, source
 from cases import CASES
 from conftest import DEVICE
 from test_derivatives import variables
@@ -118,28 +118,46 @@ def _bytes(tensors: Iterable[Any]) -> dict[int, int]:
 
 
 def _listed(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, (tuple, list)) else [result]
+    """The tensors of a result, of any depth."""
+    if isinstance(result, (tuple, list)):
+        return [x for one in result for x in _listed(one)]
+    return [] if result is None else [result]
 
 
-def _kept_by_pytorch(torch: Any, case: Case, arrays: list[Any], chosen: list[int]) -> int:
-    """Bytes that PyTorch's graph of a case keeps beside its leaves and its results."""
-    inputs = [torch.from_numpy(np.array(a)).requires_grad_(i in chosen) for i, a in enumerate(arrays)]
+def _kept(call: Callable[[], Any]) -> tuple[int, Any]:
+    """Bytes that norch keeps for a call beside its results, and those."""
+    result = None
+    for _ in range(2):  # numbers that are kept for the next time
+        result = None
+        _operand._numbers.clear()
+        before = lib.norch_live_bytes()
+        result = call()
+    _operand._numbers.clear()
+    return lib.norch_live_bytes() - before - sum(_bytes(_listed(result)).values()), result
+
+
+def _kept_by_pytorch(torch: Any, call: Callable[[], Any], known: Iterable[Any]) -> int:
+    """Bytes that PyTorch's graph keeps for a call beside its results and what is known."""
     kept: list[Any] = []
     with (
         warnings.catch_warnings(),
         torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or x, lambda x: x),
     ):
         warnings.simplefilter("ignore")
-        results = _listed(case.torch_call()(torch, *(x.clone() if x.requires_grad else x for x in inputs)))
+        results = _listed(call())
     if any(type(x.grad_fn).__name__ == "NotImplemented" for x in results):
         return 1 << 60  # there it has no derivative
-    found, known = _bytes(kept), {**_bytes(inputs), **_bytes(results)}
-    return sum(count for place, count in found.items() if place not in known)
+    found, others = _bytes(kept), _bytes([*known, *results])
+    return sum(count for place, count in found.items() if place not in others)
 
 
+def _clones(tensors: list[Any]) -> list[Any]:
+    """Those that require grad as no leaves, which nobody else keeps."""
+    return [x.clone() if x.requires_grad else x for x in tensors]
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="counts the bytes of the CPU")
 def test_no_case_keeps_more_than_pytorch(torch: Any) -> None:
-    if DEVICE != "cpu":
-        pytest.skip("counts the bytes of the CPU")
     more = []
     for case in CASES:
         if not case.grad or case.torch is False or case.name in MORE:
@@ -150,14 +168,111 @@ def test_no_case_keeps_more_than_pytorch(torch: Any) -> None:
             chosen = variables(case, inputs)
             for i in chosen:
                 inputs[i].requires_grad_()
-            for _ in range(2):  # numbers that are kept for the next time
-                result = None
-                _operand._numbers.clear()
-                before = lib.norch_live_bytes()
-                result = case.call(norch, *(x.clone() if i in chosen else x for i, x in enumerate(inputs)))
-            _operand._numbers.clear()
-            kept = lib.norch_live_bytes() - before - sum(_bytes(_listed(result)).values())
-            theirs = _kept_by_pytorch(torch, case, arrays, chosen)
-            if kept > theirs + 64:  # some numbers
-                more.append(f"{case} of {shapes} keeps {kept} bytes, PyTorch {theirs}")
+            theirs = [torch.from_numpy(np.array(a)).requires_grad_(i in chosen) for i, a in enumerate(arrays)]
+            kept, _ = _kept(lambda: case.call(norch, *_clones(inputs)))  # noqa: B023  (called here)
+            most = _kept_by_pytorch(torch, lambda: case.torch_call()(torch, *_clones(theirs)), theirs)  # noqa: B023
+            if kept > most + 64:  # some numbers
+                more.append(f"{case} of {shapes} keeps {kept} bytes, PyTorch {most}")
+    assert not more, "\n".join(more)
+
+
+# ---- modules --------------------------------------------------------------------------------------------------------
+
+ROWS, LINES, IMAGES, BOXES = (16, 32), (4, 16, 32), (4, 8, 16, 16), (2, 4, 4, 4, 4)
+CLASSES, HALVES, SIGNS = ("index", ROWS[:1], 32), ("half", ROWS), ("sign", ROWS)
+# name: (arguments, the inputs: a shape, or what else it holds), or several of them
+MODULES: dict[str, Any] = {
+    **dict.fromkeys(
+        """AlphaDropout CELU Dropout ELU Flatten GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh Identity LeakyReLU
+        LogSigmoid Mish PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softplus Softshrink Softsign
+        Tanh Tanhshrink""".split(),
+        ((), [ROWS]),
+    ),
+    **dict.fromkeys("L1Loss MSELoss SmoothL1Loss HuberLoss PoissonNLLLoss PairwiseDistance".split(), ((), [ROWS] * 2)),
+    **dict.fromkeys("HingeEmbeddingLoss SoftMarginLoss".split(), ((), [ROWS, SIGNS])),
+    **dict.fromkeys("BCEWithLogitsLoss KLDivLoss MultiLabelSoftMarginLoss".split(), ((), [ROWS, HALVES])),
+    **dict.fromkeys("NLLLoss MultiMarginLoss".split(), ((), [ROWS, CLASSES])),
+    **dict.fromkeys("TripletMarginLoss TripletMarginWithDistanceLoss".split(), ((), [ROWS] * 3)),
+    **dict.fromkeys("CircularPad1d ReflectionPad1d ReplicationPad1d ZeroPad1d".split(), ((1,), [LINES])),
+    **dict.fromkeys("CircularPad2d ReflectionPad2d ReplicationPad2d ZeroPad2d".split(), ((1,), [IMAGES])),
+    **dict.fromkeys("CircularPad3d ReflectionPad3d ReplicationPad3d ZeroPad3d".split(), ((1,), [BOXES])),
+    **dict.fromkeys("ChannelShuffle PixelShuffle PixelUnshuffle AvgPool2d AdaptiveAvgPool2d".split(), ((2,), [IMAGES])),
+    **dict.fromkeys("AvgPool1d MaxPool1d AdaptiveAvgPool1d AdaptiveMaxPool1d".split(), ((2,), [LINES])),
+    **dict.fromkeys("LogSoftmax Softmax Softmin".split(), ((1,), [ROWS])),
+    **dict.fromkeys("Dropout2d Softmax2d".split(), ((), [IMAGES])),
+    **dict.fromkeys("GRU LSTM RNN".split(), ((32, 8), [LINES])),
+    **dict.fromkeys("GRUCell LSTMCell RNNCell".split(), ((32, 8), [ROWS])),
+    "AdaptiveMaxPool2d": ((5,), [IMAGES]),
+    "BCELoss": ((), [("half", ROWS), HALVES]),
+    "BatchNorm1d": [((32,), [ROWS]), ((16,), [LINES])],
+    "BatchNorm2d": ((8,), [IMAGES]),
+    "Bilinear": ((32, 32, 8), [ROWS, ROWS]),
+    "ConstantPad1d": ((1, 0.5), [LINES]),
+    "ConstantPad2d": ((1, 0.5), [IMAGES]),
+    "ConstantPad3d": ((1, 0.5), [BOXES]),
+    "Conv1d": ((16, 8, 3), [LINES]),
+    "Conv2d": [((8, 4, 3), [IMAGES]), ((8, 8, 3, 1, 1, 1, 4), [IMAGES])],
+    "ConvTranspose1d": ((16, 8, 3), [LINES]),
+    "ConvTranspose2d": ((8, 4, 3, 2), [IMAGES]),
+    "CosineEmbeddingLoss": ((), [ROWS, ROWS, ("sign", ROWS[:1])]),
+    "CosineSimilarity": ((), [LINES, LINES]),
+    "CrossEntropyLoss": [((), [ROWS, CLASSES]), ((), [ROWS, HALVES])],
+    "Dropout1d": ((), [LINES]),
+    "Dropout3d": ((), [BOXES]),
+    "Embedding": ((50, 8), [("index", ROWS, 50)]),
+    "Fold": (((16, 16), 3), [(4, 72, 196)]),
+    "GaussianNLLLoss": ((), [ROWS, HALVES, HALVES]),
+    "GroupNorm": ((4, 8), [IMAGES]),
+    "InstanceNorm1d": ((16,), [LINES]),
+    "InstanceNorm2d": ((8, 1e-5, 0.1, True), [IMAGES]),
+    "LayerNorm": ((32,), [LINES]),
+    "Linear": [((32, 8), [LINES]), ((32, 8, False), [ROWS])],
+    "MarginRankingLoss": ((), [ROWS, ROWS, SIGNS]),
+    "MaxPool2d": ((3, 2, 1), [IMAGES]),
+    "MultiheadAttention": ((32, 4), [LINES] * 3),
+    "RMSNorm": ((32,), [LINES]),
+    "Threshold": ((0.1, 1.0), [ROWS]),
+    "Transformer": ((32, 4, 1, 1, 64, 0.0), [LINES, LINES]),
+    "TransformerDecoderLayer": ((32, 4, 64, 0.0), [LINES, LINES]),
+    "TransformerEncoderLayer": ((32, 4, 64, 0.0), [LINES]),
+    "Unflatten": ((1, (4, 8)), [ROWS]),
+    "Unfold": ((3,), [IMAGES]),
+    # the places and weights that each row and column of the result is taken from; PyTorch computes them again
+    "Upsample": None,
+    "UpsamplingBilinear2d": None,
+    "UpsamplingNearest2d": None,
+    # what holds others, or stands for several
+    **dict.fromkeys("Module ModuleDict ModuleList ParameterDict ParameterList RNNBase RNNCellBase Sequential".split()),
+    **dict.fromkeys("TransformerDecoder TransformerEncoder".split()),
+}
+
+
+def _array(kind: Any, rng: np.random.Generator) -> Any:
+    if not isinstance(kind[0], str):
+        return rng.standard_normal(kind, np.float32)
+    if kind[0] == "index":
+        return rng.integers(0, kind[2], kind[1])
+    values = rng.random(kind[1], np.float32) * 0.8 + 0.1
+    return values if kind[0] == "half" else np.sign(values - 0.5)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="counts the bytes of the CPU")
+def test_no_module_keeps_more_than_pytorch(torch: Any) -> None:
+    kinds = {name for name in dir(norch.nn) if isinstance(getattr(norch.nn, name), type)}
+    assert {name for name in kinds if issubclass(getattr(norch.nn, name), norch.nn.Module)} == set(MODULES)
+    more = []
+    for name, calls in MODULES.items():
+        for arguments, shapes in calls if isinstance(calls, list) else [calls] if calls else []:
+            arrays = [_array(kind, source(name)) for kind in shapes]
+            found = []
+            for m in (norch, torch):
+                module = getattr(m.nn, name)(*arguments)
+                inputs = [m.tensor(a, requires_grad=not isinstance(k[0], str)) for a, k in zip(arrays, shapes)]
+                call = lambda: module(*_clones(inputs))  # noqa: B023, E731  (called here)
+                if m is norch:
+                    found.append(_kept(call)[0])
+                else:
+                    found.append(_kept_by_pytorch(m, call, [*inputs, *module.parameters(), *module.buffers()]))
+            if found[0] > found[1] + 256:  # some numbers
+                more.append(f"{name}{arguments} of {shapes} keeps {found[0]} bytes, PyTorch {found[1]}")
     assert not more, "\n".join(more)

@@ -13,8 +13,10 @@ from typing import Any
 
 from .._lib import flag
 from .._lib import int64 as int_
+from ..autograd import derivatives as d
 from ..dtype import bool_, int64
 from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename
+from ..ops._forms import derived
 from ..ops._operand import called, own_errors, tensor_of
 from ..ops.activation import huber
 from ..ops.composed.adaptive import adaptive_avg_pool1d as adaptive_avg_pool1d
@@ -403,10 +405,10 @@ def binary_cross_entropy_with_logits(
     name = "binary_cross_entropy_with_logits"
     if tuple(tensor_of(input, name).shape) != tuple(tensor_of(target, name).shape):
         raise ShapeError(f"{name}: target size {tuple(target.shape)} must be that of input, {tuple(input.shape)}")
-    log_likelihood = logsigmoid(input)
-    if pos_weight is not None:
-        log_likelihood = log_likelihood * ((pos_weight - 1) * target + 1)
-    loss = (1 - target) * input - log_likelihood
+    if pos_weight is None:
+        loss = derived(d.LogitLoss, lambda x, t: (1 - t) * x - logsigmoid(x), input, target)
+    else:
+        loss = (1 - target) * input - logsigmoid(input) * ((pos_weight - 1) * target + 1)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

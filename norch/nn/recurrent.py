@@ -44,7 +44,7 @@ def _gru(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> St
     r, z, n = gates.chunk(3, -1)
     by_r, by_z, by_n = linear(h, weight, bias).chunk(3, -1)
     n = (n + (r + by_r).sigmoid() * by_n).tanh()
-    return (n + (z + by_z).sigmoid() * (h - n),)
+    return (n.lerp(h, (z + by_z).sigmoid()),)
 
 
 # mode: (its step, gates, tensors of its state)

@@ -12,7 +12,7 @@ from .. import _handle
 from .._handle import alias, tick
 from .._lib import lib, listed
 from ..autograd.forms import Binary, Operation, Ternary, Unary
-from ..autograd.grad_mode import mode, no_grad
+from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import get_default_dtype
 from ._operand import called, must, operand
@@ -204,10 +204,13 @@ def derived(node_class: type[Operation], function: Op, *inputs: Any, **slots: An
     edges = [edge(x) for x in inputs]
     if not mode.enabled or not any(edges):
         return function(*inputs)
-    with no_grad():
+    mode.enabled = False
+    try:
         out = function(*inputs)
+    finally:
+        mode.enabled = True
     node = node_class(*edges)
-    node.likes = tuple(like_of(x) for x in inputs)
+    node.likes = tuple([like_of(x) for x in inputs])
     for name, value in slots.items():
         setattr(node, name, value)
     _save(node, inputs, out)

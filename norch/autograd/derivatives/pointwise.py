@@ -353,6 +353,11 @@ class Fmod(Binary):  # a - b trunc(a / b)
     def grad_b(self, g: Any) -> Any: return -g * self.a.div(self.b, rounding_mode="trunc")
 
 
+class LogitLoss(Binary):  # (1 - b) a - logsigmoid(a)
+    def grad_a(self, g: Any) -> Any: return g * ((1 - self.b) - (-self.a).sigmoid())
+    def grad_b(self, g: Any) -> Any: return g * -self.a
+
+
 class Ldexp(Binary):  # a * 2**b
     def grad_a(self, g: Any) -> Any: return g * self.b.exp2()
     def grad_b(self, g: Any) -> Any: return g * (self.out * math.log(2))
