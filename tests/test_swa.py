@@ -60,7 +60,7 @@ def test_the_mean_is_one() -> None:
 def test_statistics_of_batches_are_taken_anew() -> None:
     model = nn.Sequential(nn.BatchNorm1d(1), nn.BatchNorm1d(1, momentum=0.3)).eval()
     x = norch.tensor([[1.0], [3.0]])
-    ours.update_bn([(x, "label"), (x + 4, "label")], model, device="cpu")
+    ours.update_bn([(x.cpu(), "label"), (x.cpu() + 4, "label")], model, device=DEVICE)
     assert model[0].running_mean.item() == 4 and model[0].num_batches_tracked.item() == 2
     assert model[1].momentum == 0.3 and not model.training
     ours.update_bn([], nn.Linear(1, 1))

@@ -151,6 +151,7 @@ def test_layers_are_copies_and_dropout_is_random() -> None:
     assert "activation.weight" in own.state_dict()
 
 
+@pytest.mark.host  # in 120 steps, which take the simulation half a minute
 def test_it_learns_to_reverse() -> None:
     """Four letters, and the same backwards, as translations are learnt: each letter from the ones before it."""
     norch.manual_seed(0)
