@@ -382,3 +382,16 @@ def test_backward_hooks_in_a_second_derivative():
     square.register_full_backward_hook(lambda module, inputs, outputs: calls.append(outputs))
     (slope,) = norch.autograd.grad(square(x, norch.zeros(1)), x, create_graph=True)
     assert norch.autograd.grad(slope, x)[0].tolist() == [2] and len(calls) == 1
+
+
+def test_what_is_no_tensor_is_told_by_the_layer() -> None:
+    for layer, name in (
+        (nn.ReLU(), "relu"),
+        (nn.Sigmoid(), "sigmoid"),
+        (nn.Tanh(), "tanh"),
+        (nn.Softmax2d(), "Softmax2d"),
+        (nn.InstanceNorm1d(3), "InstanceNorm1d"),
+        (nn.TransformerEncoderLayer(4, 2, 8), "MultiheadAttention"),
+    ):
+        with pytest.raises(TypeError, match=f"{name}: expected a tensor"):
+            layer("text")

@@ -23,6 +23,8 @@ class Independent(Distribution):
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
+        if not isinstance(base_distribution, Distribution):
+            raise TypeError(f"Independent: expected a distribution, not {type(base_distribution).__name__}")
         n, batch = reinterpreted_batch_ndims, base_distribution.batch_shape
         if not 0 <= n <= len(batch):
             raise ValueError(f"Independent: reinterpreted_batch_ndims {n} for a batch of shape {tuple(batch)}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import create
 from ..errors import ArgumentError, ShapeError
+from ..ops._operand import tensor_of
 from ..ops.activation import gelu, gelu_tanh, silu
 from ..ops.pointwise import relu, sigmoid, tanh
 from ..tensor import Tensor
@@ -38,7 +39,7 @@ class ReLU(_Writing):
 
     @ending(lambda module: relu)
     def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, True) if self.inplace else input.relu()
+        return F.relu(input, True) if self.inplace else relu(input)
 
 
 class Sigmoid(Module):
@@ -46,7 +47,7 @@ class Sigmoid(Module):
 
     @ending(lambda module: sigmoid)
     def forward(self, input: Tensor) -> Tensor:
-        return input.sigmoid()
+        return sigmoid(input)
 
 
 class Tanh(Module):
@@ -54,7 +55,7 @@ class Tanh(Module):
 
     @ending(lambda module: tanh)
     def forward(self, input: Tensor) -> Tensor:
-        return input.tanh()
+        return tanh(input)
 
 
 class GELU(Module):
@@ -352,6 +353,6 @@ class Softmax2d(Module):
     """softmax over the channels of images: (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        if input.ndim not in (3, 4):
+        if tensor_of(input, "Softmax2d").ndim not in (3, 4):
             raise ShapeError(f"Softmax2d: expected 3 or 4 dimensions, got shape {tuple(input.shape)}")
         return F.softmax(input, -3)

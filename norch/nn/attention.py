@@ -8,6 +8,7 @@ from typing import Any
 from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
+from ..ops._operand import tensor_of
 from ..ops.composed.attention import scaled_dot_product_attention
 from ..ops.matmul import linear
 from ..tensor import Tensor
@@ -98,8 +99,8 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
+        shapes = ", ".join(str(tuple(tensor_of(x, "MultiheadAttention").shape)) for x in (query, key, value))
         batched = query.ndim == 3
-        shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
         if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
             raise ShapeError(f"MultiheadAttention: expected three tensors of two or of three dimensions, got {shapes}")
         if (query.shape[-1], key.shape[-1], value.shape[-1]) != (self.embed_dim, self.kdim, self.vdim):

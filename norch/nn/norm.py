@@ -9,6 +9,7 @@ from ..create import ones, tensor, zeros
 from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ShapeError
+from ..ops._operand import tensor_of
 from ..tensor import Tensor
 from . import functional as F  # noqa: N812
 from . import init
@@ -167,7 +168,7 @@ class _Running(_Affine):
         super().reset_parameters()
 
     def _check(self, input: Tensor) -> None:
-        if input.ndim not in self.ranks:
+        if tensor_of(input, type(self).__name__).ndim not in self.ranks:
             wanted = " or ".join(f"{rank}D" for rank in self.ranks)
             raise ShapeError(f"{type(self).__name__}: expected {wanted} input (got {input.ndim}D input)")
 
