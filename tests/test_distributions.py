@@ -92,6 +92,11 @@ def test_like_torch(torch: Any, name: str) -> None:
         same(a.grad, b.grad)
 
 
+def test_each_stands_where_programs_import_it_from(torch: Any) -> None:
+    for name in D.__all__:
+        assert getattr(D, name).__module__ == getattr(torch.distributions, name).__module__.replace("torch", "norch")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_draws_are_distributed_so(name: str) -> None:
     norch.manual_seed(0)

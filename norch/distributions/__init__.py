@@ -1,12 +1,22 @@
-"""Random distributions, as reinforcement learning and variational methods use them: the face of the folder."""
+"""Random distributions, as reinforcement learning and variational methods use them: the face of the folder.
+
+Each stands in a file of PyTorch's name. Formulas: Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions"
+(1994), and Johnson, Kemp, Kotz, "Univariate Discrete Distributions" (2005).
+"""
 
 from .._left_out import nothing_more as _nothing_more
 from . import constraints as constraints
-from .continuous import Exponential, Laplace, LogNormal, Normal, Uniform
-from .discrete import Bernoulli, Categorical, OneHotCategorical, OneHotCategoricalStraightThrough
+from .bernoulli import Bernoulli
+from .categorical import Categorical
 from .distribution import Distribution
+from .exponential import Exponential
 from .independent import Independent
 from .kl import kl_divergence, register_kl
+from .laplace import Laplace
+from .log_normal import LogNormal
+from .normal import Normal
+from .one_hot_categorical import OneHotCategorical, OneHotCategoricalStraightThrough
+from .uniform import Uniform
 
 __all__ = [
     "Bernoulli",

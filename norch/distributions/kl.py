@@ -9,10 +9,15 @@ from typing import Any, TypeVar
 from ..nn.functional import softplus
 from ..ops.pointwise import where
 from ..tensor import Tensor
-from .continuous import Exponential, Laplace, LogNormal, Normal, Uniform
-from .discrete import Bernoulli, _Classes
+from .bernoulli import Bernoulli
+from .categorical import Classes
 from .distribution import Distribution
+from .exponential import Exponential
 from .independent import Independent
+from .laplace import Laplace
+from .log_normal import LogNormal
+from .normal import Normal
+from .uniform import Uniform
 
 F = TypeVar("F", bound=Callable[[Any, Any], Tensor])
 
@@ -95,8 +100,8 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     return ones + _weighed(1 - p.probs, softplus(q.logits) - softplus(p.logits), 1 - q.probs)
 
 
-@register_kl(_Classes, _Classes)
-def _classes(p: _Classes, q: _Classes) -> Tensor:
+@register_kl(Classes, Classes)
+def _classes(p: Classes, q: Classes) -> Tensor:
     return _weighed(p.probs, p.logits - q.logits, q.probs).sum(-1)
 
 

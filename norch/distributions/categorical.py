@@ -1,0 +1,120 @@
+"""Categorical: one of several classes, and what it shares with OneHotCategorical."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from ..autograd import enable_grad, no_grad
+from ..create import arange, full_like
+from ..dtype import finfo, int64
+from ..errors import ShapeError
+from ..ops.composed.shape import broadcast_tensors
+from ..random import multinomial
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution, clamped, either
+
+
+class Classes(Distribution):
+    """probs or logits (..., classes): their last axis is over the classes of one distribution."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any, logits: Any, one_hot: bool, validate_args: bool | None) -> None:
+        self._by = either(self._name(), probs, logits)
+        given = logits if probs is None else probs
+        if not isinstance(given, Tensor):
+            raise TypeError(f"{self._name()}: expected a tensor as {self._by}, not {type(given).__name__}")
+        if not given.ndim:
+            raise ShapeError(f"{self._name()}: {self._by} must have 1 dimension or more, the last over the classes")
+        if probs is None:
+            self.__dict__["logits"] = given - given.logsumexp(-1, keepdim=True)
+        else:
+            self.__dict__["probs"] = given / given.sum(-1, keepdim=True)
+        super().__init__(given.shape[:-1], given.shape[-1:] if one_hot else (), validate_args)
+
+    def _given(self) -> list[str]:
+        return [self._by]
+
+    @cached_property
+    @enable_grad()  # whoever asks first, it may be sample()
+    def probs(self) -> Tensor:
+        """The probabilities of the classes, (batch_shape, classes)."""
+        return self.logits.softmax(-1)
+
+    @cached_property
+    @enable_grad()  # whoever asks first, it may be sample()
+    def logits(self) -> Tensor:
+        """Their logarithms."""
+        return clamped(self.probs).log()
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of probs and logits, (batch_shape, classes)."""
+        return getattr(self, self._by).shape
+
+    @property
+    def _classes(self) -> int:
+        return self.param_shape[-1]
+
+    def _drawn(self, sample_shape: Iterable[int]) -> Tensor:
+        shape = tuple(sample_shape)
+        with no_grad():
+            rows = self.probs.reshape(-1, self._classes)
+            return multinomial(rows, math.prod(shape), True).T.reshape(*shape, *self.batch_shape)
+
+    def _at(self, index: Tensor) -> Tensor:
+        """The logits at the classes index (..., batch_shape, 1), which broadcasts."""
+        index, logits = broadcast_tensors(index, self.logits)
+        return logits.gather(-1, index[..., :1]).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        return -(self.logits.clamp(min=finfo(self.logits.dtype).min) * self.probs).sum(-1)
+
+
+class Categorical(Classes):
+    """One of the numbers 0 ... classes - 1, int64, with probabilities probs, or those of logits (..., classes).
+
+    probs need not sum to 1: they are divided by their sum.
+
+    >>> policy = norch.distributions.Categorical(norch.tensor([[1.0, 3.0], [1.0, 1.0]]))
+    >>> policy.log_prob(norch.tensor([1, 0])).exp()
+    tensor([0.7500, 0.5000])
+    >>> policy.sample((5,)).shape
+    norch.Size([5, 2])
+    """
+
+    def __init__(
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(probs, logits, False, validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self._classes - 1)
+
+    @property
+    def mean(self) -> Tensor:
+        return full_like(self.probs[..., 0], math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs.argmax(-1)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean
+
+    def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        return self._drawn(sample_shape)
+
+    def log_prob(self, value: Any) -> Tensor:
+        return self._at(self._validate_sample(value).to(int64).unsqueeze(-1))
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = arange(self._classes, device=self.probs.device).reshape(-1, *(1,) * len(self.batch_shape))
+        return values.expand(self._classes, *self.batch_shape) if expand else values

@@ -1,0 +1,59 @@
+"""Exponential: waiting times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..create import full_like
+from ..random import rand
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all
+
+
+class Exponential(Distribution):
+    """rate exp(-rate x) for x from 0 on; rate: a positive number or tensor.
+
+    >>> norch.distributions.Exponential(norch.tensor([1.0, 2.0])).mean
+    tensor([1.0000, 0.5000])
+    """
+
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self) -> Tensor:
+        return full_like(self.rate, 0.0)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate**-2
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.rate.dtype, device=self.rate.device))
+
+    def log_prob(self, value: Any) -> Tensor:
+        return self.rate.log() - self.rate * self._validate_sample(value)
+
+    def cdf(self, value: Any) -> Tensor:
+        return -(-self.rate * self._validate_sample(value)).expm1()
+
+    def icdf(self, value: Any) -> Tensor:
+        return -(-self._tensor(value)).log1p() / self.rate
+
+    def entropy(self) -> Tensor:
+        return 1 - self.rate.log()

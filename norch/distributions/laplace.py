@@ -1,0 +1,51 @@
+"""Laplace: two exponential distributions, back to back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..random import rand
+from ..tensor import Tensor
+from .normal import LocationScale
+
+
+class Laplace(LocationScale):
+    """exp(-|x - loc| / scale) / (2 scale); loc and scale: numbers, or tensors that broadcast.
+
+    >>> norch.distributions.Laplace(0.0, 1.0).log_prob(norch.tensor(1.0))
+    tensor(-1.6931)
+    """
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale.square()
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        # the difference of two exponential draws: rand() may give 0, but not 1, so that it is finite
+        shape, like = self._extended_shape(sample_shape), self.loc
+        one, other = (-rand((2, *shape), dtype=like.dtype, device=like.device)).log1p()
+        return self.loc + self.scale * (one - other)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._validate_sample(value)
+        return -(2 * self.scale).log() - (x - self.loc).abs() / self.scale
+
+    def cdf(self, value: Any) -> Tensor:
+        away = self._validate_sample(value) - self.loc
+        return (1 - away.sign() * (-away.abs() / self.scale).expm1()) / 2
+
+    def icdf(self, value: Any) -> Tensor:
+        above = self._tensor(value) - 0.5
+        return self.loc - self.scale * above.sign() * (-2 * above.abs()).log1p()
+
+    def entropy(self) -> Tensor:
+        return 1 + (2 * self.scale).log()

@@ -1,0 +1,72 @@
+"""Normal, and what it shares with others of a location and a scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ..random import randn
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all
+
+_LOG_ROOT_2PI = math.log(2 * math.pi) / 2
+
+
+class LocationScale(Distribution):
+    """One of a location and a positive scale, numbers or tensors that broadcast."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+
+class Normal(LocationScale):
+    """exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)); loc and scale: numbers, or tensors that broadcast.
+
+    >>> normal = norch.distributions.Normal(0.0, norch.tensor([1.0, 2.0]))
+    >>> normal.log_prob(norch.tensor(0.0))
+    tensor([-0.9189, -1.6121])
+    >>> normal.rsample((3,)).shape
+    norch.Size([3, 2])
+    """
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.square()
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        noise = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
+        return self.loc + noise * self.scale
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._validate_sample(value)
+        return -((x - self.loc) / self.scale).square() / 2 - self.scale.log() - _LOG_ROOT_2PI
+
+    def cdf(self, value: Any) -> Tensor:
+        x = self._validate_sample(value)
+        return (1 + ((x - self.loc) / (self.scale * math.sqrt(2))).erf()) / 2
+
+    def icdf(self, value: Any) -> Tensor:
+        p = self._tensor(value)
+        return self.loc + self.scale * (2 * p - 1).erfinv() * math.sqrt(2)
+
+    def entropy(self) -> Tensor:
+        return 0.5 + _LOG_ROOT_2PI + self.scale.log()

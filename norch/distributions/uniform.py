@@ -1,0 +1,68 @@
+"""Uniform: all numbers between two alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ..create import full_like
+from ..errors import ArgumentError
+from ..random import rand
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all
+
+
+class Uniform(Distribution):
+    """1 / (high - low) from low to high, which stands outside; numbers, or tensors that broadcast.
+
+    >>> norch.distributions.Uniform(0.0, 2.0).log_prob(norch.tensor(1.0))
+    tensor(-0.6931)
+    """
+
+    arg_constraints = {"low": constraints.real, "high": constraints.real}
+    has_rsample = True
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = broadcast_all(low, high)
+        super().__init__(self.low.shape, validate_args=validate_args)
+        if self._validate_args and not bool((self.low < self.high).all()):
+            first = (self.low >= self.high).flatten().nonzero()[0]
+            ends = [x.flatten()[first].item() for x in (self.low, self.high)]
+            raise ArgumentError(f"Uniform: low must lie below high, not {ends[0]} beside {ends[1]}")
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.low + self.high) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        return full_like(self.low, math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low).square() / 12
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        part = rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        return self.low + part * (self.high - self.low)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._validate_sample(value)
+        return ((x >= self.low) & (x < self.high)).type_as(self.low).log() - (self.high - self.low).log()
+
+    def cdf(self, value: Any) -> Tensor:
+        x = self._validate_sample(value)
+        return ((x - self.low) / (self.high - self.low)).clamp(0, 1)
+
+    def icdf(self, value: Any) -> Tensor:
+        p = self._tensor(value)
+        return self.low + p * (self.high - self.low)
+
+    def entropy(self) -> Tensor:
+        return (self.high - self.low).log()
