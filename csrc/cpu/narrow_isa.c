@@ -30,19 +30,35 @@ BOTH(float32, float, double)
 
 #if defined(__AVX2__)
 #define F16C __attribute__((target("f16c")))
+#if defined(__AVX512F__)
+#define HALVES 16
+#define STORE_WIDE(to, x) _mm512_storeu_ps(to, x)
+#define LOAD_WIDE(from) _mm512_loadu_ps(from)
+#define STORE_HALVES(to, x) _mm256_storeu_si256((__m256i *)(void *)(to), x)
+#define LOAD_HALVES(from) _mm256_loadu_si256((const __m256i *)(const void *)(from))
+#define WIDE(x) _mm512_cvtph_ps(x)
+#define NARROW(x) _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)
+#else
+#define HALVES 8
+#define STORE_WIDE(to, x) _mm256_storeu_ps((float *)(void *)(to), x)
+#define LOAD_WIDE(from) _mm256_loadu_ps((const float *)(const void *)(from))
+#define STORE_HALVES(to, x) _mm_storeu_si128((__m128i *)(void *)(to), x)
+#define LOAD_HALVES(from) _mm_loadu_si128((const __m128i *)(const void *)(from))
+#define WIDE(x) _mm256_cvtph_ps(x)
+#define NARROW(x) _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)
+#endif
 
 F16C static void widen_f16c(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n) {
     bool dense = to_step == sizeof(float) && from_step == sizeof(uint16_t);
-    for (; dense && n >= 8; n -= 8, to += 32, from += 16)
-        _mm256_storeu_ps((float *)(void *)to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from)));
+    for (; dense && n >= HALVES; n -= HALVES, to += 4 * HALVES, from += 2 * HALVES)
+        STORE_WIDE(to, WIDE(LOAD_HALVES(from)));
     widen_float16(to, to_step, from, from_step, n);
 }
 
 F16C static void narrow_f16c(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n) {
     bool dense = to_step == sizeof(uint16_t) && from_step == sizeof(float);
-    for (; dense && n >= 8; n -= 8, to += 16, from += 32)
-        _mm_storeu_si128((__m128i *)(void *)to, _mm256_cvtps_ph(_mm256_loadu_ps((const float *)(const void *)from),
-                                                                _MM_FROUND_TO_NEAREST_INT));
+    for (; dense && n >= HALVES; n -= HALVES, to += 2 * HALVES, from += 4 * HALVES)
+        STORE_HALVES(to, NARROW(LOAD_WIDE(from)));
     narrow_float16(to, to_step, from, from_step, n);
 }
 
