@@ -38,6 +38,9 @@ def _placed(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
 # ---- from values ------------------------------------------------------------------------------------------------
 
 
+_PLAIN = {float, int, bool}
+
+
 def _flatten(data: Any, flat: list[Any], seen: set[Any], depth: int = 0) -> tuple[int, ...]:
     """Appends the numbers in nested lists to flat, in order, and their types and dtypes to seen; gives their shape."""
     if not isinstance(data, (list, tuple, range)):
@@ -52,6 +55,10 @@ def _flatten(data: Any, flat: list[Any], seen: set[Any], depth: int = 0) -> tupl
         return ()
     if depth > 64:
         raise TypeError("tensor: lists nested more than 64 deep; does one hold itself?")
+    if (kinds := set(map(type, data))) <= _PLAIN:
+        seen |= kinds
+        flat.extend(data)
+        return (len(data),)
     inner: tuple[int, ...] | None = None
     for position, part in enumerate(data):
         number = part.numel() == 1 if isinstance(part, Handle) else not getattr(part, "ndim", 0)  # as in PyTorch

@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 
 from .._handle import Handle
 from .._lib import constants, lib
+from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import int64
 from ..errors import DeviceError, DTypeError, Error, ShapeError, rename
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -109,6 +111,12 @@ def tensors_of(values: Any, name: str) -> list[Any]:
     if isinstance(values, Handle) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
     return [tensor_of(x, name) for x in values]
+
+
+def iota(n: int, like: Handle, dtype: DType = int64, first: int = 0) -> Any:
+    """first, first + 1, ... (n) of a dtype, on the device of like."""
+    line = lib.norch_arange(n, dtype.code, float(first), 1.0, first, 1)
+    return lib.norch_to_device(line, (like._device_type, like._device_index), False)
 
 
 def own(error: Exception, name: str, given: Iterable[Any]) -> Exception:

@@ -10,6 +10,7 @@ from .._lib import flag, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
+from ..device import device as Device  # noqa: N812
 from ..device import place
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
@@ -85,8 +86,11 @@ def to(
     >>> norch.ones(2, requires_grad=True).to(norch.float64)
     tensor([1., 1.], dtype=norch.float64, grad_fn=<CastBackward>)
     """
-    if len(arguments) == 1 and type(arguments[0]) is DType:
+    kind = type(arguments[0]) if len(arguments) == 1 else None
+    if kind is DType:
         dtype = arguments[0]
+    elif kind is Device or kind is str:
+        device = arguments[0]
     elif arguments:
         dtype, device, non_blocking, copy = goal(
             *arguments, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy

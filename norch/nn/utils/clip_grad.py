@@ -49,7 +49,7 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> 
     if math.isinf(norm_type):
         total = stack([x.abs().amax().to(device) for x in wide]).amax()
     elif norm_type == 2:
-        total = stack([x.square().sum().to(device) for x in wide]).sum().sqrt()
+        total = stack([x.norm().to(device) for x in wide]).norm()
     else:
         total = stack([(x.abs() ** norm_type).sum().to(device) for x in wide]).sum() ** (1.0 / norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):

@@ -8,7 +8,7 @@ from ..._lib import int64
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
-from .._operand import at_least, tensor_of
+from .._operand import at_least, iota, tensor_of
 from ..copy import clone
 from ..pointwise import where
 from ..view import as_strided, axes, narrow, reshape, unsqueeze
@@ -53,13 +53,10 @@ def trace(input: Any) -> Any:
 
 def _triangle(input: Any, diagonal: int, name: str) -> Any:
     at_least(2, input, name)
-    from ...create import arange  # late, as it stands above
-
     size = max(input.shape[-2:])
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
     whole = float32 if size < 2**22 else int64_  # floats compare faster, and are exact so far
-    rows = unsqueeze(arange(offset, input.shape[-2] + offset, dtype=whole, device=input.device), 1)
-    columns = arange(input.shape[-1], dtype=whole, device=input.device)
+    rows, columns = unsqueeze(iota(input.shape[-2], input, whole, offset), 1), iota(input.shape[-1], input, whole)
     return where(columns <= rows if name == "tril" else columns >= rows, input, False)
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import flag, int64, lib
-from ...device import place
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import at_least, must, numpy_names, public
+from .._operand import at_least, iota, must, numpy_names, public
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import near_each_other
@@ -130,7 +129,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     size = x.shape[dim]
     fresh = ne(ordered.narrow(dim, 1, size - 1), ordered.narrow(dim, 0, size - 1))
     fresh = cat([fresh.new_ones(order.narrow(dim, 0, 1).shape), fresh], dim)
-    places = _iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(fresh.shape)
+    places = iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(fresh.shape)
     runs = places - cummax(where(fresh, places, 0), dim).values  # how many equal ones came before
     return taken(x, dim, keepdim, order.gather(dim, argmax(runs, dim, True)), mode_result)
 
@@ -182,7 +181,7 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
             raise ArgumentError(f"unique: shape {tuple(x.shape)} has an empty axis besides {dim}")
         rows = lines.reshape(lines.shape[0], -1 if lines.numel() else 1)
     count = rows.shape[0]
-    order = _iota(count, x)
+    order = iota(count, x)
     if ordered:
         for column in reversed(range(rows.shape[1])):  # stable sorts, by the last column first
             order = order.index_select(0, order_of(rows.select(1, column).index_select(0, order), 0))
@@ -190,7 +189,7 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
     fresh = any(ne(rows[1:], rows[:-1]), 1)
     group = cumsum(cat([fresh.new_zeros((min(count, 1),)), fresh]), 0)
     number = int(group[-1].item()) + 1 if count else 0
-    starts = lib.norch_searchsorted(group, _iota(number, x), False)
+    starts = lib.norch_searchsorted(group, iota(number, x), False)
     chosen = order.index_select(0, starts)
     values = x.reshape(-1).index_select(0, chosen) if dim is None else x.index_select(dim, chosen)
     out = [values]
@@ -200,11 +199,6 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
     if return_counts:
         out.append(diff(starts, append=starts.new_full((1,), count)) if number else starts)
     return tuple(out) if len(out) > 1 else values
-
-
-def _iota(n: int, x: Any) -> Any:
-    """0, 1, ... n - 1, on the device of x."""
-    return lib.norch_to_device(lib.norch_arange(n, int64_.code, 0.0, 1.0, 0, 1), place(x.device), False)
 
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
