@@ -168,7 +168,7 @@ norch_tensor *norch_empty_beside(const norch_tensor *x, int64_t last);
 /* Every element set to value; for integers and bool the exact number is given in `integer`. */
 norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer,
                          int64_t device_type, int64_t device_index);
-/* The same shape and device as x, and with dtype -1 the same dtype. */
+/* The same shape and device as x, and with dtype -1 the same dtype; in memory as x where that is dense. */
 norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer);
 /* 0-d tensors that stand for Python scalars in promotion. */
 norch_tensor *norch_scalar_float(double value);

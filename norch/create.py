@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 from ._handle import Handle, Size
 from ._lib import flag, forget, int64, ints, keep_alive, lib
 from .device import CPU, current, place
-from .dtype import BY_NAME, check_fits, check_format, dtype_named, float32, float64, get_default_dtype, promote_types
+from .dtype import (
+    BY_NAME,
+    check_fits,
+    check_format,
+    contiguous_format,
+    dtype_named,
+    float32,
+    float64,
+    get_default_dtype,
+    promote_types,
+)
 from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import int64 as norch_int64
@@ -378,13 +388,20 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """fill_value in the shape and dtype of input, and on its device."""
+    """fill_value in the shape and dtype of input, on its device, and in its order where it lies dense in memory.
+
+    memory_format=contiguous_format asks for C's order. So do zeros_like() and the others.
+
+    >>> norch.full_like(norch.ones(2, 3).T, 7.0).stride()
+    (1, 3)
+    """
     check_format(memory_format, "full_like")
     wanted = tensor_of(input, "full_like").dtype if dtype is None else dtype_named(dtype)
     fill_value = _plain(fill_value, "full_like")
     check_fits(fill_value, wanted, "full_like")
+    like = lib.norch_like(input) if memory_format is contiguous_format else input
     return _placed(
-        lib.norch_full_like(input, wanted.code, *_both(fill_value, "full_like")), device or input.device, requires_grad
+        lib.norch_full_like(like, wanted.code, *_both(fill_value, "full_like")), device or input.device, requires_grad
     )
 
 
@@ -398,7 +415,7 @@ def zeros_like(
 ) -> Tensor:
     """Zeros in the shape and dtype of input, and on its device."""
     check_format(memory_format, "zeros_like")
-    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
 
 
 def ones_like(
@@ -411,7 +428,7 @@ def ones_like(
 ) -> Tensor:
     """Ones in the shape and dtype of input, and on its device."""
     check_format(memory_format, "ones_like")
-    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
 
 
 def empty_like(
@@ -425,6 +442,8 @@ def empty_like(
     """Undefined elements in the shape and dtype of input, and on its device."""
     check_format(memory_format, "empty_like")
     x: Any = tensor_of(input, "empty_like")
+    if not x.is_contiguous() and memory_format is not contiguous_format:
+        return full_like(x, 0, dtype=dtype, device=device, requires_grad=requires_grad)
     return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
 

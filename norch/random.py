@@ -17,7 +17,16 @@ from ._lib import address, int64, ints, lib, uint64s
 from .autograd.inplace import check_writable
 from .device import device as Device  # noqa: N812
 from .device import place
-from .dtype import check_format, check_numbers, dtype_named, float32, float64, get_default_dtype, promote_types
+from .dtype import (
+    check_format,
+    check_numbers,
+    contiguous_format,
+    dtype_named,
+    float32,
+    float64,
+    get_default_dtype,
+    promote_types,
+)
 from .dtype import int64 as norch_int64
 from .dtype import uint8 as norch_uint8
 from .errors import ArgumentError, DTypeError
@@ -183,9 +192,9 @@ def rand_like(
     memory_format: Any = None,
 ) -> Tensor:
     """rand() in the shape and dtype of input."""
-    check_format(memory_format, "rand_like")
-    shape = tensor_of(input, "rand_like").shape
-    return _draw(lib.norch_rand, shape, None, generator, dtype or input.dtype, device or input.device, requires_grad)
+    shape, dtype, device = tensor_of(input, "rand_like").shape, dtype or input.dtype, device or input.device
+    out = _draw(lib.norch_rand, shape, None, generator, dtype, device, requires_grad)
+    return _laid_as(input, out, memory_format, "rand_like")
 
 
 def randn_like(
@@ -198,9 +207,18 @@ def randn_like(
     memory_format: Any = None,
 ) -> Tensor:
     """randn() in the shape and dtype of input."""
-    check_format(memory_format, "randn_like")
-    shape = tensor_of(input, "randn_like").shape
-    return _draw(lib.norch_randn, shape, None, generator, dtype or input.dtype, device or input.device, requires_grad)
+    shape, dtype, device = tensor_of(input, "randn_like").shape, dtype or input.dtype, device or input.device
+    out = _draw(lib.norch_randn, shape, None, generator, dtype, device, requires_grad)
+    return _laid_as(input, out, memory_format, "randn_like")
+
+
+def _laid_as(x: Any, out: Any, memory_format: Any, name: str) -> Tensor:
+    """out, or a copy of it that lies in memory as x does, where x is dense and no other order is asked for."""
+    check_format(memory_format, name)
+    if x.is_contiguous() or memory_format is contiguous_format:
+        return out
+    laid: Any = lib.norch_full_like(x, -1, 0, 0).to(out.device, out.dtype)
+    return copy_(laid, out.detach()).requires_grad_(out.requires_grad)
 
 
 def randint(
@@ -230,12 +248,12 @@ def randint(
 
 def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format: Any = None, **more: Any) -> Tensor:
     """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
-    check_format(memory_format, "randint_like")
     shape = tuple(tensor_of(input, "randint_like").shape)
     if low is None and high is None:
         raise TypeError("randint_like: give a bound, as in randint_like(input, 10)")
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, shape, **{"device": input.device, **more, "dtype": more.get("dtype") or input.dtype})
+    out = randint(low, high, shape, **{"device": input.device, **more, "dtype": more.get("dtype") or input.dtype})
+    return _laid_as(input, out, memory_format, "randint_like")
 
 
 def randperm(

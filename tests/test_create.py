@@ -257,3 +257,19 @@ def test_linspace_ends_are_exact():
     for steps in (2, 3, 7, 10, 1001):
         x = norch.linspace(0.1, 0.7, steps, dtype=norch.float64)
         assert x[0].item() == 0.1 and x[-1].item() == 0.7 and x.shape == (steps,)
+
+
+@pytest.mark.parametrize(
+    "name", ["zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like"]
+)
+def test_what_is_like_a_dense_tensor_lies_as_it_does(torch, name):
+    more = {"full_like": (7,), "randint_like": (9,)}.get(name, ())
+    for take in (lambda x: x, lambda x: x.mT, lambda x: x.permute(2, 0, 1), lambda x: x.permute(1, 2, 0)):
+        ours, theirs = ((m, take(m.ones(2, 3, 4))) for m in (norch, torch))
+        for given in ({}, {"dtype": "float64"}, {"memory_format": "contiguous_format"}):
+            found = []
+            for m, x in (ours, theirs):
+                out = getattr(m, name)(x, *more, **{key: getattr(m, value) for key, value in given.items()})
+                found.append((tuple(out.shape), out.stride(), str(out.dtype).split(".")[1]))
+            assert found[0] == found[1]
+    assert norch.zeros_like(norch.ones(4, 6)[::2].T).is_contiguous(), "of what is not dense, C-ordered"

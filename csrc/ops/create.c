@@ -31,7 +31,9 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
     if (!x) return NR_REFUSE(NORCH_ERROR_VALUE, "full_like: no tensor given");
     if (dtype == -1) dtype = x->dtype;
     if (nr_check_dtype("full_like", dtype)) return NULL;
-    return filled(nr_make(x->ndim, x->shape, (int32_t)dtype, x), value, integer);
+    norch_tensor *out = nr_make(x->ndim, x->shape, (int32_t)dtype, x);
+    if (out) nr_lie_beside(out, x);
+    return filled(out, value, integer);
 }
 
 /* Multiplied, not summed up: the error stays that of one rounding. Vectors count places in 32 bits. */
