@@ -328,6 +328,12 @@ def test_of_nothing() -> None:
     x = norch.zeros(3, 0)
     assert x.cumsum(1).shape == x.cummax(1).indices.shape == x.sort(1).values.shape == x.logcumsumexp(0).shape == (3, 0)
     assert x.topk(0).values.shape == (3, 0) and x.diff().shape == (3, 0)
+    assert norch.tensor(2.0).topk(0).indices.tolist() == norch.tensor(2.0).topk(1).indices.tolist() == 0  # as PyTorch
+    assert (
+        norch.all(norch.tensor([1, 0]), ()).tolist()
+        == norch.any(norch.tensor([2, 0]), dim=[]).tolist()
+        == [True, False]
+    )
     assert x.norm().item() == 0 and x.logsumexp(1).tolist() == [-inf] * 3 and x.nansum(1).tolist() == [0] * 3
     assert norch.zeros(0).median().isnan() and norch.zeros(0).nanmean().isnan() and norch.zeros(0).std().isnan()
     assert x.median(0).values.shape == x.mode(0).values.shape == (0,)

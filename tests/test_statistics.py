@@ -219,3 +219,12 @@ BAD: Any = [
 def test_errors(call: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_cosines_of_two_dtypes() -> None:
+    whole = norch.tensor([[3, 4]])
+    for other in (norch.float32, norch.float64):
+        found = norch.cosine_similarity(whole, norch.tensor([[1, 0]], dtype=other))
+        assert found.dtype is other and found.tolist() == pytest.approx([0.6])
+    with pytest.raises(norch.DTypeError):
+        norch.cosine_similarity(whole, whole)

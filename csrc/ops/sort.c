@@ -23,7 +23,7 @@ norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, int64
                          (long long)n);
     norch_tensor *wide = nr_scannable(x);
     if (!wide) return NULL;
-    norch_tensor *out = argsort(wide, axis, k < 0 ? n : k, descending != 0);
+    norch_tensor *out = argsort(wide, axis, k < 0 || x->ndim == 0 ? n : k, descending != 0);
     nr_release(wide);
     return out;
 }

@@ -216,16 +216,18 @@ def taken(x: Any, dim: int, keepdim: bool, indices: Any, result: Any) -> Any:
 @numpy_names
 def any(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001, A002
     """Whether one element is non-zero, over all or the axes dim. uint8 gives uint8."""
-    x = must(input, "any")
-    out = _reduction(x, "any", None, _axes(dim), keepdim)
-    return out.to(uint8) if x.dtype is uint8 else out
+    return _truth(input, "any", dim, keepdim)
 
 
 @numpy_names
 def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A001, A002
     """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8."""
-    x = must(input, "all")
-    out = _reduction(x, "all", None, _axes(dim), keepdim)
+    return _truth(input, "all", dim, keepdim)
+
+
+def _truth(input: Any, name: str, dim: Dims, keepdim: bool) -> Any:  # noqa: A002
+    x = must(input, name)
+    out = x != 0 if dim in ((), []) else _reduction(x, name, None, _axes(dim), keepdim)  # no axes: element by element
     return out.to(uint8) if x.dtype is uint8 else out
 
 

@@ -10,7 +10,8 @@ from ...dtype import finfo, float32, float64
 from ...errors import ArgumentError, ShapeError
 from .._forms import derived
 from .._inplace import in_place
-from .._operand import at_least, floats_of, own_errors
+from .._operand import at_least, floats_of, must, own_errors
+from ..copy import result_type
 from ..index import index_select, near_each_other
 from ..matmul import matmul
 from ..norm import vector_norm
@@ -108,7 +109,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     >>> norch.cosine_similarity(norch.tensor([1.0, 0.0]), norch.tensor([1.0, 1.0]), dim=0)
     tensor(0.7071)
     """
-    a, b = near_each_other(floats_of(x1, "cosine_similarity"), floats_of(x2, "cosine_similarity"))
+    dtype = result_type(x1, x2)
+    a, b = near_each_other(*(floats_of(must(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2)))
     a, b = broadcast_tensors(a, b)  # dim counts the axes of both
     lengths = sum_(a * a, dim).clamp(min=eps * eps).sqrt() * sum_(b * b, dim).clamp(min=eps * eps).sqrt()
     return sum_(a * b, dim) / lengths
