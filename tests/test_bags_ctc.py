@@ -113,6 +113,13 @@ def test_ctc_like_torch(torch: Any, together: bool, reduction: str) -> None:
         assert_close(a, of(b.numpy()), rtol=1e-9, atol=1e-11)
 
 
+def test_ctc_of_halves_and_of_nothing() -> None:
+    x = norch.zeros(5, 2, 3).log_softmax(-1)
+    half, loss = (F.ctc_loss(y, norch.tensor([[1], [2]]), [5, 5], [1, 1]) for y in (x.half(), x))
+    assert half.dtype is norch.float16 and half.item() == pytest.approx(loss.item(), rel=1e-3)
+    assert F.ctc_loss(x[:, :0], norch.zeros(0, 1, dtype=norch.int64), [], [], reduction="none").shape == (0,)
+
+
 def test_ctc_learns_a_text() -> None:
     norch.manual_seed(0)
     logits, target = norch.nn.Parameter(norch.randn(8, 1, 4)), norch.tensor([[1, 2, 2, 3]])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
-from ..create import arange
+from ..create import arange, tensor
 from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ArgumentError, ShapeError
@@ -31,7 +32,8 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     ends = [*begin, input.shape[0]][: count + 1]
     if count < 0 or (ends and ends[0] != 0) or any(a > b for a, b in zip(ends, [*ends[1:], input.shape[0]])):
         raise ArgumentError(f"embedding_bag: offsets rise from 0 to at most {input.shape[0]}, not {begin}")
-    return (arange(ends[-1], device=input.device).unsqueeze(1) >= offsets[:count].to(input.device)).sum(1) - 1, count
+    lengths = tensor([b - a for a, b in pairwise(ends)], dtype=int64, device=input.device)
+    return arange(count, device=input.device).repeat_interleave(lengths), count
 
 
 @own_errors

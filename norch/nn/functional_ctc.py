@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..create import arange, as_tensor
-from ..dtype import int64
+from ..create import as_tensor
+from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, ShapeError
 from ..ops._operand import own_errors, tensor_of
 from ..ops.composed.pad import pad
@@ -49,6 +49,8 @@ def ctc_loss(
     if x.ndim != 3:
         raise ShapeError(f"{name}: expected log_probs (T, N, C) or (T, C), got shape {tuple(log_probs.shape)}")
     steps, n, classes = x.shape
+    kept = x.dtype
+    x = x if kept in (float32, float64) else x.float()
     if not 0 <= blank < classes:
         raise ArgumentError(f"{name}: blank {blank} is none of {classes} classes")
     times, sizes = (as_tensor(lengths, dtype=int64).reshape(-1).tolist() for lengths in (input_lengths, target_lengths))
@@ -61,22 +63,21 @@ def ctc_loss(
     # Blanks around each label: the path goes through 2 S + 1 places.
     path = labels.new_full((n, 2 * longest + 1), blank)
     path[:, 1::2] = labels
-    emit = x.gather(2, path.expand(steps, -1, -1)).clamp(min=_NEVER)
-    place = arange(2 * longest + 1, device=x.device)
+    emit = x.gather(2, path.expand(steps, -1, -1)).clamp(min=_NEVER).unbind(0)
     # From the place before the last one comes only to a label that differs from the last.
     skips = pad((path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2]), (2, 0)) if longest else path < 0
-    ends, limits = (as_tensor(lengths, device=x.device) for lengths in (sizes, times))
+    unless_skips = where(skips, 0.0, x.new_full((), _NEVER))
+    ends, limits = (as_tensor(lengths, dtype=int64, device=x.device) for lengths in (sizes, times))
     # Before the first step one stands at the first blank, from where the first label is one place on.
-    alpha = where(place == 0, 0.0, x.new_full((n, 2 * longest + 1), _NEVER))
-    for t in range(steps):
-        one = pad(alpha, (1, 0), value=_NEVER)[:, :-1]
-        two = where(skips, pad(alpha, (2, 0), value=_NEVER)[:, :-2], _NEVER)
-        new = stack([alpha, one, two]).logsumexp(0) + emit[t]
-        alpha = where((limits > t).unsqueeze(1), new.clamp(min=_NEVER), alpha)
+    alpha = pad(x.new_zeros(n, 1), (0, 2 * longest), value=_NEVER)
+    for t in range(steps if n else 0):
+        before = pad(alpha, (2, 0), value=_NEVER)
+        new = stack([alpha, before[:, 1:-1], before[:, :-2] + unless_skips]).logsumexp(0) + emit[t]
+        alpha = new if t < min(times) else where((limits > t).unsqueeze(1), new, alpha)
     last = alpha.gather(1, (2 * ends).unsqueeze(1)).squeeze(1)
     label = alpha.gather(1, (2 * ends - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
     loss = -logaddexp(last, where(ends > 0, label, _NEVER))
-    loss = where(loss > -_NEVER / 2, 0.0 if zero_infinity else math.inf, loss)
+    loss = where(loss > -_NEVER / 2, 0.0 if zero_infinity else math.inf, loss).to(kept)
     if reduction == "mean":
         return (loss / ends.clamp(min=1)).mean()
     return reduced(loss.squeeze(0) if alone else loss, reduction)
