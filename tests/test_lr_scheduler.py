@@ -210,3 +210,14 @@ def test_schedule_resumes():
     assert other.get_last_lr() == pytest.approx([0.1])
     with pytest.raises(ValueError):
         optim.lr_scheduler.LambdaLR(opt, [abs, abs])
+
+
+def test_states_of_joint_schedules_have_torchs_names(torch):
+    found = []
+    for lib in (norch, torch):
+        opt = lib.optim.SGD([lib.nn.Parameter(lib.ones(1))], lr=0.1)
+        parts = [lib.optim.lr_scheduler.ExponentialLR(opt, 0.9) for _ in range(2)]
+        joint = lib.optim.lr_scheduler.SequentialLR(opt, parts, [3])
+        found.append((set(joint.state_dict()), set(lib.optim.lr_scheduler.ChainedScheduler(parts).state_dict())))
+    for ours, theirs in zip(*found, strict=True):
+        assert theirs <= ours

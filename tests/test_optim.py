@@ -512,3 +512,10 @@ def test_lbfgs_goes_on_from_saved_state_and_says_what_it_has_not():
         optim.LBFGS([p], lr=-1)
     with pytest.raises(TypeError, match="closure"):
         opt.step()
+
+
+def test_adagrad_has_its_state_before_the_first_step(torch):
+    for m in (norch, torch):
+        p = m.nn.Parameter(m.zeros(2))
+        opt = m.optim.Adagrad([p], initial_accumulator_value=0.5)
+        assert opt.state[p]["step"] == 0 and opt.state[p]["sum"].tolist() == [0.5, 0.5]

@@ -105,7 +105,7 @@ def test_a_schedule_of_ones_own_takes_its_turn():
     joint.step()
     assert joint.get_last_lr() == pytest.approx([0.1])
     joint.load_state_dict(saved)
-    assert joint.last_epoch == 1 and joint.schedulers[0].last_epoch == 1
+    assert joint.last_epoch == 1 and joint._schedulers[0].last_epoch == 1
 
 
 def test_a_schedule_steps_to_an_epoch():

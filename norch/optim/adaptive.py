@@ -112,6 +112,9 @@ class Adagrad(_Adaptive):
         start = {"initial_accumulator_value": initial_accumulator_value}
         kinds = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused}
         super().__init__(params, {**options, **start, **kinds})
+        for group in self.param_groups:
+            for param in group["params"]:
+                self._entry(param, group)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""

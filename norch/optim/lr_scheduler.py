@@ -93,13 +93,13 @@ class LRScheduler:
 
 
 def _states_of_all(self: Any) -> dict[str, Any]:
-    states = [schedule.state_dict() for schedule in self.schedulers]
-    return {**LRScheduler.state_dict(self), "schedulers": states}
+    states = [schedule.state_dict() for schedule in self._schedulers]
+    return {**LRScheduler.state_dict(self), "_schedulers": states}
 
 
 def _load_states_of_all(self: Any, state_dict: dict[str, Any]) -> None:
-    LRScheduler.load_state_dict(self, {name: value for name, value in state_dict.items() if name != "schedulers"})
-    for schedule, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
+    LRScheduler.load_state_dict(self, {name: value for name, value in state_dict.items() if name != "_schedulers"})
+    for schedule, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
         schedule.load_state_dict(state)
 
 
@@ -408,17 +408,17 @@ class ChainedScheduler(LRScheduler):
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if not schedulers:
             raise ValueError("ChainedScheduler: expected at least one schedule")
-        self.schedulers = list(schedulers)
-        for schedule in self.schedulers:
-            if schedule.optimizer is not (optimizer or self.schedulers[0].optimizer):
+        self._schedulers = list(schedulers)
+        for schedule in self._schedulers:
+            if schedule.optimizer is not (optimizer or self._schedulers[0].optimizer):
                 raise ValueError("ChainedScheduler: the schedules are of different optimizers")
-        self.optimizer, self.base_lrs = self.schedulers[0].optimizer, self.schedulers[0].base_lrs
-        self._last_lr = self.schedulers[-1].get_last_lr()
+        self.optimizer, self.base_lrs = self._schedulers[0].optimizer, self._schedulers[0].base_lrs
+        self._last_lr = self._schedulers[-1].get_last_lr()
 
     def step(self) -> None:  # type: ignore[override]
-        for schedule in self.schedulers:
+        for schedule in self._schedulers:
             schedule.step()
-        self._last_lr = self.schedulers[-1].get_last_lr()
+        self._last_lr = self._schedulers[-1].get_last_lr()
 
     state_dict, load_state_dict = _states_of_all, _load_states_of_all
 
@@ -431,14 +431,14 @@ class SequentialLR(LRScheduler):
     ) -> None:
         if len(schedulers) != len(milestones) + 1:
             raise ArgumentError(f"SequentialLR: {len(schedulers)} schedules and {len(milestones)} milestones between")
-        self.schedulers, self.milestones = list(schedulers), list(milestones)
+        self._schedulers, self._milestones = list(schedulers), list(milestones)
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: int | None = None) -> None:
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        i = bisect_right(self.milestones, self.last_epoch)
-        self.schedulers[i].step(self.last_epoch - (self.milestones[i - 1] if i else 0))
-        self._last_lr = self.schedulers[i].get_last_lr()
+        i = bisect_right(self._milestones, self.last_epoch)
+        self._schedulers[i].step(self.last_epoch - (self._milestones[i - 1] if i else 0))
+        self._last_lr = self._schedulers[i].get_last_lr()
 
     state_dict, load_state_dict = _states_of_all, _load_states_of_all
 
