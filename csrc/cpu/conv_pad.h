@@ -45,6 +45,18 @@ static ALWAYS_INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n
     }
 }
 
+/* n elements, every other one from `from` on, which a stride of 2 leaves. */
+static ALWAYS_INLINE void NAME(every_other)(int64_t n, const T *from, T *to) {
+#define EVEN(lanes, d, i) 2 * (i)
+    for (; n > 0; n -= LANES, from += 2 * LANES, to += LANES) {
+        const int64_t some = least(n, LANES), reach = 2 * some - 1;
+        NAME(vec) low = NAME(load_part)(from, (int)least(reach, LANES)), high = {0};
+        if (reach > LANES) high = NAME(load_part)(from + LANES, (int)(reach - LANES));
+        NAME(store_part)(to, (int)some, SHUFFLE_LANES(low, high, NAME(EACH_LANE)(EVEN, 0)));
+    }
+#undef EVEN
+}
+
 /* `channels` planes at `from`, the rows that `rows` grid rows from `first` on see, laid down at `to`; the source as a whole is
  * [begin, end). */
 static __attribute__((noinline)) void NAME(pad_band)(const view *v, const T *from, const T *begin, const T *end,
@@ -71,7 +83,10 @@ static __attribute__((noinline)) void NAME(pad_band)(const view *v, const T *fro
             }
             for (int64_t r = 0; r < within; r++, row += pitch, source += wide) {
                 for (int64_t u = 0; u < before; u++) row[u] = 0;
-                for (int64_t u = 0; u < n; u++) row[before + u] = source[u * step];
+                if (step == 2)
+                    NAME(every_other)(n, source, row + before);
+                else
+                    for (int64_t u = 0; u < n; u++) row[before + u] = source[u * step];
                 for (int64_t u = before + n; u < residue; u++) row[u] = 0;
             }
         }
