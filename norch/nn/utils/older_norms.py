@@ -7,10 +7,9 @@ from typing import Any
 
 from ...autograd import no_grad
 from ...tensor import Tensor
-from ..functional import normalize
 from ..module import Module
 from ..parameter import Parameter
-from .parametrizations import as_matrix, check, norms, outputs_axis, start_vectors
+from .parametrizations import as_matrix, check, directed, iterate, largest, norms, outputs_axis, start_vectors
 
 
 class _Hook:
@@ -64,8 +63,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """
 
     def compute(module: Any, name: str) -> Tensor:
-        v = getattr(module, f"{name}_v")
-        return v * (getattr(module, f"{name}_g") / norms(v, dim))
+        return directed(getattr(module, f"{name}_g"), getattr(module, f"{name}_v"), dim)
 
     weight = _weight(module, name, "weight_norm").detach()
     parameters = {"g": Parameter(norms(weight, dim)), "v": Parameter(weight)}
@@ -91,11 +89,8 @@ def spectral_norm(
         weight, u, v = (getattr(module, f"{name}_{part}") for part in ("orig", "u", "v"))
         matrix = as_matrix(weight, axis)
         if module.training:
-            with no_grad():
-                for _ in range(n_power_iterations):
-                    v.copy_(normalize(matrix.mT.mv(u), dim=0, eps=eps))
-                    u.copy_(normalize(matrix.mv(v), dim=0, eps=eps))
-        return weight / u.clone().dot(matrix.mv(v.clone()))
+            iterate(matrix.mT, v, u, n_power_iterations, eps)
+        return weight / largest(matrix, u, v)
 
     weight = _weight(module, name, "spectral_norm")
     check(weight, n_power_iterations, axis)

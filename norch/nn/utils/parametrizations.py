@@ -27,13 +27,18 @@ def norms(v: Tensor, dim: int | None) -> Tensor:
     return v.norm(2, axes, keepdim=True) if axes else v.abs()
 
 
+def directed(g: Tensor, v: Tensor, dim: int | None) -> Tensor:
+    """The parts of v, along dim, with the lengths g."""
+    return v * (g / norms(v, dim))
+
+
 class _WeightNorm(Module):
     def __init__(self, dim: int | None) -> None:
         super().__init__()
         self.dim = dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        return weight_v * (weight_g / norms(weight_v, self.dim))
+        return directed(weight_g, weight_v, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return norms(weight, self.dim), weight
@@ -69,6 +74,11 @@ def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float) -> Non
     for _ in range(times):
         u.copy_(normalize(matrix.mv(v), dim=0, eps=eps))
         v.copy_(normalize(matrix.mT.mv(u), dim=0, eps=eps))
+
+
+def largest(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    """The singular value that u and v belong to; of copies, as the next use moves them, maybe before backward."""
+    return u.clone().dot(matrix.mv(v.clone()))
 
 
 def start_vectors(matrix: Tensor, eps: float) -> tuple[Tensor, Tensor]:
@@ -111,7 +121,7 @@ class _SpectralNorm(Module):
         matrix = as_matrix(weight, self.dim)
         if self.training:
             iterate(matrix, self._u, self._v, self.n_power_iterations, self.eps)
-        return weight / self._u.clone().dot(matrix.mv(self._v.clone()))  # as a second call moves them before backward
+        return weight / largest(matrix, self._u, self._v)
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value
