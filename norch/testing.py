@@ -370,7 +370,7 @@ def _derivatives(output: Tensor, x: Tensor, check_dtype: bool) -> list[list[floa
     """For each element of x: the derivatives of the output's elements, one walk of the graph for each of those."""
     columns = []
     for k in range(output.numel()):
-        weight = _zeros_like(output)
+        weight = output.new_zeros(output.shape)
         weight.view(-1)[k] = 1
         g = _walk(output, x, weight)
         if g is None:

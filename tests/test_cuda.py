@@ -314,6 +314,20 @@ def test_products_in_tiles_of_every_size_and_way(batch: int, m: int, n: int, k: 
 _MAY_MIX = ("copy_", "index_put", "broadcast_tensors", "select_scatter", "slice_scatter", "diagonal_scatter")
 
 
+# what errors call those that are other operations by another name
+_CALLED = {
+    "clamp_min": ("clamp",),
+    "clamp_max": ("clamp",),
+    "div floor": ("floor_divide",),
+    "div trunc": ("trunc_divide",),
+    "true_divide": ("div",),
+    "ger": ("outer",),
+    "concat": ("cat",),
+    "concatenate": ("cat",),
+    "row_stack": ("vstack",),
+}
+
+
 def test_tensors_on_two_devices_do_not_go_together() -> None:
     seen = 0
     for case in CASES:
@@ -330,6 +344,8 @@ def test_tensors_on_two_devices_do_not_go_together() -> None:
             with pytest.raises(norch.DeviceError) as caught:
                 case.call(norch, *inputs)
             assert "cuda:0" in str(caught.value) and "cpu" in str(caught.value), (case.name, moved)
+            name = case.name.split()[0].rpartition(".")[2].rstrip(":,")
+            assert str(caught.value).startswith((name, *_CALLED.get(case.name, ()))), (case.name, str(caught.value))
             seen += 1
     assert seen > 300
 

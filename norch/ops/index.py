@@ -284,6 +284,7 @@ def take(input: Any, index: Any) -> Any:
     return get_at(x.reshape(-1), Places((index,), (0,), 0), KINDS["TAKE"])
 
 
+@own_errors
 def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """Writes source into x, as if it had one axis, at the given indices; with accumulate it is added there."""
     index, source = _indices(index, "put_"), _source(source, x, "put_")
@@ -443,6 +444,7 @@ def _mask(mask: Any, name: str) -> Any:
     return mask
 
 
+@own_errors
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast."""
     x = must(input, "masked_fill")
@@ -486,6 +488,7 @@ def places_of(mask: Any) -> Places:
     return Places(nonzero(mask, as_tuple=True), FIRST_AXES[: mask.ndim], 0)
 
 
+@own_errors
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy of x (broadcast with mask) in which the first elements of source stand where mask (bool) holds."""
     x, mask = must(input, "masked_scatter"), _mask(mask, "masked_scatter")

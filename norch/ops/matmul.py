@@ -10,7 +10,7 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 from ..autograd.node import Leaf
-from ..errors import DTypeError, ShapeError
+from ..errors import DeviceError, DTypeError, ShapeError
 from ._operand import must, operand
 
 _NO_ENDING = -1  # what norch_linear ends in: a row of csrc/ops.def, or this
@@ -143,7 +143,7 @@ def _named(a: Any, b: Any, name: str, a_rank: int, b_rank: int) -> Any:
             raise ShapeError(f"{name}: expected {rank} dimensions, got shape {tuple(x.shape)}")
     try:
         return product(a, b)
-    except (ShapeError, DTypeError) as error:
+    except (ShapeError, DTypeError, DeviceError) as error:
         raise type(error)(str(error).replace("matmul", name, 1)) from None
 
 

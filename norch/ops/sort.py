@@ -13,7 +13,7 @@ from ..autograd import derivatives as d
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
-from ._operand import must, numpy_names, public, tensor_of
+from ._operand import must, numpy_names, own_errors, public, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .pointwise import isnan, lt, where
@@ -142,6 +142,7 @@ def searchsorted(
     return _search("searchsorted", sorted_sequence, input, out_int32, right, side, sorter)
 
 
+@own_errors
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:  # noqa: A002
     """searchsorted() of input among 1-d boundaries."""
     if isinstance(boundaries, Handle) and boundaries.ndim != 1:

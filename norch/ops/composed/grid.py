@@ -44,6 +44,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     return tuple(transpose(grid, 0, 1) if indexing == "xy" and count > 1 else grid for grid in grids)
 
 
+@own_errors
 def cartesian_prod(*tensors: Any) -> Any:
     """All choices of one element of each vector, a row each; of one vector, itself.
 

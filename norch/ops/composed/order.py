@@ -9,7 +9,7 @@ from ..._lib import flag, int64, lib
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import at_least, iota, must, numpy_names, public
+from .._operand import at_least, iota, must, numpy_names, own_errors, public
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import near_each_other
@@ -201,6 +201,7 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
     return tuple(out) if len(out) > 1 else values
 
 
+@own_errors
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
     """Where elements are among test_elements; with invert where they are not. Either may be a number.
 
@@ -245,6 +246,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     return x
 
 
+@own_errors
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
     """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
 

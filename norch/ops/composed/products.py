@@ -98,6 +98,7 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
 # ---- contractions -----------------------------------------------------------------------------------------------
 
 
+@own_errors
 def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
     """out[i][j] = input[i] * vec2[j] for two vectors."""
     a, b = must(input, "outer"), must(vec2, "outer")
@@ -203,6 +204,7 @@ def _bilinear_weight(g: Any, a: Any, b: Any) -> Any:
     return contract("bilinear", (g, a, b), ((*batch, o), (*batch, i), (*batch, j)), (o, i, j))
 
 
+@own_errors
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """The sum of products along an axis; the others broadcast."""
     x, y = must(x, "vecdot"), must(y, "vecdot")
@@ -211,6 +213,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     return sum_(x * y, dim)
 
 
+@own_errors
 def kron(input: Any, other: Any) -> Any:  # noqa: A002
     """The Kronecker product: every element of input times all of other, block by block along each axis.
 
@@ -244,6 +247,7 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
     tensor([0, 0, 1])
     """
     a, b = must(input, "cross"), must(other, "cross")
+    on_one_device("cross", a, b)
     if a.ndim != b.ndim:
         raise ShapeError(f"cross: {a.ndim} and {b.ndim} dimensions: {tuple(a.shape)} and {tuple(b.shape)}")
     (dim,) = _axes(a, [dim], "cross")
@@ -258,6 +262,7 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
 # ---- many factors -----------------------------------------------------------------------------------------------
 
 
+@own_errors
 def chain_matmul(*matrices: Any) -> Any:
     """The product of matrices one after the other, in the order that costs least."""
     if not matrices:
