@@ -184,7 +184,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
             adaptive_max_pool3d_with_indices avg_pool3d conv3d conv_tbc conv_transpose3d
             feature_alpha_dropout fractional_max_pool2d
             fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices
-            grad linear_cross_entropy local_response_norm lp_pool1d lp_pool2d lp_pool3d
+            grad linear_cross_entropy lp_pool3d
             max_pool1d_with_indices max_pool2d_with_indices max_pool3d max_pool3d_with_indices
             max_unpool1d max_unpool2d max_unpool3d multi_head_attention_forward multilabel_margin_loss
             native_channel_shuffle upsample upsample_bilinear upsample_nearest
@@ -192,8 +192,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "nn": """
             AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3d AvgPool3d BatchNorm3d
             Conv3d ConvTranspose3d CrossMapLRN2d FeatureAlphaDropout FractionalMaxPool2d
-            FractionalMaxPool3d InstanceNorm3d LPPool1d LPPool2d LPPool3d LinearCrossEntropyLoss
-            LinearCrossEntropyOptions LocalResponseNorm MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d
+            FractionalMaxPool3d InstanceNorm3d LPPool3d LinearCrossEntropyLoss
+            LinearCrossEntropyOptions MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d
             MultiLabelMarginLoss
         """,
         "nn.utils": """

@@ -240,6 +240,10 @@ MODULES = [
     ("AdaptiveAvgPool2d", ((4, None),), {}, (2, 3, 9, 8)),
     ("AdaptiveMaxPool1d", (4,), {}, (2, 3, 9)),
     ("AdaptiveMaxPool2d", (2,), {}, (2, 3, 9, 8)),
+    ("LPPool1d", (2, 3), {"ceil_mode": True}, (2, 3, 10)),
+    ("LPPool2d", (4, (3, 2)), {"stride": 2}, (2, 3, 9, 8)),
+    ("LocalResponseNorm", (3,), {"alpha": 0.5, "k": 2.0}, (2, 5, 4)),
+    ("LocalResponseNorm", (4,), {"beta": 0.5}, (2, 5, 4, 3)),
 ]
 
 
@@ -249,3 +253,34 @@ def test_modules_are_torchs(torch: Any, name: str, arguments: Any, options: Any,
     assert repr(ours) == repr(theirs)
     x = drawn(0, *shape, dtype="float32")
     np.testing.assert_allclose(ours(norch.tensor(x)).numpy(), theirs(torch.tensor(x)).numpy(), rtol=1e-6, atol=1e-6)
+
+
+LOCAL: Any = {
+    "lp_pool1d": (lambda f, x: f.lp_pool1d(x.flatten(2), 3, 2), (2, 3, 4, 4)),
+    "lp_pool2d": (lambda f, x: f.lp_pool2d(x.relu(), 2, (2, 1), ceil_mode=True), (2, 3, 5, 4)),
+    "sums": (lambda f, x: f.lp_pool2d(x, 1, 2), (3, 4, 4)),
+    "local_response_norm": (lambda f, x: f.local_response_norm(x, 3, 2.0, 0.5, 0.1), (2, 6, 4)),
+}
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_of_neighbours_like_torch(torch: Any, name: str) -> None:
+    call, shape = LOCAL[name]
+    array = np.abs(drawn(0, *shape)) if name == "lp_pool1d" else drawn(0, *shape)
+    x, y = norch.tensor(array, requires_grad=True), torch.tensor(array, requires_grad=True)
+    a, b = call(F, x), call(torch.nn.functional, y)
+    a.square().sum().backward()
+    b.square().sum().backward()
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-8, atol=1e-11)
+
+
+def test_of_neighbours() -> None:
+    x = norch.zeros(1, 1, 4, requires_grad=True)
+    F.lp_pool1d(x, 2, 2).sum().backward()
+    assert x.grad.tolist() == [[[0.0] * 4]]
+    assert F.lp_pool2d(norch.tensor([[[1.0, 3.0]]]), 64.0, (1, 2)).item() == pytest.approx(3, rel=0.02)
+    with pytest.raises(norch.ShapeError, match=r"local_response_norm: expected .* got \(2, 3\)"):
+        F.local_response_norm(norch.ones(2, 3), 2)
+    with pytest.raises(ValueError, match="local_response_norm: size is positive, not 0"):
+        F.local_response_norm(norch.ones(2, 3, 4), 0)

@@ -57,6 +57,9 @@ from .functional_activation import is_true, log_softmax, logsigmoid
 from .functional_ctc import ctc_loss as ctc_loss
 from .functional_grid import affine_grid as affine_grid
 from .functional_grid import grid_sample as grid_sample
+from .functional_local import local_response_norm as local_response_norm
+from .functional_local import lp_pool1d as lp_pool1d
+from .functional_local import lp_pool2d as lp_pool2d
 from .functional_loss import *  # noqa: F403
 from .functional_loss import BinaryCrossEntropy, a_loss, older, reduced
 from .functional_resample import fold as fold
@@ -473,6 +476,9 @@ __all__ = [
     "l1_loss",
     "layer_norm",
     "linear",
+    "local_response_norm",
+    "lp_pool1d",
+    "lp_pool2d",
     "max_pool1d",
     "max_pool2d",
     "mse_loss",

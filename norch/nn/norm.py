@@ -127,6 +127,25 @@ class GroupNorm(_Affine):
         return f"{shown}, bias={self.bias is not None}"
 
 
+class LocalResponseNorm(Module):
+    """Input (N, C, ...) over (k + alpha m)^beta, where m is the mean square of size channels around each
+    (Krizhevsky et al. 2012, section 3.3).
+
+    >>> norch.nn.LocalResponseNorm(5)(norch.ones(2, 8, 4, 4)).shape
+    norch.Size([2, 8, 4, 4])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
 class _Running(_Affine):
     """What batch and instance normalisation share: statistics that move with each batch in training."""
 

@@ -165,3 +165,33 @@ class AdaptiveMaxPool2d(_AdaptiveMax):
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class _LPPool(Module):
+    def __init__(
+        self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def extra_repr(self) -> str:
+        sizes = f"kernel_size={self.kernel_size}, stride={self.stride}"
+        return f"norm_type={self.norm_type}, {sizes}, ceil_mode={self.ceil_mode}"
+
+
+class LPPool1d(_LPPool):
+    """(sum of x^p)^(1 / p) of each window along the last axis, p being norm_type: (N, C, L) to (N, C, L')."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(_LPPool):
+    """(sum of x^p)^(1 / p) of each window, p being norm_type: (N, C, H, W) to (N, C, H', W').
+
+    >>> norch.nn.LPPool2d(2, 2)(norch.ones(1, 1, 2, 2))
+    tensor([[[[2.]]]])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
