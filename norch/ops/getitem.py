@@ -140,6 +140,8 @@ def _part(part: Any) -> Any:
             return part.__index__()
         part = _listed(part)
     x: Any = part
+    if x._dtype == _INT64 and x.ndim:  # as most are
+        return x
     kind = x.dtype.kind
     if kind == "f":
         raise BoundsError(f"tensors that are indices must be integers or bool, not {x.dtype.name}")
@@ -173,7 +175,7 @@ def _axes_of(part: Any) -> int:
     """How many axes a part takes."""
     if part is None or part is Ellipsis or type(part) is bool:
         return 0
-    return part.ndim if isinstance(part, Handle) and part.dtype.kind == "b" else 1
+    return part.ndim if isinstance(part, Handle) and part._dtype == _BOOL else 1
 
 
 def _resolve(x: Any, index: Any) -> tuple[Any, Places | None]:
@@ -210,7 +212,7 @@ def _resolve(x: Any, index: Any) -> tuple[Any, Places | None]:
             indices.append(_listed([0] * part))
             axes.append(axis + 256 * own)
             axis += 1
-        elif part.dtype.kind == "b":
+        elif part._dtype == _BOOL:
             _check_mask(x, part, own)
             basic += [_ALL] * n
             indices += nonzero(part, as_tuple=True)
