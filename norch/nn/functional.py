@@ -40,7 +40,7 @@ from ..ops.matmul import linear as linear
 from ..ops.nll import Targets, nll
 from ..ops.normalize import layer_norm as layer_norm
 from ..ops.normalize import rms_norm as rms_norm
-from ..ops.pointwise import sub, where
+from ..ops.pointwise import log, log1p, sub, where
 from ..ops.pool import avg_pool1d as avg_pool1d
 from ..ops.pool import avg_pool2d as avg_pool2d
 from ..ops.pool import max_pool1d as max_pool1d
@@ -61,7 +61,7 @@ from .functional_local import local_response_norm as local_response_norm
 from .functional_local import lp_pool1d as lp_pool1d
 from .functional_local import lp_pool2d as lp_pool2d
 from .functional_loss import *  # noqa: F403
-from .functional_loss import BinaryCrossEntropy, a_loss, older, reduced
+from .functional_loss import a_loss, older, reduced
 from .functional_resample import fold as fold
 from .functional_resample import interpolate as interpolate
 from .functional_resample import unfold as unfold
@@ -429,7 +429,12 @@ def binary_cross_entropy(
         raise ShapeError(f"{name}: target size {tuple(target.shape)} must be that of input, {tuple(input.shape)}")
     if not bool(((input >= 0) & (input <= 1)).all()):
         raise ArgumentError(f"{name}: all elements of input must lie between 0 and 1")
-    loss: Any = BinaryCrossEntropy.apply(input, target)
+    loss = derived(
+        d.ProbabilityLoss,
+        lambda x, t: (t - 1) * log1p(-x).clamp(min=-100.0) - t * log(x).clamp(min=-100.0),
+        input,
+        target,
+    )
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from ..autograd import Function, no_grad
+from ..autograd import no_grad
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops._operand import OWN, must, own, own_errors, tensor_of
 from ..ops.composed.distance import pairwise_distance
-from ..ops.pointwise import exp, log, log1p, minimum, sub, where
+from ..ops.pointwise import exp, log, minimum, sub, where
 from ..ops.view import tied
 from ..tensor import Tensor
 from .functional_activation import logsigmoid
@@ -70,20 +70,6 @@ def _zero_if(condition: Tensor, x: Tensor) -> Tensor:
 
 
 # ---- probabilities --------------------------------------------------------------------------------------------------
-
-
-class BinaryCrossEntropy(Function):
-    """Of probabilities x. The derivative (x - t) / (x (1 - x)) is held in bounds, and 0 where x is t."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, t: Tensor) -> Tensor:
-        ctx.save_for_backward(x, t)
-        return (t - 1) * log1p(-x).clamp(min=-100.0) - t * log(x).clamp(min=-100.0)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Any, Any]:
-        (g,), (x, t) = gradients, ctx.saved_tensors
-        return g * (x - t) / ((1 - x) * x).clamp(min=1e-12), g * (log1p(-x) - log(x))
 
 
 @a_loss

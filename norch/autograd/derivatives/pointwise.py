@@ -358,6 +358,11 @@ class LogitLoss(Binary):  # (1 - b) a - logsigmoid(a)
     def grad_b(self, g: Any) -> Any: return g * -self.a
 
 
+class ProbabilityLoss(Binary):  # (b - 1) log(1 - a) - b log(a), of logarithms (and here a quotient) held in bounds
+    def grad_a(self, g: Any) -> Any: return g * (self.a - self.b) / ((1 - self.a) * self.a).clamp(min=1e-12)
+    def grad_b(self, g: Any) -> Any: return g * ((-self.a).log1p() - self.a.log())
+
+
 class Ldexp(Binary):  # a * 2**b
     def grad_a(self, g: Any) -> Any: return g * self.b.exp2()
     def grad_b(self, g: Any) -> Any: return g * (self.out * math.log(2))
