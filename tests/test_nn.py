@@ -329,6 +329,18 @@ def test_sequential():
     assert nn.Sequential()(7) == 7
 
 
+def test_sequential_times_a_number():
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    assert list(net * 2) == list(2 * net) == [*net, *net]
+    before = net
+    net *= 3
+    assert net is before and len(net) == 6 and net[4] is net[0]
+    with pytest.raises(IndexError, match="position -7 in 6 modules"):
+        net.insert(-7, nn.ReLU())
+    with pytest.raises(TypeError):
+        net * 1.5
+
+
 def test_module_list_and_dict():
     layers = nn.ModuleList(nn.Linear(1, 1) for _ in range(3))
     assert len(list(layers.parameters())) == 6
@@ -341,6 +353,9 @@ def test_module_list_and_dict():
     heads = nn.ModuleDict({"a": nn.Linear(1, 2)})
     heads["b"] = nn.ReLU()
     heads.update([("a", nn.Tanh())])
+    more = nn.ModuleDict(heads)
+    more.update(nn.ModuleDict({"c": nn.ReLU()}))
+    assert list(more) == ["a", "b", "c"] and more["b"] is heads["b"]
     assert list(heads) == list(heads.keys()) == ["a", "b"]
     assert [type(head) for head in heads.values()] == [nn.Tanh, nn.ReLU]
     assert dict(heads.items())["b"] is heads["b"] and "b" in heads

@@ -274,3 +274,10 @@ def test_gradients_without_rows_or_columns(shape: tuple[int, int]) -> None:
     x, weight = norch.randn(shape, requires_grad=True), norch.ones(shape[1], requires_grad=True)
     F.layer_norm(x, shape[1:], weight).sum().backward()
     assert x.grad.shape == shape and weight.grad.tolist() == [0.0] * shape[1]
+
+
+def test_statistics_that_are_no_longer_tracked() -> None:
+    norm = nn.BatchNorm1d(3)
+    norm.track_running_stats = False
+    norm(norch.rand(4, 3))
+    assert norm.running_mean.tolist() == [0, 0, 0] and norm.num_batches_tracked.item() == 0

@@ -68,6 +68,8 @@ class _Numbered(Module):
         if not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         items = list(self._modules.items())
+        if not -len(items) <= index <= len(items):
+            raise IndexError(f"insert: position {index} in {len(items)} modules")
         items.insert(index, ("0", module))
         self._renumber(items)
         return self
@@ -113,6 +115,14 @@ class Sequential(_Numbered):
 
     def __add__(self, other: Sequential) -> Sequential:
         return Sequential(*self, *other) if isinstance(other, Sequential) else NotImplemented
+
+    def __mul__(self, times: int) -> Sequential:
+        return Sequential(*[module for _ in range(times) for module in self])
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Sequential:
+        return self.extend(list(self * (times - 1)))
 
     def forward(self, input: Any) -> Any:
         linear: Any = None  # to be called when it is known what follows
@@ -209,7 +219,7 @@ class ModuleDict(Module):
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Adds or replaces the modules of a mapping, or of (name, module) pairs."""
-        for key, module in modules.items() if isinstance(modules, Mapping) else modules:
+        for key, module in modules.items() if hasattr(modules, "items") else modules:
             self[key] = module
 
     def clear(self) -> None:

@@ -193,7 +193,7 @@ class _Running(_Affine):
 
     def _factor(self) -> float:
         """How far the running statistics move, this batch being counted."""
-        if not self.training or self.num_batches_tracked is None:
+        if not (self.training and self.track_running_stats) or self.num_batches_tracked is None:
             return self.momentum or 0.0
         self.num_batches_tracked.add_(1)
         return 1.0 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
@@ -224,7 +224,8 @@ class _BatchNorm(_Running):
         self._check(input)
         factor = self._factor()
         of_batch = self.training or self.running_mean is None
-        mean, variance = self.running_mean, self.running_var
+        used = self.track_running_stats or not self.training  # which may have been changed since
+        mean, variance = (self.running_mean, self.running_var) if used else (None, None)
         return F.batch_norm(input, mean, variance, self.weight, self.bias, of_batch, factor, self.eps)
 
 

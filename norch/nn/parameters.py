@@ -68,7 +68,7 @@ class ParameterDict(Module):
 
     def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
         """Adds or replaces the parameters of a mapping, or of (name, parameter) pairs."""
-        for key, value in parameters.items() if isinstance(parameters, Mapping) else parameters:
+        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
             self[key] = value
 
     def __getitem__(self, key: str) -> Any:
