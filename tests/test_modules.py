@@ -395,3 +395,35 @@ def test_what_is_no_tensor_is_told_by_the_layer() -> None:
     ):
         with pytest.raises(TypeError, match=f"{name}: expected a tensor"):
             layer("text")
+
+
+def test_backward_hooks_that_give_another_number_of_gradients():
+    for given in ((), (norch.ones(2, 2), norch.ones(2, 2))):
+        module = nn.Sigmoid()
+        module.register_full_backward_hook(lambda module, inputs, outputs, given=given: given)
+        with pytest.raises(norch.Error, match=f"gave {len(given)} gradients, but expected 1"):
+            module(norch.rand(2, 2, requires_grad=True)).sum().backward()
+
+
+def test_a_module_that_saves_and_loads_by_itself():
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.param, self.sub = nn.Parameter(norch.ones(1)), nn.Linear(2, 2)
+
+        def _save_to_state_dict(self, destination, prefix, keep_vars):
+            destination[prefix + "serialized"] = self.param.detach() + 1
+
+        def _load_from_state_dict(self, state_dict, prefix, *more):
+            self.param.data.copy_(state_dict[prefix + "serialized"] - 1)
+
+    first, second = nn.Sequential(Own()), nn.Sequential(Own())
+    with norch.no_grad():
+        first[0].param.fill_(10)
+        first[0].sub.weight.fill_(555)
+    state = first.state_dict()
+    second.load_state_dict(state)
+    assert list(state) == ["0.serialized", "0.sub.weight", "0.sub.bias"]
+    assert second[0].param.item() == 10 and second[0].sub.weight[0, 0].item() == 555
+    with pytest.raises(norch.Error, match="Unexpected .*0.sub.other"):
+        second.load_state_dict({**state, "0.sub.other": norch.ones(1)})

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import Function
+from ..errors import Error
 from ..tensor import Tensor
 
 Hook = Callable[[Any, Any, Any], Any]
@@ -41,6 +42,8 @@ def _pass(values: Any, seen: Callable[..., Any]) -> Any:
         if changed is None:
             return None
         changed = changed if isinstance(changed, tuple) else (changed,)
+        if len(changed) != len(listed):
+            raise Error(f"backward hook: gave {len(changed)} gradients, but expected {len(listed)}")
         return tuple(changed[i] for i in places)
 
     if places:

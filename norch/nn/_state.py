@@ -86,7 +86,7 @@ class State:
     ) -> None:
         """Looks in state_dict for what this module alone keeps, under names that begin with prefix. What is there is
         noted in local_metadata["found"], and loaded when all modules have looked and nothing is wrong."""
-        found = local_metadata["found"]
+        found, local_metadata["looked"] = local_metadata["found"], True
         for name, ours in self._saved():
             if (key := prefix + name) not in state_dict:
                 missing_keys.append(key)
@@ -161,7 +161,10 @@ class State:
             if module._state_hooks.get("load") or takes is not State._load_from_state_dict:  # which may change it
                 part = {name: state.pop(name) for name in list(state) if name.startswith(prefix)}
             module._call_state_hooks("load", part, prefix, {}, True, *keys, errors)
-            takes(module, part, prefix, {"found": found}, strict, *keys, errors)
+            about = {"found": found, "looked": False}
+            takes(module, part, prefix, about, strict, *keys, errors)
+            if not about["looked"]:  # an override took what the module alone keeps, whatever its names
+                part = {key: part[key] for key in part if key[len(prefix) :].partition(".")[0] in module._modules}
             if part is not state:
                 state.update(part)
         keys.unexpected_keys.extend(name for name in state if name not in found)
