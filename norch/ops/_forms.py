@@ -217,6 +217,17 @@ def derived(node_class: type[Operation], function: Op, *inputs: Any, **slots: An
     return out
 
 
+def hang(out: Any, node_class: Any, x: Any, **saved: Any) -> Any:
+    """out, with a node that goes back to x and holds what is saved."""
+    if mode.enabled and (to_x := edge(x)) is not None:
+        node = node_class(to_x)
+        node._out = node.likes = None
+        for name, value in saved.items():
+            setattr(node, name, value)
+        out._node = node
+    return out
+
+
 # ---- operators ---------------------------------------------------------------------------------------------------
 
 

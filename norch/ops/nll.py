@@ -10,9 +10,8 @@ from typing import Any
 from .._handle import Handle
 from .._lib import lib
 from ..autograd import derivatives as d
-from ..autograd.grad_mode import mode
-from ..autograd.inplace import edge, like_of, zeros_of
-from ._forms import OPS
+from ..autograd.inplace import like_of, zeros_of
+from ._forms import OPS, hang
 from ._operand import operand
 from .index import KINDS
 
@@ -51,11 +50,7 @@ def nll(x: Any, at: Targets) -> Any:
         out = _sum(loss)
         if at.count is not None:
             out = lib.norch_binary(_DIV, out, at.count)
-    if mode.enabled and (to_x := edge(x)) is not None:
-        node = d.Nll(to_x)
-        node.at, node.like = at, like_of(x)
-        out._node = node
-    return out
+    return hang(out, d.Nll, x, at=at, like=like_of(x))
 
 
 def nll_spread(g: Any, at: Targets, like: Handle) -> Any:
@@ -65,11 +60,7 @@ def nll_spread(g: Any, at: Targets, like: Handle) -> Any:
         share = lib.norch_binary(_DIV, share, at.count)
     part = lib.norch_ternary(_WHERE, at.valid, lib.norch_unary(_NEG, share), operand(0.0))
     out = lib.norch_scatter(zeros_of(like), KINDS["SCATTER"], at.dim, at.index, part, True)
-    if mode.enabled and (to_g := edge(g)) is not None:
-        node = d.NllSpread(to_g)
-        node.at = at
-        out._node = node
-    return out
+    return hang(out, d.NllSpread, g, at=at)
 
 
 class NllMethods(Handle):

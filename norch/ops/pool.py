@@ -11,11 +11,10 @@ from typing import Any
 from .._handle import Handle
 from .._lib import lib
 from ..autograd import derivatives as d
-from ..autograd.grad_mode import mode
-from ..autograd.inplace import edge
 from ..device import place
 from ..dtype import int64 as index_dtype
 from ..errors import ArgumentError, ShapeError
+from ._forms import hang
 from ._operand import rounded_once, tensor_of
 from .conv import per_axis
 
@@ -24,35 +23,24 @@ Sizes = int | Sequence[int]
 Averaging = tuple[tuple[int, ...], bool, float]
 
 
-def _hang(out: Any, node_class: Any, x: Any, **saved: Any) -> Any:
-    """out, with a node that goes back to x."""
-    if mode.enabled and (to_x := edge(x)) is not None:
-        node = node_class(to_x)
-        node._out = node.likes = None
-        for name, value in saved.items():
-            setattr(node, name, value)
-        out._node = node
-    return out
-
-
 def places_of_largest(x: Any, window: tuple[int, ...], result: Sequence[int]) -> tuple[Any, Any]:
     """The largest elements, and their places in the planes of x."""
     index = lib.norch_empty((*x.shape[:-2], *result), index_dtype.code, place(x.device))
     out = lib.norch_pool_max(x, window, index)
-    return _hang(out, d.MaxPool, x, index=index, window=window, size=x.shape[-2:]), index
+    return hang(out, d.MaxPool, x, index=index, window=window, size=x.shape[-2:]), index
 
 
 def _pool_max_spread(x: Any, index: Any, window: tuple[int, ...], size: Sequence[int]) -> Any:
     out = lib.norch_pool_max_spread(x, index, window, size)
-    return _hang(out, d.MaxPoolSpread, x, index=index)
+    return hang(out, d.MaxPoolSpread, x, index=index)
 
 
 def _pool_avg(x: Any, window: Averaging) -> Any:
-    return _hang(lib.norch_pool_avg(x, *window), d.AvgPool, x, window=window, size=x.shape[-2:])
+    return hang(lib.norch_pool_avg(x, *window), d.AvgPool, x, window=window, size=x.shape[-2:])
 
 
 def _pool_avg_spread(x: Any, window: Averaging, size: Sequence[int]) -> Any:
-    return _hang(lib.norch_pool_avg_spread(x, *window, size), d.AvgPoolSpread, x, window=window)
+    return hang(lib.norch_pool_avg_spread(x, *window, size), d.AvgPoolSpread, x, window=window)
 
 
 def _window(
