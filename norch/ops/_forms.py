@@ -5,6 +5,7 @@ This is the hot path: what a form does not need for a row is decided when the fu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -189,11 +190,18 @@ def ternary(name: str, node_class: type[Ternary], about: str = "") -> Op:
 
 def _save(node: Operation, inputs: tuple[Any, ...], out: Any) -> None:
     """Makes node the history of out, with what its derivative needs."""
-    needed = {saved for to, names in zip(node.edges, node.saves, strict=True) if to is not None for saved in names}
-    for name, x in zip(node.inputs, inputs, strict=True):
-        setattr(node, "_" + name, x if name in needed else None)
-    node._out = alias(out) if "out" in needed else None
+    slots, keeps_out = _kept(type(node), tuple([to is not None for to in node.edges]))
+    for (slot, keeps), x in zip(slots, inputs):  # noqa: B905  (an input each)
+        setattr(node, slot, x if keeps else None)
+    node._out = alias(out) if keeps_out else None
     out._node = node
+
+
+@functools.cache
+def _kept(node_class: type[Operation], wanted: tuple[bool, ...]) -> tuple[list[tuple[str, bool]], bool]:
+    """For each input its slot, and whether the wanted gradients need it; and whether they need the result."""
+    needed = {saved for want, names in zip(wanted, node_class.saves, strict=True) if want for saved in names}
+    return [("_" + name, name in needed) for name in node_class.inputs], "out" in needed
 
 
 # ---- what is composed, with a derivative of its own ----------------------------------------------------------------
