@@ -198,7 +198,7 @@ def _save(node: Operation, inputs: tuple[Any, ...], out: Any) -> None:
 
 
 @functools.cache
-def _kept(node_class: type[Operation], wanted: tuple[bool, ...]) -> tuple[list[tuple[str, bool]], bool]:
+def _kept(node_class: Any, wanted: tuple[bool, ...]) -> tuple[list[tuple[str, bool]], bool]:
     """For each input its slot, and whether the wanted gradients need it; and whether they need the result."""
     needed = {saved for want, names in zip(wanted, node_class.saves, strict=True) if want for saved in names}
     return [("_" + name, name in needed) for name in node_class.inputs], "out" in needed
