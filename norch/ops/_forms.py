@@ -190,7 +190,8 @@ def ternary(name: str, node_class: type[Ternary], about: str = "") -> Op:
 
 def _save(node: Operation, inputs: tuple[Any, ...], out: Any) -> None:
     """Makes node the history of out, with what its derivative needs."""
-    slots, keeps_out = _kept(type(node), tuple([to is not None for to in node.edges]))
+    node_class: Any = type(node)
+    slots, keeps_out = _kept(node_class, tuple([to is not None for to in node.edges]))
     for (slot, keeps), x in zip(slots, inputs):  # noqa: B905  (an input each)
         setattr(node, slot, x if keeps else None)
     node._out = alias(out) if keeps_out else None
