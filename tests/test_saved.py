@@ -201,7 +201,7 @@ MODULES: dict[str, Any] = {
     **dict.fromkeys("LogSoftmax Softmax Softmin".split(), ((1,), [ROWS])),
     **dict.fromkeys("Dropout2d Softmax2d".split(), ((), [IMAGES])),
     **dict.fromkeys("GRU LSTM RNN".split(), ((32, 8), [LINES])),
-    **dict.fromkeys("GRUCell RNNCell".split(), ((32, 8), [ROWS])),
+    **dict.fromkeys("GRUCell LSTMCell RNNCell".split(), ((32, 8), [ROWS])),
     "AdaptiveMaxPool2d": ((5,), [IMAGES]),
     "BCELoss": ((), [("half", ROWS), HALVES]),
     "BatchNorm1d": [((32,), [ROWS]), ((16,), [LINES])],
@@ -245,7 +245,6 @@ MODULES: dict[str, Any] = {
     "UpsamplingBilinear2d": None,
     "UpsamplingNearest2d": None,
     "EmbeddingBag": ((50, 8), [("index", ROWS, 50)]),
-    "LSTMCell": None,  # its gates before and after their functions; PyTorch keeps the latter
     "CTCLoss": None,  # what each step through time is composed of; PyTorch keeps one table
     # what holds others, or stands for several
     **dict.fromkeys("Module ModuleDict ModuleList ParameterDict ParameterList RNNBase RNNCellBase Sequential".split()),

@@ -37,7 +37,7 @@ def lstm(gates: Any, c: Any) -> Any:
         to_gates, to_c = edge(gates), edge(c)
         if to_gates is not None or to_c is not None:
             node = d.Lstm(to_gates, to_c)
-            node._a, node._b, node._out, node.likes = gates, c, None, None
+            node._a, node._b, node._out, node.likes = None, c, None, None
             node.kept = i, f, n, o, t
             out._node = node
     return out

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..._handle import alias
 from ..._lib import lib
 from ..forms import Binary, Operation, Ternary
 from ..grad_mode import mode
 from .index import Placed
-from .pointwise import Add, Mul
+from .pointwise import Add, Mul, Sigmoid, Tanh
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
@@ -132,8 +133,8 @@ class Lstm(Binary):  # h' and c' of the gates (a) and c (b); kept: the gates' va
     def propagate(self, g: Any) -> tuple[Any, ...]:
         from ...ops.copy import cat  # late, as it stands above
 
-        gates, c = self.a, self.b
-        i, f, n, o, t = self._recorded(gates, c) if mode.enabled else self.kept
+        c = self.b
+        i, f, n, o, t = self._recorded(c) if mode.enabled else self.kept
         g_h, g_c = g.select(0, 0), g.select(0, 1)
         g_c = g_c + (g_h * o)._tanh_backward(t)
         parts = (
@@ -142,10 +143,17 @@ class Lstm(Binary):  # h' and c' of the gates (a) and c (b); kept: the gates' va
         )
         return cat(parts, -1), None if self.edges[1] is None else g_c * f
 
-    def _recorded(self, gates: Any, c: Any) -> tuple[Any, ...]:
-        size = c.shape[-1]
-        i, f, n, o = (gates._slice(-1, k * size, (k + 1) * size, 1) for k in range(4))
-        i, f, n, o = i.sigmoid(), f.sigmoid(), n.tanh(), o.sigmoid()
+    def _recorded(self, c: Any) -> tuple[Any, ...]:
+        """The gates' values with their history, in which nobody asks for what the gates were before."""
+        size, found = c.shape[-1], []
+        gates = c.new_empty((*c.shape[:-1], 4 * size))
+        gates._node = self.edges[0]
+        for k, value in enumerate(self.kept[:4]):
+            node = (Tanh if k == 2 else Sigmoid)(gates._slice(-1, k * size, (k + 1) * size, 1)._node)
+            node._x, node._out, node.likes = None, value, None
+            found.append(alias(value))
+            found[k]._node = node
+        i, f, n, o = found
         return i, f, n, o, (f * c + i * n).tanh()
 
     def release(self) -> None:
