@@ -545,7 +545,7 @@ def test_init_gains_fans_and_errors(torch):
     assert warned[0].filename == __file__
 
 
-@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.0, math.inf])
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.0, 0.0, math.inf, -math.inf])
 def test_clip_grad_norm_matches_torch(torch, norm_type):
     arrays = [samples(3, 2), samples(4, seed=1)]
     ours, theirs = [], []

@@ -281,3 +281,9 @@ def test_statistics_that_are_no_longer_tracked() -> None:
     norm.track_running_stats = False
     norm(norch.rand(4, 3))
     assert norm.running_mean.tolist() == [0, 0, 0] and norm.num_batches_tracked.item() == 0
+
+
+def test_groups_of_one_value() -> None:
+    with pytest.raises(ValueError, match="more than 1 value per group"):
+        nn.GroupNorm(3, 3)(norch.rand(1, 3, 1))
+    assert nn.GroupNorm(3, 3)(norch.rand(2, 3)).tolist() == [[0, 0, 0]] * 2

@@ -29,7 +29,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all elements of the tensors together; norm_type: 2, inf, or any other p >= 1.
+    """The norm of all elements of the tensors together; norm_type: any that norm() takes.
 
     It lies on the device of the first. With error_if_nonfinite a norm of NaN or inf raises a RuntimeError.
 
@@ -46,12 +46,7 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> 
     if not tensors:
         return tensor(0.0), float32
     device, wide = tensors[0].device, [x.to(promote_types(x.dtype, float32)) for x in tensors]
-    if math.isinf(norm_type):
-        total = stack([x.abs().amax().to(device) for x in wide]).amax()
-    elif norm_type == 2:
-        total = stack([x.norm().to(device) for x in wide]).norm()
-    else:
-        total = stack([(x.abs() ** norm_type).sum().to(device) for x in wide]).sum() ** (1.0 / norm_type)
+    total = stack([x.norm(norm_type).to(device) for x in wide]).norm(norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(f"the total norm of the gradients is {total.item()}; they were not clipped")
     return total, reduce(promote_types, [x.dtype for x in tensors])
@@ -80,7 +75,7 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scales all gradients in place so that their common norm is at most max_norm; gives the norm before.
 
-    norm_type: 2, inf, or any other p >= 1. With error_if_nonfinite a norm of NaN or inf raises a RuntimeError
+    norm_type: any that norm() takes. With error_if_nonfinite a norm of NaN or inf raises a RuntimeError
     and changes nothing.
 
     >>> p = norch.nn.Parameter(norch.zeros(2))

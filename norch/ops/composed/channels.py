@@ -54,6 +54,8 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
         raise ArgumentError(f"group_norm: {shape[1]} channels do not fall into {num_groups} groups")
     if input.numel() == 0:
         return _affine(input * 1.0, weight, bias)
+    if input.numel() == num_groups:
+        raise ArgumentError(f"group_norm: expected more than 1 value per group, got input size {shape}")
     return normalized(input, weight, bias, -num_groups, eps, True)
 
 
