@@ -14,6 +14,7 @@ from typing import Any
 
 from .device import device as Device  # noqa: N812
 from .dtype import BY_NAME, DTYPES
+from .dtype import dtype as DType  # noqa: N812
 from .nn.parameter import Parameter
 from .serialization import Careful, Refusal, placed
 from .storage import Storage
@@ -34,9 +35,18 @@ STORAGES = {
 }
 
 
-def _tensor(stored: Any, offset: int, shape: Any, strides: Any, requires_grad: bool, *_: Any) -> Tensor:
-    storage, dtype = stored
-    return storage.seen_as(dtype, shape, strides, offset).requires_grad_(requires_grad)
+class Typed(Storage):
+    """A storage, and the dtype that it was written as."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, elements: Tensor, dtype: DType):
+        super().__init__(elements)
+        self.dtype = dtype
+
+
+def _tensor(storage: Typed, offset: int, shape: Any, strides: Any, requires_grad: bool, *_: Any) -> Tensor:
+    return storage.seen_as(storage.dtype, shape, strides, offset).requires_grad_(requires_grad)
 
 
 def _parameter(data: Any, requires_grad: bool, hooks: Any, attributes: Any = None) -> Parameter:
@@ -90,19 +100,19 @@ class Reader(Careful):
             return found
         if module.partition(".")[0] == "torch":
             raise Refusal(
-                f"load: the file wants {module}.{name}, which is no tensor of a dtype that norch has; "
-                "save the state_dict() of a module, not the module"
+                f"load: the file wants {module}.{name}; what comes over are dense tensors of norch's dtypes, "
+                "parameters, numbers, strings and containers. Of a module, save the state_dict()"
             )
         return pickle._Unpickler.find_class(self, module, name) if self.trusting else super().find_class(module, name)
 
     def persistent_load(self, pid: Any) -> Any:
-        """A storage, with its dtype. Tensors that name the same one share it."""
+        """A storage. Tensors that name the same one share it."""
         kind, dtype, key, _, _ = pid
         if kind != "storage" or dtype not in DTYPES:
             raise ValueError(f"neither a storage nor a dtype: {kind!r} of {dtype!r}")
         if key not in self.storages:
             self.storages[key] = placed(self.device, self.zip.read(f"{self.folder}data/{key}"))
-        return self.storages[key], dtype
+        return Typed(self.storages[key].elements, dtype)
 
     def build(self) -> None:
         """The _metadata of a state dict, versions of PyTorch's modules, is passed over."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,9 +20,11 @@ from .tensor import Tensor
 
 HEAD = b"norch file 1\n"
 ZIP = b"PK\3\4"  # how torch.save begins
+OLD = b"\x80\2\x8a\nl\xfc\x9cF\xf9 j\xa8P"  # and how it began before PyTorch 1.6
 
 # What a file may name: none of it does more than to hold what it is given.
 SAFE = {
+    "_codecs": "encode",  # what bytes are written as for Python 2
     "builtins": "bool bytearray bytes complex dict float frozenset int list range set slice str tuple",
     "collections": "Counter OrderedDict defaultdict",
     "norch._handle": "Size",
@@ -86,6 +89,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     name = getattr(f, "name", None)
     which = "this" if name is None else repr(name)
     head = f.read(len(HEAD))
+    if head == OLD:
+        raise Error(f"load: {which} has the form that torch.save wrote before PyTorch 1.6; load and save it there anew")
     if head != HEAD and not head.startswith(ZIP):
         raise Error(f"load: {which} is no file of norch.save or torch.save, or it is damaged")
     device = None if map_location is None else Device(map_location)
@@ -122,6 +127,7 @@ class _Trusting(pickle.Unpickler):
 
 
 class Careful(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
+    proto = 0
     stack: list[Any]
 
     def __init__(self, file: Any, device: Device | None):
@@ -129,6 +135,8 @@ class Careful(pickle._Unpickler):  # that in Python, as the one in C sets attrib
         self.device = device
 
     def find_class(self, module: str, name: str) -> Any:
+        if self.proto < 3:  # which torch.save takes: builtins and their kin have the names of Python 2 there
+            module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
         if name not in SAFE.get(module, "").split():
             raise Refusal(
                 f"load: the file wants {module}.{name}, which is no tensor, number, string or container; "

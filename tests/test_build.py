@@ -43,6 +43,14 @@ def test_the_library_exports_what_the_header_declares_and_nothing_else():
     assert {line.split()[-1] for line in listing.splitlines()} == declared()
 
 
+@pytest.mark.skipif(shutil.which("strip") is None, reason="needs strip")
+def test_the_library_is_small(tmp_path):
+    small = tmp_path / "libnorch.so"
+    done = run("strip", "-o", small, LIBRARY)
+    assert done.returncode == 0, done.stderr
+    assert small.stat().st_size < 6_000_000
+
+
 def test_the_library_carries_its_header():
     library = ctypes.CDLL(str(LIBRARY))
     library.norch_header.restype = ctypes.c_char_p

@@ -4,7 +4,7 @@ import io
 import pickle
 import struct
 import zipfile
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from typing import Any
 
 import pytest
@@ -57,10 +57,10 @@ def test_tensors_of_a_file_share_their_storage():
         (tensor_of(b"FloatStorage", b"7", 0, "I6\n", "I1\n"), "no item named 'archive/data/7'"),
         (
             tensor_of(b"ComplexFloatStorage", b"0", 0, "I6\n", "I1\n"),
-            "torch.ComplexFloatStorage, which",
+            "torch.ComplexFloatStorage; what comes over are dense",
         ),
         (tensor_of(b"Size", b"0", 0, "I6\n", "I1\n"), "neither a storage nor a dtype"),
-        (b"ctorch.nn.modules.linear\nLinear\n(tR", "torch.nn.modules.linear.Linear, .* save the state_dict"),
+        (b"ctorch.nn.modules.linear\nLinear\n(tR", "torch.nn.modules.linear.Linear; .* save the state_dict"),
         (b"cos\nsystem\n(Vtrue\ntR", "os.system"),
         (b"ctorch._tensor\n_rebuild_from_type_v2\n(cbuiltins\nlist\nctorch\nTensor\n(t(dtR", "made by"),
         (b"Vtext\n", None),
@@ -112,6 +112,7 @@ def test_what_pytorch_saves(torch, weights_only):
             "leaf": torch.ones(2, requires_grad=True),
             "parameter": torch.nn.Parameter(torch.ones(2), requires_grad=False),
             "state": torch.nn.BatchNorm1d(3).state_dict(),
+            "containers": CONTAINERS,
             "others": (torch.float16, torch.device("cpu"), torch.Size([2, 3]), 3, None, named),
         },
         map_location="cpu",
@@ -123,8 +124,22 @@ def test_what_pytorch_saves(torch, weights_only):
     assert again["leaf"].requires_grad and type(again["parameter"]) is nn.Parameter
     assert not again["parameter"].requires_grad and type(again["state"]) is OrderedDict
     nn.BatchNorm1d(3).load_state_dict(again["state"])
+    assert again["containers"] == CONTAINERS
     *others, tagged = again["others"]
     assert others == [norch.float16, norch.device("cpu"), norch.Size([2, 3]), 3, None] and tagged.tag == "a"
+
+
+def test_the_form_of_old_is_told(torch):
+    file = io.BytesIO()
+    torch.save(torch.ones(2), file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    with pytest.raises(norch.Error, match=r"before PyTorch 1.6; load and save it there anew"):
+        norch.load(file)
+
+
+def test_a_storage_comes_as_one(torch):
+    x = through(torch, torch.ones(2).storage())
+    assert isinstance(x, norch.storage.Storage) and x.nbytes() == 8
 
 
 def test_a_module_is_refused(torch):
@@ -133,6 +148,7 @@ def test_a_module_is_refused(torch):
             through(torch, torch.nn.Linear(1, 1), weights_only=weights_only)
 
 
+CONTAINERS = [{1, 2}, frozenset("a"), b"x", b"", bytearray(b"y"), 1j, range(3), slice(1, 2), defaultdict(list, a=[1])]
 DTYPES = [getattr(norch, name) for name in "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()]
 
 

@@ -502,6 +502,11 @@ __all__ += _activation.__all__
 __all__ += _loss.__all__
 
 
+def __dir__() -> list[str]:
+    """The functions, without what this file works with."""
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name.endswith("_") and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
