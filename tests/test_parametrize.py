@@ -1,6 +1,7 @@
 """Parametrized weights, and weight and spectral normalisation: against PyTorch, and against what they mean."""
 
 import copy
+import io
 import pickle
 from typing import Any
 
@@ -98,6 +99,32 @@ def test_several_originals_buffers_copies() -> None:
     with parametrize.cached():
         assert model[0].weight is model[0].weight
     assert model[0].weight is not model[0].weight
+
+
+@pytest.mark.parametrize("made", ["weight_norm", "spectral_norm"])
+@pytest.mark.parametrize("utils", [nn.utils, parametrizations], ids=["older", "parametrized"])
+def test_a_normalised_module_can_be_pickled_and_saved(utils: Any, made: str) -> None:
+    layer = getattr(utils, made)(nn.Linear(3, 2, device=DEVICE)).eval()
+    x = norch.ones(1, 3, device=DEVICE)
+    file = io.BytesIO()
+    norch.save(layer, file)
+    file.seek(0)
+    others = [pickle.loads(pickle.dumps(layer)), norch.load(file, weights_only=False)]
+    if utils is parametrizations:  # the others hold a weight that is no leaf, which is not copied in PyTorch either
+        others.append(copy.deepcopy(layer))
+    else:
+        with pytest.raises(norch.Error, match="only leaves can be copied"):
+            copy.deepcopy(layer)
+        with norch.no_grad():
+            layer(x)
+        others.append(copy.deepcopy(layer))
+    state = getattr(nn.utils, made)(nn.Linear(3, 2, device=DEVICE)).state_dict()
+    for other in others:
+        other = other.to(DEVICE)
+        assert norch.equal(other(x), layer(x))
+        if made == "weight_norm":  # the hook that reads the older names, where there is one, has come along
+            other.load_state_dict(state)
+            assert_close(other(x), nn.functional.linear(x, state["weight_v"], state["bias"]))
 
 
 def copied(ours: Any, theirs: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...autograd import no_grad
@@ -13,7 +14,8 @@ from .parametrizations import as_matrix, check, directed, iterate, largest, norm
 
 
 class _Hook:
-    """Sets module.<name> to compute(module, name) before each forward; parts: the suffixes of what that needs."""
+    """Sets module.<name> to compute(module, name) before each forward; parts: the suffixes of what that needs.
+    compute is of module level or a partial() of that, so that modules can be pickled."""
 
     def __init__(self, kind: str, name: str, parts: str, compute: Callable[[Any, str], Tensor]) -> None:
         self.kind, self.name, self.parts, self.compute = kind, name, parts.split(), compute
@@ -55,24 +57,32 @@ def _remove(module: Any, kind: str, name: str) -> Any:
     raise ValueError(f"remove_{kind}: {module._get_name()} has none of {name!r}")
 
 
+def _by_lengths(module: Any, name: str, dim: int | None) -> Tensor:
+    return directed(getattr(module, f"{name}_g"), getattr(module, f"{name}_v"), dim)
+
+
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """parametrizations.weight_norm() with the parameters <name>_g and <name>_v. Gives module back.
 
     >>> norch.nn.utils.weight_norm(norch.nn.Linear(20, 40)).weight_g.shape
     norch.Size([40, 1])
     """
-
-    def compute(module: Any, name: str) -> Tensor:
-        return directed(getattr(module, f"{name}_g"), getattr(module, f"{name}_v"), dim)
-
     weight = _weight(module, name, "weight_norm").detach()
     parameters = {"g": Parameter(norms(weight, dim)), "v": Parameter(weight)}
-    return _hook(module, _Hook("weight_norm", name, "g v", compute), parameters, {})
+    return _hook(module, _Hook("weight_norm", name, "g v", partial(_by_lengths, dim=dim)), parameters, {})
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
     """Makes module.<name> a parameter again, with what it is now."""
     return _remove(module, "weight_norm", name)
+
+
+def _by_largest(module: Any, name: str, axis: int, iterations: int, eps: float) -> Tensor:
+    weight, u, v = (getattr(module, f"{name}_{part}") for part in ("orig", "u", "v"))
+    matrix = as_matrix(weight, axis)
+    if module.training:
+        iterate(matrix.mT, v, u, iterations, eps)
+    return weight / largest(matrix, u, v)
 
 
 def spectral_norm(
@@ -84,18 +94,11 @@ def spectral_norm(
     ['weight_orig', 'weight_u', 'weight_v']
     """
     axis = outputs_axis(module, dim)
-
-    def compute(module: Any, name: str) -> Tensor:
-        weight, u, v = (getattr(module, f"{name}_{part}") for part in ("orig", "u", "v"))
-        matrix = as_matrix(weight, axis)
-        if module.training:
-            iterate(matrix.mT, v, u, n_power_iterations, eps)
-        return weight / largest(matrix, u, v)
-
     weight = _weight(module, name, "spectral_norm")
     check(weight, n_power_iterations, axis)
     vectors = start_vectors(as_matrix(weight, axis), eps)
     buffers = dict(zip("uv", vectors, strict=True))
+    compute = partial(_by_largest, axis=axis, iterations=n_power_iterations, eps=eps)
     return _hook(module, _Hook("spectral_norm", name, "orig u v", compute), {"orig": weight}, buffers)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..._left_out import nothing_more
@@ -44,6 +45,13 @@ class _WeightNorm(Module):
         return norms(weight, self.dim), weight
 
 
+def _of_the_older(name: str, module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Renames what a module with the older weight_norm() of this name has saved."""
+    if all(f"{prefix}{name}_{part}" in state for part in "gv"):
+        for number, part in enumerate("gv"):
+            state[f"{prefix}parametrizations.{name}.original{number}"] = state.pop(f"{prefix}{name}_{part}")
+
+
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Parametrizes module.<name> by its lengths g along dim (one length for None), `original0`, and directions v,
     `original1`: g v / |v| (Salimans and Kingma 2016, equation 2). Gives module back.
@@ -53,13 +61,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     (norch.Size([40, 1]), norch.Size([40, 20]))
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
-
-    def of_the_older(state: dict[str, Any], prefix: str, *_: Any) -> None:
-        if all(f"{prefix}{name}_{part}" in state for part in "gv"):
-            for number, part in enumerate("gv"):
-                state[f"{prefix}parametrizations.{name}.original{number}"] = state.pop(f"{prefix}{name}_{part}")
-
-    module.register_load_state_dict_pre_hook(lambda module, *arguments: of_the_older(*arguments))
+    module.register_load_state_dict_pre_hook(partial(_of_the_older, name))
     return module
 
 
