@@ -112,6 +112,10 @@ def test_what_it_takes() -> None:
         F.scaled_dot_product_attention(x, x, x, 0.5)
     with pytest.raises(norch.ArgumentError, match="not both"):
         F.scaled_dot_product_attention(x, x, x, norch.ones(3, 3), is_causal=True)
+    with pytest.raises(
+        norch.DTypeError, match="attention: attn_mask must be of bools or of floats, not of norch.int64"
+    ):
+        F.scaled_dot_product_attention(x, x, x, norch.ones(3, 3).long())
     assert F.scaled_dot_product_attention(x, x[:1], x[:1], enable_gqa=True).shape == (2, 3, 4)
     for key in (x[:0], norch.ones(3, 3, 4)):
         with pytest.raises(norch.ShapeError, match=f"2 heads of query cannot share {len(key)} of key"):

@@ -9,7 +9,7 @@ from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
 from ..ops._operand import tensor_of
-from ..ops.composed.attention import scaled_dot_product_attention
+from ..ops.composed.attention import attention_mask, scaled_dot_product_attention
 from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init
@@ -106,6 +106,9 @@ class MultiheadAttention(Module):
         if (query.shape[-1], key.shape[-1], value.shape[-1]) != (self.embed_dim, self.kdim, self.vdim):
             wanted = f"{self.embed_dim}, {self.kdim} and {self.vdim}"
             raise ShapeError(f"MultiheadAttention: expected last sizes of {wanted}, got {shapes}")
+        for what, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
+            if mask is not None:
+                attention_mask(mask, f"MultiheadAttention: {what}")
         if is_causal and attn_mask is None:
             raise ArgumentError("MultiheadAttention: is_causal says of what kind attn_mask is, but there is none")
         # to (N, heads, length, head_dim) and back, by a view

@@ -11,7 +11,7 @@ from ..._handle import Handle
 from ..._lib import constants, lib
 from ...device import place
 from ...dtype import bool_
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError, DTypeError, ShapeError
 from .._operand import tensor_of
 from ..attention import attention
 from ..matmul import product
@@ -20,6 +20,13 @@ from ..softmax import softmax
 from .diagonal import triu
 
 _DTYPES = (constants["FLOAT32"], constants["FLOAT64"])
+
+
+def attention_mask(mask: Any, name: str) -> Any:
+    """mask, which must be a tensor of bools or floats: TypeError otherwise. A 1 of an integer would be added."""
+    if tensor_of(mask, name).dtype is not bool_ and not mask.is_floating_point():
+        raise DTypeError(f"{name} must be of bools or of floats, not of {mask.dtype}")
+    return mask
 
 
 def scaled_dot_product_attention(
@@ -51,7 +58,7 @@ def scaled_dot_product_attention(
     if not 0.0 <= dropout_p <= 1.0:
         raise ArgumentError(f"{name}: dropout_p is a probability, not {dropout_p}")
     if attn_mask is not None:
-        tensor_of(attn_mask, f"{name}: attn_mask")
+        attention_mask(attn_mask, f"{name}: attn_mask")
         if is_causal:
             raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
     if enable_gqa and tuple(query.shape[-3:-2]) != tuple(key.shape[-3:-2]):
