@@ -134,6 +134,17 @@ def test_only_what_is_wanted(wanted: Any) -> None:
             assert_close(a.grad, b.grad)
 
 
+@pytest.mark.parametrize("shape", [(0, 4, 3), (2, 4, 0)], ids=str)
+@pytest.mark.parametrize("training", [True, False])
+def test_an_empty_batch_gives_gradients_of_0(torch: Any, shape: Any, training: bool) -> None:
+    for package in (norch, torch):
+        module, x = package.nn.BatchNorm1d(4).train(training), package.ones(shape, requires_grad=True)
+        module(x).sum().backward()
+        assert tuple(x.grad.shape) == shape
+        assert module.weight.grad.tolist() == module.bias.grad.tolist() == [0.0] * 4
+        assert module.running_mean.tolist() == [0.0] * 4 and module.running_var.tolist() == [1.0] * 4
+
+
 def test_layouts_and_changes_in_place() -> None:
     x = drawn(0, 6, 4)
     turned = norch.tensor(np.ascontiguousarray(x.T)).T

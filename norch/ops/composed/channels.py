@@ -107,12 +107,13 @@ def batch_norm(
         raise ArgumentError(f"batch_norm: expected more than 1 value per channel when training, got input size {shape}")
     dims = (0, *range(2, len(shape)))
     mean = input.mean(dims, True)
+    if not count:  # no statistics, but gradients of 0
+        return _affine(input * 1.0, weight, bias)
     centred = input - mean
     variance = centred.square().mean(dims, True)
-    if count:
-        with no_grad():
-            _update(running_mean, mean.flatten(), momentum)
-            _update(running_var, variance.flatten() * (count / (count - 1)), momentum)
+    with no_grad():
+        _update(running_mean, mean.flatten(), momentum)
+        _update(running_var, variance.flatten() * (count / (count - 1)), momentum)
     scale = (variance + eps).rsqrt()
     if weight is not None:
         scale = _scaled(scale, _along_channels(weight, len(shape)))
