@@ -149,13 +149,13 @@ def count_nonzero(input: Any, dim: Dims = None) -> Any:  # noqa: A002
 
 @numpy_names
 def amax(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:  # noqa: A002
-    """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
+    """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
     return _reduction(must(input, "amax"), "amax", d.Amax, _axes(dim), keepdim)
 
 
 @numpy_names
 def amin(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:  # noqa: A002
-    """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient."""
+    """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
     return _reduction(must(input, "amin"), "amin", d.Amin, _axes(dim), keepdim)
 
 
@@ -198,7 +198,7 @@ def _extreme(x: Any, dim: Any, keepdim: bool, other: Any, name: str, result: Any
     if other is not None or isinstance(dim, Handle):
         return getattr(x, name + "imum")(dim if other is None else other)
     if dim is None:
-        return _reduction(x, "a" + name, d.Amax if name == "max" else d.Amin, None, False)
+        return _reduction(x, "a" + name, d.Max if name == "max" else d.Min, None, False)
     return taken(x, dim, keepdim, _reduction(x, "arg" + name, None, (dim,), True), result)
 
 

@@ -44,8 +44,18 @@ def _shared(node: Reduction, g: Any, x: Any, out: Any) -> Any:
     return node.spread(share).where(chosen, 0)
 
 
-class Amax(Reduction):
+class Max(Reduction):  # of all elements
     def grad_x(self, g: Any) -> Any: return _shared(self, g, self.x, self.out)
+
+
+class Min(Max):
+    grad_x = Max.grad_x
+
+
+class Amax(Reduction):  # as in PyTorch, NaN for all beside a NaN, which equals nothing
+    def grad_x(self, g: Any) -> Any:
+        chosen = self.x == self.spread(self.out)
+        return self.spread(g / chosen._reduced("sum", self.axes, self.keepdim)) * chosen
 
 
 class Amin(Amax):
