@@ -51,36 +51,43 @@ def region(x: Any, index: Any) -> Any:
 
 def setitem(x: Any, index: Any, value: Any) -> None:
     """x[index] = value: value is broadcast and cast."""
-    places = None
+    if type(index) is list:
+        index = _unlisted(index)
     view = lib.norch_region(x, index)
     if view is not None:
-        view = made(view, x, d.Region, region, (index,))
-    else:
-        if type(index) is list:
-            index = _unlisted(index)
-            if type(index) is tuple:
-                return setitem(x, index, value)
-        parts = index if type(index) is tuple else (index,)
-        view = x
-        if len(parts) == 1 and isinstance(alone := _part(parts[0]), Handle):
-            parts = (alone,)
-            if alone._dtype == _BOOL and not getattr(value, "ndim", 0) and alone._device_type == x._device_type:
-                _check_mask(x, alone, 0)
-                more = x.ndim - alone.ndim
-                masked_fill_(x, alone.view(*alone.shape, *[1] * more) if more else alone, value)  # type: ignore[attr-defined]
-                return
-            places = _alone(x, alone)
-        if places is None:
-            view, places = _resolve(x, parts)
-    if places is not None:
-        put_at(view, places, _without_ones(as_values(value, x, "setitem"), places.ndim(view)))
-    elif isinstance(value, Handle):
-        if not (lib.norch_is_same(view, value) and same_history(view, value)):  # x[i] += 1 has written already
-            copy_(view, _without_ones(value, view.ndim))
-    elif isinstance(value, (int, float)):
+        return _write(made(view, x, d.Region, region, (index,)), value)
+    parts = index if type(index) is tuple else (index,)
+    alone = _part(parts[0]) if len(parts) == 1 else None
+    if isinstance(alone, Handle):
+        if alone._dtype == _BOOL and not getattr(value, "ndim", 0) and alone._device_type == x._device_type:
+            return _fill_where(x, alone, value)
+        parts = (alone,)
+        if (places := _alone(x, alone)) is not None:
+            return _put(x, places, value)
+    view, found = _resolve(x, parts)
+    return _write(view, value) if found is None else _put(view, found, value)
+
+
+def _write(view: Any, value: Any) -> None:
+    """Writes value over all of a view."""
+    if isinstance(value, (int, float)):
         fill_(view, value)
-    else:
+    elif not isinstance(value, Handle):
         copy_(view, _without_ones(must(value, "setitem"), view.ndim))
+    elif not (lib.norch_is_same(view, value) and same_history(view, value)):  # x[i] += 1 has written already
+        copy_(view, _without_ones(value, view.ndim))
+
+
+def _put(x: Any, places: Places, value: Any) -> None:
+    """Writes value to these places of x."""
+    put_at(x, places, _without_ones(as_values(value, x, "setitem"), places.ndim(x)))
+
+
+def _fill_where(x: Any, mask: Any, value: Any) -> None:
+    """Writes a number to where a mask of the first axes of x holds."""
+    _check_mask(x, mask, 0)
+    more = x.ndim - mask.ndim
+    masked_fill_(x, mask.view(*mask.shape, *[1] * more) if more else mask, value)
 
 
 def _unlisted(index: list[Any]) -> Any:
