@@ -107,10 +107,10 @@ class Module(State):
 
     def _forward_in_border(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._backward_hooks or self._backward_pre_hooks:
-            from . import _border
+            from . import _backward_hooks
 
             before, after = list(self._backward_pre_hooks.values()), list(self._backward_hooks.values())
-            return _border.call(self, args, kwargs, before, after)
+            return _backward_hooks.call(self, args, kwargs, before, after)
         return self.forward(*args, **kwargs)
 
     def register_forward_pre_hook(

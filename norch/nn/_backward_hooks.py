@@ -54,6 +54,7 @@ def _pass(values: Any, seen: Callable[..., Any]) -> Any:
 
 def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pre_hooks: list[Any], hooks: list[Hook]) -> Any:
     """module.forward(*args, **kwargs), whose backward calls pre_hooks before and hooks after."""
+    wanted = any(isinstance(x, Tensor) and x.requires_grad for x in args)
     outside: list[Any] = [None]  # the gradients of the outputs, for the hooks at the inputs
 
     def leaving(grads: tuple[Any, ...]) -> Any:
@@ -74,7 +75,6 @@ def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pre_hooks: 
                 grads = changed if isinstance(changed, tuple) else (changed,)
         return grads
 
-    wanted = any(isinstance(x, Tensor) and x.requires_grad for x in args)
     if wanted:
         args = _pass(args, arriving)
     return _pass(module.forward(*args, **kwargs), leaving)
