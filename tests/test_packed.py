@@ -85,7 +85,40 @@ def test_each_sequence_is_run_as_if_alone(kind: str) -> None:
 
 
 X = norch.ones(3, 2, 4)
+
+
+@pytest.mark.parametrize("order", [None, [1, 0]], ids=["falling", "sorted"])
+def test_methods_like_torch(torch: Any, order: Any) -> None:
+    def made(m: Any) -> Any:
+        back = None if order is None else m.tensor(order)
+        return m.nn.utils.rnn.PackedSequence(m.tensor([1.0, 2.0, 3.0]), m.tensor([2, 1]), back)
+
+    ours, theirs = made(norch), made(torch)
+    for name in ("double", "float", "half", "long", "int", "short", "char", "byte", "pin_memory"):
+        if name == "pin_memory" and not torch.cuda.is_available():
+            a, b = ours.pin_memory(), theirs
+        else:
+            a, b = getattr(ours, name)(), getattr(theirs, name)()
+        assert type(a) is rnn.PackedSequence and str(a.data.dtype)[6:] == str(b.data.dtype)[6:]
+        for one, other in zip(a, b, strict=True):
+            assert other is one is None or one.tolist() == other.tolist()
+    assert ours.is_pinned() is theirs.is_pinned() is False and "int32" in rnn.PackedSequence.int.__doc__
+
+
+def of_sizes(*sizes: float) -> Any:
+    return rnn.PackedSequence(X[:, 0], norch.tensor(sizes, device="cpu"))
+
+
 BAD: Any = [
+    (lambda: rnn.pad_packed_sequence(X), TypeError, "pad_packed_sequence: expected a PackedSequence, not Tensor"),
+    (lambda: rnn.unpack_sequence(X), TypeError, "unpack_sequence: expected a PackedSequence, not Tensor"),
+    (lambda: rnn.invert_permutation(0), TypeError, "invert_permutation: expected a tensor, not int"),
+    (lambda: rnn.pad_packed_sequence(of_sizes()), ValueError, r"pad_packed_sequence: batch_sizes \[\] .* \(3, 4\)"),
+    (lambda: nn.LSTM(4, 5)(of_sizes()), ValueError, r"LSTM: batch_sizes \[\] for data of shape \(3, 4\)"),
+    (lambda: nn.GRU(4, 5)(of_sizes(2, 2)), ValueError, r"GRU: batch_sizes \[2, 2\] for data of shape \(3, 4\)"),
+    (lambda: nn.RNN(4, 5)(of_sizes(1, 2)), ValueError, r"RNN: batch_sizes \[1, 2\]"),
+    (lambda: nn.RNN(4, 5)(of_sizes(2.0, 1.0)), ValueError, r"RNN: batch_sizes \[2.0, 1.0\]"),
+    (lambda: nn.RNN(4, 5)(of_sizes(3, 0)), ValueError, r"RNN: batch_sizes \[3, 0\]"),
     (lambda: rnn.pack_padded_sequence(X, [1, 2]), ValueError, r"lengths \[1, 2\] do not fall; enforce_sorted=False"),
     (lambda: rnn.pack_padded_sequence(X, [4, 2]), ValueError, r"lengths lie in 1 \.\.\. 3, not \[4, 2\]"),
     (lambda: rnn.pack_padded_sequence(X, [2, 0]), ValueError, r"lengths lie in 1 \.\.\. 3, not \[2, 0\]"),

@@ -19,7 +19,7 @@ from . import init
 from .functional import dropout as drop
 from .module import Module
 from .parameter import blank
-from .utils.rnn import PackedSequence
+from .utils.rnn import PackedSequence, steps_of
 
 State = tuple[Tensor, ...]  # (h,), of an LSTM (h, c)
 Step = Callable[[Tensor, State, Tensor, Tensor | None], State]
@@ -179,11 +179,11 @@ class RNNBase(_Recurrent):
         return x, last if len(last) > 1 else last[0]
 
     def _of_packed(self, input: PackedSequence, hx: Any) -> Any:
+        sizes = steps_of(input, self._get_name())
         x, batch_sizes, order, back = input
         if x.ndim != 2:
             raise ShapeError(f"{self._get_name()}: packed data of 2 dimensions expected, got shape {tuple(x.shape)}")
         self._check_input(x, 2, 3)
-        sizes = batch_sizes.tolist()
         state = self._state(hx, (self._runs(), sizes[0], self.hidden_size), x)
         if order is not None and hx is not None:
             state = tuple(s.index_select(1, order) for s in state)

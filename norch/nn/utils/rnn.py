@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from ..._left_out import nothing_more
 from ...create import arange, as_tensor
-from ...dtype import float16, float32, float64, int64
+from ...dtype import dtype as DType
+from ...dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from ...errors import ArgumentError, ShapeError
-from ...ops._operand import own_errors, tensor_of, tensors_of
+from ...ops._operand import called, own_errors, tensor_of, tensors_of
 from ...ops.composed.pad import pad
 from ...ops.copy import stack
 from ...tensor import Tensor
@@ -66,13 +67,21 @@ class _Packed(NamedTuple):
     unsorted_indices: Tensor | None
 
 
+def _cast(name: str, kind: DType) -> Any:
+    def method(self: PackedSequence) -> PackedSequence:
+        return self.to(kind)
+
+    return called(method, name, f"The same in {kind.name}.")
+
+
 class PackedSequence(_Packed):
     """Sequences without padding, as recurrent layers take them: what pack_padded_sequence() and pack_sequence() make.
 
     data: (sum of lengths, ...), first the first elements of all sequences, the longest sequence first, then the second
     elements of those that have one. batch_sizes: on the CPU, how many have a first, a second ... element.
     sorted_indices: which sequence is the longest, the next ..., and unsorted_indices the way back, or both None where
-    the order is that of the caller. to(), cpu(), cuda(), and the methods named like dtypes act on data.
+    the order is that of the caller. to(), cpu(), cuda(), pin_memory(), and double(), float(), half(), long(), int(),
+    short(), char(), byte(), as of tensors, act on data.
 
     >>> norch.nn.utils.rnn.pack_sequence([norch.tensor([1, 2, 3]), norch.tensor([4, 5])])[:2]
     (tensor([1, 4, 2, 5, 3]), tensor([2, 2, 1]))
@@ -107,17 +116,18 @@ class PackedSequence(_Packed):
         """The same on a CUDA device, the current one unless another is named."""
         return self.to("cuda" if device is None else device)
 
-    def float(self) -> PackedSequence:
-        """The same in float32."""
-        return self.to(float32)
+    def pin_memory(self) -> PackedSequence:
+        """The same with data in memory that a CUDA device reads at once."""
+        order, back = (None if x is None else x.pin_memory() for x in self[2:])
+        return PackedSequence(self.data.pin_memory(), self.batch_sizes, order, back)
 
-    def double(self) -> PackedSequence:
-        """The same in float64."""
-        return self.to(float64)
+    def is_pinned(self) -> bool:
+        """Whether data lies in the memory of pin_memory()."""
+        return bool(self.data.is_pinned())
 
-    def half(self) -> PackedSequence:
-        """The same in float16."""
-        return self.to(float16)
+    double, float, half = _cast("double", float64), _cast("float", float32), _cast("half", float16)
+    long, int, short = _cast("long", int64), _cast("int", int32), _cast("short", int16)
+    char, byte = _cast("char", int8), _cast("byte", uint8)
 
     @property
     def is_cuda(self) -> bool:
@@ -131,7 +141,26 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     >>> norch.nn.utils.rnn.invert_permutation(norch.tensor([2, 0, 1]))
     tensor([1, 2, 0])
     """
-    return None if permutation is None else permutation.argsort()
+    return None if permutation is None else tensor_of(permutation, "invert_permutation").argsort()
+
+
+def steps_of(sequence: Any, name: str) -> list[int]:
+    """The batch_sizes of a PackedSequence: they must be positive, not rise, and sum to the rows of data."""
+    if not isinstance(sequence, PackedSequence):
+        raise TypeError(f"{name}: expected a PackedSequence, not {type(sequence).__name__}")
+    sizes, rows = sequence.batch_sizes, tensor_of(sequence.data, name).shape[:1]
+    told: Any = sizes.tolist()
+    if (
+        sizes.dtype.kind not in "iu"
+        or sizes.ndim != 1
+        or not told
+        or (sum(told),) != rows
+        or told[-1] < 1
+        or told != sorted(told, reverse=True)
+    ):
+        wanted = "integers above 0 that do not rise and sum to its rows"
+        raise ArgumentError(f"{name}: batch_sizes {told} for data of shape {tuple(sequence.data.shape)}: {wanted}")
+    return told
 
 
 def _places(there: Tensor, x: Tensor) -> Tensor:
@@ -183,8 +212,9 @@ def pad_packed_sequence(
     (tensor([[1, 2],
             [3, 0]]), tensor([2, 1]))
     """
+    told = steps_of(sequence, "pad_packed_sequence")
     data, batch_sizes, _, back = sequence
-    longest, rows = batch_sizes.shape[0], int(batch_sizes[0])
+    longest, rows = len(told), told[0]
     steps = longest if total_length is None else total_length
     if steps < longest:
         raise ArgumentError(f"pad_packed_sequence: total_length {total_length} for sequences of up to {longest}")
@@ -207,6 +237,7 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
     return pack_padded_sequence(padded, [x.shape[0] for x in listed], enforce_sorted=enforce_sorted)
 
 
+@own_errors
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences that pack_sequence() was given.
 
