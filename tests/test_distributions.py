@@ -214,6 +214,16 @@ def test_numbers_repr_copies() -> None:
     assert copy.deepcopy(p).mean == 0 and pickle.loads(pickle.dumps(p)).stddev == 2
 
 
+def test_log_normal_begins_at_0(torch: Any) -> None:
+    """cdf() takes the edge of the support, log_prob() does not."""
+    for m in (norch, torch):
+        p = m.distributions.LogNormal(0.0, 1.0)
+        assert p.cdf(m.tensor([0.0, 1.0])).tolist() == [0.0, 0.5]
+        for wrong in (lambda p=p, m=m: p.cdf(m.tensor(-1.0)), lambda p=p, m=m: p.log_prob(m.tensor(0.0))):
+            with pytest.raises(ValueError):
+                wrong()
+
+
 def test_checks_can_be_left_out() -> None:
     assert D.Normal(0.0, -1.0, validate_args=False).scale.item() == -1
     try:

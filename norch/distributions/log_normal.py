@@ -45,7 +45,7 @@ class LogNormal(LocationScale):
         return self.base_dist.log_prob(log) - log
 
     def cdf(self, value: Any) -> Tensor:
-        return self.base_dist.cdf(self._validate_sample(value).log())
+        return self.base_dist.cdf(self._tensor(value).log())  # of 0, which is beside the support, it is 0
 
     def icdf(self, value: Any) -> Tensor:
         return self.base_dist.icdf(value).exp()
