@@ -1,9 +1,12 @@
 """The functions behind the layers, with PyTorch's names and argument order.
 
 Everything is composed of recorded tensor operations, so gradients, and gradients of gradients, come by themselves.
-The activations stand in functional_activation.py, the rarer losses in functional_loss.py and functional_ctc.py,
-interpolation and patches in functional_resample.py, images at places of their own in functional_grid.py. What PyTorch
-takes after its deprecated `size_average` and `reduce` is keyword-only here.
+Dropout, shuffles, one_hot(), normalize() and the losses in most use stand here. The rest is imported: convolution,
+pooling, padding, attention and normalisation from norch/ops, the activations from functional_activation.py, the rarer
+losses from functional_loss.py and functional_ctc.py, neighbours and pooling by norms from functional_local.py,
+interpolation and patches from functional_resample.py, images at places of their own from functional_grid.py, tables
+looked up from embedding.py and embedding_bag.py. What PyTorch takes after its deprecated `size_average` and `reduce` is
+keyword-only here.
 """
 
 from __future__ import annotations
