@@ -285,6 +285,7 @@ def normal(
     >>> norch.normal(norch.zeros(2), norch.ones(3, 1)).shape
     norch.Size([3, 2])
     """
+    check_numbers("normal", mean=mean, std=std)
     tensors: list[Any] = [x for x in (mean, std) if isinstance(x, Handle)]
     mean, std = (x.detach() if isinstance(x, Handle) else x for x in (mean, std))  # type: ignore[attr-defined]
     if (size is None) is (not tensors):

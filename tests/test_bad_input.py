@@ -19,6 +19,10 @@ def _nested_in_itself():
     return norch.tensor(data)
 
 
+def _put(into, index, value):
+    into[index] = value
+
+
 def _set(thing, name, value):
     setattr(thing, name, value)
 
@@ -31,6 +35,21 @@ p = nn.Parameter(norch.ones(3))
 norch.set_default_device(None)
 
 CALLS = [
+    (norch.BoundsError, "norm: axis 5 is out of range for 2 dim", lambda: norch.ones(0, 3).norm(-2, 5)),
+    (TypeError, "norm: expected dim to be an integer", lambda: norch.ones(0, 3).norm(-2, "a")),
+    (norch.ArgumentError, "norm: there is no norm of order -2", lambda: norch.ones(0, 3).norm(-2, 0)),
+    (norch.ShapeError, "affine_grid: theta of shape (3, 2, 5) for", lambda: F.affine_grid(norch.ones(3, 2, 5), ())),
+    (TypeError, "affine_grid: size must be an integer", lambda: F.affine_grid(norch.ones(1, 2, 3), (1, 1, 2, "a"))),
+    (TypeError, "logit: eps must be a number, not str", lambda: norch.logit(x, "a")),
+    (TypeError, "normal: std must be a number, not str", lambda: norch.normal(x, "a")),
+    (TypeError, "normal: mean must be a number, not NoneType", lambda: norch.normal(None, x)),
+    (TypeError, "gumbel_softmax: tau must be a number, not tuple", lambda: F.gumbel_softmax(x, (2,))),
+    (TypeError, "gumbel_softmax: expected an integer, not str", lambda: F.gumbel_softmax(x, dim="a")),
+    (norch.ArgumentError, "masked_fill_: an expanded tensor (2,", lambda: z[:1].expand(2).masked_fill_(z[:2] == 0, 0)),
+    (norch.ArgumentError, "setitem: an expanded tensor (2,)", lambda: _put(z[:1].expand(2), z[:2] == 0, 1)),
+    (TypeError, "Embedding: _weight: expected a tensor, not int", lambda: nn.Embedding(2, 3, _weight=3)),
+    (TypeError, "EmbeddingBag: _weight: expected a tensor, not int", lambda: nn.EmbeddingBag(2, 3, _weight=3)),
+    (TypeError, "from_pretrained: expected a tensor, not int", lambda: nn.Embedding.from_pretrained(3)),
     (TypeError, "gather: the index must be a tensor, not NoneType", lambda: x.gather(0, None)),
     (TypeError, "clone: expected a tensor, not int", lambda: norch.clone(7)),
     (TypeError, "reshape: expected a tensor, not int", lambda: norch.reshape(7, (1,))),

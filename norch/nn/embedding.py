@@ -8,6 +8,7 @@ from .._lib import int64
 from ..autograd import no_grad
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
+from ..ops._operand import tensor_of
 from ..ops.index import embedding_rows
 from ..tensor import Tensor
 from . import init
@@ -94,10 +95,9 @@ class Embedding(Module):
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"Embedding: padding_idx {padding_idx} is out of range for {num_embeddings} rows")
-        if _weight is not None and tuple(_weight.shape) != (num_embeddings, embedding_dim):
-            raise ShapeError(
-                f"Embedding: a weight of shape {tuple(_weight.shape)} for {(num_embeddings, embedding_dim)}"
-            )
+        name, shape = self._get_name(), (num_embeddings, embedding_dim)
+        if _weight is not None and tuple(tensor_of(_weight, f"{name}: _weight").shape) != shape:
+            raise ShapeError(f"{name}: a weight of shape {tuple(_weight.shape)} for {shape}")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.max_norm, self.norm_type = max_norm, norm_type
@@ -146,7 +146,7 @@ class Embedding(Module):
         sparse: bool = False,
     ) -> Embedding:
         """A layer over this table (rows, columns), which is not trained unless freeze is False."""
-        if embeddings.ndim != 2:
+        if tensor_of(embeddings, "from_pretrained").ndim != 2:
             raise ShapeError(f"from_pretrained: expected 2 dimensions, not shape {tuple(embeddings.shape)}")
         rows, columns = embeddings.shape
         return cls(

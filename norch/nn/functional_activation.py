@@ -243,12 +243,14 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = Non
     return _softmax.log_softmax(input, dim, dtype)
 
 
+@own_errors
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A sample near one class along dim, differentiable by logits: softmax((logits + Gumbel noise) / tau).
 
     hard: exactly one class, with the gradient of the soft sample (Jang et al. 2016). eps has no effect.
     """
     logits = floats_of(logits, "gumbel_softmax")
+    check_numbers("gumbel_softmax", tau=tau)
     noise = -(-(1.0 - rand_like(logits)).log()).log()  # 1 - u lies in (0, 1]
     soft = _softmax.softmax((logits + noise) / tau, dim)
     if not hard:

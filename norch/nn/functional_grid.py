@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from .._lib import int64 as int_
 from ..create import linspace, ones
 from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -33,16 +34,17 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     tensor([[[[-0.5000,  0.0000],
               [ 0.5000,  0.0000]]]])
     """
-    n, axes = tuple(size)[0], len(size) - 2
-    if axes not in (2, 3) or min(size) < 1 or tuple(tensor_of(theta, "affine_grid").shape) != (n, axes, axes + 1):
-        raise ShapeError(f"affine_grid: theta of shape {tuple(theta.shape)} for images of size {tuple(size)}")
+    sizes = tuple(int_(m, "affine_grid: size") for m in size)
+    n, lengths, axes = sizes[:1], sizes[2:], len(sizes) - 2
+    if tuple(tensor_of(theta, "affine_grid").shape) != (*n, axes, axes + 1) or axes not in (2, 3) or min(sizes) < 1:
+        raise ShapeError(f"affine_grid: theta of shape {tuple(theta.shape)} for images of size {sizes}")
     if not theta.is_floating_point():
         raise DTypeError(f"affine_grid: expected floats, got {theta.dtype}")
     like: Any = {"dtype": theta.dtype, "device": theta.device}
-    ends = [0.0 if m == 1 else 1.0 if align_corners else (m - 1) / m for m in tuple(size)[2:]]
-    lines = [linspace(-end, end, m, **like) for end, m in zip(ends, tuple(size)[2:], strict=True)]
-    places = stack([*reversed(meshgrid(*lines, indexing="ij")), ones(*tuple(size)[2:], **like)], -1)
-    return (places.reshape(-1, axes + 1) @ theta.mT).reshape(n, *tuple(size)[2:], axes)
+    ends = [0.0 if m == 1 else 1.0 if align_corners else (m - 1) / m for m in lengths]
+    lines = [linspace(-end, end, m, **like) for end, m in zip(ends, lengths, strict=True)]
+    places = stack([*reversed(meshgrid(*lines, indexing="ij")), ones(*lengths, **like)], -1)
+    return (places.reshape(-1, axes + 1) @ theta.mT).reshape(*n, *lengths, axes)
 
 
 def _reflected(at: Tensor, low: float, high: float) -> Tensor:

@@ -15,7 +15,7 @@ from ..autograd import derivatives as d
 from ..autograd.inplace import same_history
 from ..dtype import bool_
 from ..dtype import int64 as int64_
-from ..errors import BoundsError
+from ..errors import BoundsError, Error, rename
 from ._operand import must
 from .copy import copy_, fill_
 from .index import FIRST_AXES, Places, as_values, get_at, masked_fill_, near, nonzero, places_of, put_at
@@ -87,7 +87,11 @@ def _fill_where(x: Any, mask: Any, value: Any) -> None:
     """Writes a number to where a mask of the first axes of x holds."""
     _check_mask(x, mask, 0)
     more = x.ndim - mask.ndim
-    masked_fill_(x, mask.view(*mask.shape, *[1] * more) if more else mask, value)
+    try:
+        masked_fill_(x, mask.view(*mask.shape, *[1] * more) if more else mask, value)
+    except Error as error:
+        rename(error, "setitem")
+        raise
 
 
 def _unlisted(index: list[Any]) -> Any:

@@ -17,7 +17,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import check_fits
 from ..dtype import int64 as int64_
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename
 from ._forms import OPS
 from ._inplace import in_place
 from ._operand import called, must, on_one_device, own_errors
@@ -468,7 +468,11 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
         node = d.Where(None, to_value, to_x)
         node.likes = (like_of(mask), like_of(value), like_of(x))
         node._a, node._b, node._c, node._out = mask, None, None, None
-    lib.norch_ternary_into(x, OPS["where"], mask, value, x)
+    try:
+        lib.norch_ternary_into(x, OPS["where"], mask, value, x)
+    except Error as error:
+        rename(error, "masked_fill_")
+        raise
     written(x, node)
     return x
 

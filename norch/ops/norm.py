@@ -45,8 +45,11 @@ def vector_norm(
         raise TypeError(f"vector_norm: ord is a number, not {ord!r}")
     if ord == 2:
         return _reduction(x, "norm", d.Norm, axes, keepdim)
-    if (ord < 0 or ord == math.inf) and not x.numel() and (not axes or 0 in [x.shape[axis] for axis in axes]):
-        raise ArgumentError(f"vector_norm: there is no norm of order {ord} of an empty tensor, shape {tuple(x.shape)}")
+    if (ord < 0 or ord == math.inf) and not x.numel():
+        sum(x, axes)  # which says what axes do not fit
+        if not axes or 0 in [x.shape[axis] for axis in axes]:
+            empty = f"an empty tensor, shape {tuple(x.shape)}"
+            raise ArgumentError(f"vector_norm: there is no norm of order {ord} of {empty}")
     if x.element_size() < 4 and ord not in (0, 1) and math.isfinite(ord):  # halves are rounded once
         return vector_norm(x.float(), ord, dim, keepdim).to(x.dtype)
     if ord == 0:

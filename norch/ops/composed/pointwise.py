@@ -85,6 +85,7 @@ def rad2deg(input: Any) -> Any:
 def logit(input: Any, eps: float | None = None) -> Any:
     """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first held between eps and 1 - eps."""
     if eps is not None:
+        check_numbers("logit", eps=eps)
         input = must(input, "logit")
         input = where(input < eps, eps, where(input > 1 - eps, 1 - eps, input))
     return _logit(input)
