@@ -1,5 +1,6 @@
 """affine_grid() and grid_sample(): against PyTorch, against images that are known, and what they refuse."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,30 @@ def test_grid_sample_like_torch(torch: Any, size: Any, mode: str, padding: str, 
 
 
 @pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_places_at_the_edges_and_nowhere_like_torch(torch: Any, mode: str, padding: str, align: bool) -> None:
+    image, nan, inf = drawn(1, 2, 3, 4), math.nan, math.inf
+    edges = [[-1.0, -1.0], [1.0, 1.0], [0.0, 1.0], [1.0, -1.0], [0.5, 0.5]]
+    nowhere = [[nan, 0.0], [0.0, nan], [nan, nan], [inf, 0.0], [0.0, -inf], [nan, 9.0]]
+    for places in (edges, nowhere):
+        x, y = ([make([[places]]), make(image).requires_grad_()] for make in (lambda a: of(a).double(), torch.tensor))
+        y[0] = y[0].double()
+        if places is edges or padding == "zeros":  # PyTorch dies of the others
+            x[0].requires_grad_()
+            y[0].requires_grad_()
+        a, b = (f.grid_sample(*one[::-1], mode, padding, align) for f, one in ((F, x), (torch.nn.functional, y)))
+        assert_close(a.detach(), of(b.detach().numpy()), rtol=1e-12, atol=1e-12, equal_nan=True)
+        if x[0].requires_grad:
+            a.sum().backward()
+            b.sum().backward()
+            for p, q in zip(x, y, strict=True):
+                wanted = of(q.grad.numpy())
+                found = norch.zeros_like(wanted) if p.grad is None else p.grad
+                assert_close(found, wanted, rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize("align", [False, True])
 def test_the_identity_reads_the_image_and_a_mirror_turns_it(align: bool) -> None:
     image = of(drawn(1, 2, 3, 4))
     theta = of([[[1.0, 0, 0], [0, 1, 0]]]).double()
@@ -61,7 +86,7 @@ def test_the_identity_reads_the_image_and_a_mirror_turns_it(align: bool) -> None
         assert_close(F.grid_sample(image, F.affine_grid(theta, image.shape, align), mode, align_corners=align), image)
     turned = F.grid_sample(image, F.affine_grid(-theta, image.shape, align), align_corners=align)
     assert_close(turned, image.flip(2, 3))
-    beyond = of([[[[5.0, 0.0], [np.nan, 0.0]]]])
+    beyond = of([[[[5.0, 0.0], [1e30, 0.0]]]]).double()
     assert F.grid_sample(image, beyond, align_corners=align).tolist() == [[[[0.0, 0.0]], [[0.0, 0.0]]]]
     half = F.grid_sample(image.half(), F.affine_grid(theta, image.shape, align).half(), align_corners=align)
     assert half.dtype is norch.float16
@@ -74,6 +99,7 @@ BAD: Any = [
     (lambda: F.grid_sample(X, G, "bicubic"), NotImplementedError, "mode is one of .*, not 'bicubic'"),
     (lambda: F.grid_sample(X, G, padding_mode="ones"), ValueError, "padding_mode is one of .*, not 'ones'"),
     (lambda: F.grid_sample(X.long(), G), TypeError, "expected floats, got norch.int64 and norch.float32"),
+    (lambda: F.grid_sample(X, G.double()), norch.DTypeError, "the input's norch.float32, not of norch.float64"),
     (lambda: F.grid_sample(X[..., :0], G), norch.ShapeError, r"nothing to read in shape \(1, 1, 2, 0\)"),
     (lambda: F.affine_grid(G, (1, 1, 2, 2)), norch.ShapeError, r"theta of shape \(1, 2, 2, 2\) for images of size"),
     (lambda: F.affine_grid(norch.ones(1, 2, 3).long(), (1, 1, 2, 2)), TypeError, "affine_grid: expected floats"),

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._lib import int64 as int_
-from ..create import linspace, ones
+from ..create import linspace, ones, ones_like
 from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops._operand import own_errors, tensor_of
 from ..ops.composed.grid import meshgrid
-from ..ops.copy import stack
+from ..ops.copy import cat, stack
 from ..ops.pointwise import where
 from ..tensor import Tensor
 
@@ -66,7 +66,8 @@ def grid_sample(
 
     mode: "bilinear", between the nearest pixels, or "nearest". padding_mode, what lies beyond the image: "zeros",
     "border", the nearest pixel of it, or "reflection", the image mirrored. align_corners as in affine_grid(). A place
-    that is NaN is beyond the image, too.
+    that is not finite gives NaN with "bilinear" and "zeros" (PyTorch: not with three axes), with "nearest" and "zeros"
+    0, else the edge. Both must be of one dtype of floats: DTypeError.
 
     >>> image = norch.tensor([[[[1.0, 3.0]]]])
     >>> norch.nn.functional.grid_sample(image, norch.tensor([[[[0.0, 0.0], [-0.5, 0.0]]]]), align_corners=False)
@@ -83,30 +84,34 @@ def grid_sample(
         raise ArgumentError(f"grid_sample: padding_mode is one of {_PADDINGS}, not {padding_mode!r}")
     if not (x.is_floating_point() and places.is_floating_point()):
         raise DTypeError(f"grid_sample: expected floats, got {x.dtype} and {places.dtype}")
+    if x.dtype is not places.dtype:
+        raise DTypeError(f"grid_sample: the grid must be of the input's {x.dtype}, not of {places.dtype}")
     sizes = tuple(x.shape[2:])
     if min(sizes) < 1:
         raise ShapeError(f"grid_sample: there is nothing to read in shape {tuple(x.shape)}")
     kept = x.dtype
     x = x if kept in (float32, float64) else x.float()
     along = []  # by axis, the indices that are read, as steps in the flat image, and their weights
+    beyond = math.prod(sizes)  # the index of a pixel behind the last, of 0: it hides no weight of NaN
     for axis, (size, place) in enumerate(zip(sizes, reversed(places.to(x.dtype).unbind(-1)), strict=True)):
         at = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
         if padding_mode == "reflection":
             at = _reflected(at, 0, size - 1) if align_corners else _reflected(at, -0.5, size - 0.5)
         if padding_mode != "zeros":
-            at = at.clamp(0, size - 1)
+            at = where(at > 0, at, 0.0)  # without a slope at the edges, and a NaN is at 0, as in PyTorch
+            at = where(at < size - 1, at, float(size - 1))
         low = at.detach().round() if mode == "nearest" else at.detach().floor()
-        ends = [(low, 1.0)] if mode == "nearest" else [(low, 1 - (at - low)), (low + 1, at - low)]
+        ends = [(low, ones_like(low))] if mode == "nearest" else [(low, 1 - (at - low)), (low + 1, at - low)]
         step = math.prod(sizes[axis + 1 :])
         along.append(
             [
-                (end.to(int64).clamp(0, size - 1) * step, where((end >= 0) & (end <= size - 1), weight, 0.0))
+                (where((end >= 0) & (end < size), end.to(int64).clamp(0, size - 1) * step, beyond), weight)
                 for end, weight in ends
             ]
         )
-    flat, out = x.flatten(2), x.new_zeros(())
+    flat, out = cat([x.flatten(2), x.new_zeros(*x.shape[:2], 1)], 2), x.new_zeros(())
     for corner in itertools.product(*along):
-        index = sum((index for index, _ in corner[1:]), corner[0][0]).flatten(1).unsqueeze(1)
+        index = sum((index for index, _ in corner[1:]), corner[0][0]).clamp(max=beyond).flatten(1).unsqueeze(1)
         weight = math.prod((weight for _, weight in corner[1:]), start=corner[0][1]).flatten(1).unsqueeze(1)
         out = out + flat.gather(2, index.expand(-1, flat.shape[1], -1)) * weight
     return out.reshape(*x.shape[:2], *places.shape[1:-1]).to(kept)
