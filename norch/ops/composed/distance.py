@@ -11,7 +11,7 @@ from ...errors import ArgumentError, ShapeError
 from .._forms import derived
 from .._inplace import in_place
 from .._operand import at_least, floats_of, must, own_errors
-from ..copy import result_type
+from ..copy import cat, result_type
 from ..index import index_select, near_each_other
 from ..matmul import matmul
 from ..norm import vector_norm
@@ -29,6 +29,7 @@ def _norm(x: Any, p: float, keepdim: bool = False) -> Any:
     return vector_norm(x, p, -1, keepdim) if x.shape[-1] else sum_(x, -1, keepdim)
 
 
+AT_ONCE = 1 << 18  # differences, which then stay in the cache
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
@@ -36,6 +37,14 @@ def _euclidean(a: Any, b: Any) -> Any:
     size = sum_(a * a, -1, True) + sum_(b * b, -1).unsqueeze(-2)
     square = size - matmul(a * 2, b.transpose(-1, -2))
     return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt()
+
+
+def _distances(a: Any, b: Any, p: float) -> Any:
+    """The p-norms, of some rows of a at a time: the differences of all rows would be K times as large as the result."""
+    rows = max(1, AT_ONCE // max(1, b.numel()))
+    b = unsqueeze(b, -3)
+    parts = [_norm(unsqueeze(part, -2) - b, p) for part in (a.split(rows, -2) if rows < a.shape[-2] else [a])]
+    return parts[0] if len(parts) == 1 else cat(parts, -2)
 
 
 @own_errors
@@ -63,7 +72,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     if p == 2 and a.dtype is b.dtype in (float32, float64):
         if compute_mode == "use_mm_for_euclid_dist" or (many and compute_mode != "donot_use_mm_for_euclid_dist"):
             return derived(d.Euclidean, _euclidean, a, b)
-    return derived(d.Cdist, lambda a, b: _norm(unsqueeze(a, -2) - unsqueeze(b, -3), p), a, b, param=p)
+    return derived(d.Cdist, lambda a, b: _distances(a, b, p), a, b, param=p)
 
 
 @own_errors
