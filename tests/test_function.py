@@ -313,6 +313,9 @@ def test_inputs_among_several_outputs_are_views():
     seen = []
     first, second, third = Passing.apply(a, b)
     assert first is not a and first.data_ptr() == a.data_ptr() and second.requires_grad and not b.requires_grad
+    for returned in (first, first[0], second):
+        with pytest.raises(norch.Error, match="mul_: .* an input that a Function returned, cannot be written to"):
+            returned.mul_(5)
     first.register_hook(lambda g: seen.append(g.tolist()))
     (first + third + a).sum().backward()
     assert seen == [[1, 1]] and a.grad.tolist() == [3, 3]

@@ -149,6 +149,7 @@ class Function(Node):
             if any(out is x for x in inputs):
                 given[index] = lib.norch_alias(out)
                 given[index]._cell = cell_of(out)
+                given[index]._view = inplace.SEVERED  # its own backward would be lost with a write to the input
             given[index]._node = node
         return tuple(given)
 

@@ -36,7 +36,8 @@ class _Nowhere:
     _node = None
 
 
-# Of a view taken under no_grad() from what requires grad: a write through it could not be recorded, and raises.
+# Of a view taken under no_grad() from what requires grad, and of an input that a Function returned: a write through it
+# could not be recorded, and raises.
 SEVERED = View()
 SEVERED.base, SEVERED.steps, SEVERED.node = _Nowhere(), None, None
 
@@ -106,7 +107,8 @@ def check_writable(x: Any, name: str) -> None:
         raise Error(f"{name}: a leaf that requires grad cannot be written to; do it under no_grad(), or to a clone()")
     if x._view is SEVERED:
         raise Error(
-            f"{name}: a view taken under no_grad() cannot be written to outside of it; take it anew, or detach() it"
+            f"{name}: a view taken under no_grad(), or an input that a Function returned, cannot be written to where "
+            "gradients are recorded; take it anew, or detach() it"
         )
     if x._view is not None and type(x._view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")

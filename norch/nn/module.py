@@ -91,7 +91,7 @@ class Module(State):
                     args, kwargs = changed
                 else:
                     args = changed if isinstance(changed, tuple) else (changed,)
-            result = self._forward_in_border(args, kwargs)
+            result = self._forward_with_hooks(args, kwargs)
             for key, (hook, with_kwargs, _) in hooks:
                 called.add(key)
                 changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
@@ -105,7 +105,7 @@ class Module(State):
                         hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
             raise
 
-    def _forward_in_border(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _forward_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._backward_hooks or self._backward_pre_hooks:
             from . import _backward_hooks
 
