@@ -15,7 +15,7 @@ _LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 class LocationScale(Distribution):
-    """One of a location and a positive scale, numbers or tensors that broadcast."""
+    """One of a location, its middle, and a positive scale, numbers or tensors that broadcast."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -24,6 +24,14 @@ class LocationScale(Distribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
 
 class Normal(LocationScale):
@@ -35,14 +43,6 @@ class Normal(LocationScale):
     >>> normal.rsample((3,)).shape
     norch.Size([3, 2])
     """
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:
