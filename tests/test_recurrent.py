@@ -1,5 +1,8 @@
 """Recurrent layers and cells: against PyTorch, with its weights, and what they refuse."""
 
+import gc
+import io
+import weakref
 from typing import Any
 
 import numpy as np
@@ -137,3 +140,73 @@ def test_second_derivatives_of_an_lstm() -> None:
     x, h, c = (norch.randn(2, n, dtype=norch.float64, device=DEVICE, requires_grad=True) for n in (2, 3, 3))
     gradcheck(lambda *given: cell(given[0], given[1:]), (x, h, c))
     gradgradcheck(lambda *given: cell(given[0], given[1:]), (x, h, c))
+
+
+# name: what is made of h' and c', and what is written into them before its gradient is asked for
+LOOPS: Any = {
+    "h written, c used": (lambda m, h, c: (c * c).sum(), lambda m, h, c: h.add_(1)),
+    "c written, h used": (lambda m, h, c: (h * h).sum(), lambda m, h, c: c.clamp_(-1, 1)),
+    "neither saved": (lambda m, h, c: h.sum() + c.sum(), lambda m, h, c: (h.mul_(2), c.mul_(2))),
+    "one used": (lambda m, h, c: c.exp().sum(), lambda m, h, c: None),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_states_of_a_cell_are_two_tensors(torch: Any, name: str) -> None:
+    ours, theirs = pair(torch, "LSTMCell", 3, 4)
+    array = np.random.default_rng(0).normal(size=(2, 3))
+    found = []
+    for m, cell, x in ((norch, ours, of(array)), (torch, theirs, torch.tensor(array))):
+        use, write = LOOPS[name]
+        h, c = cell(x, cell(x))
+        loss = use(m, h, c)
+        write(m, h, c)
+        loss.backward()
+        h, c = cell(x)
+        loss = (c * c).sum()
+        with m.no_grad():
+            h.zero_()
+        loss.backward()
+        h, c = cell(x)
+        h.detach_(), c.detach_()
+        assert not h.requires_grad and not c.requires_grad
+        found.append([p.grad.tolist() for p in cell.parameters()])
+        h, c = cell(x, cell(x))
+        loss = (h * c).sum()
+        h.add_(1)
+        with pytest.raises(RuntimeError):
+            loss.backward()
+        state = cell(x)
+        loss = cell(x, state)[0].sum()
+        state[1].add_(1)  # the next step saves it
+        with pytest.raises(RuntimeError):
+            loss.backward()
+    for a, b in zip(*found, strict=True):
+        assert_close(norch.tensor(a), norch.tensor(b), rtol=1e-6, atol=1e-7)
+
+
+def test_a_state_is_saved_alone_and_freed_by_itself() -> None:
+    cell = nn.LSTMCell(3, 400, device=DEVICE)
+    buffer = io.BytesIO()
+    norch.save(cell(norch.ones(2, 3, device=DEVICE))[1], buffer)
+    assert buffer.tell() < 2 * 400 * 4 + 2000
+    gc.disable()
+    try:
+        h, c = cell(norch.ones(2, 3, device=DEVICE))
+        nodes = [weakref.ref(one) for x in (h, c) for one in (x.grad_fn, x.grad_fn.edges[0])]
+        del h, c
+        assert not any(node() for node in nodes)
+    finally:
+        gc.enable()
+
+
+def test_a_wider_cell_state_widens_the_step(torch: Any) -> None:
+    ours, theirs = pair(torch, "LSTMCell", 3, 4)
+    ours.float(), theirs.float()
+    h, c = ours(norch.ones(2, 3, device=DEVICE), (norch.ones(2, 4, device=DEVICE), of(np.ones((2, 4)))))
+    wanted = theirs(torch.ones(2, 3), (torch.ones(2, 4), torch.ones(2, 4, dtype=torch.float64)))
+    for a, b in zip((h, c), wanted, strict=True):
+        assert a.dtype is norch.float64 and b.dtype is torch.float64
+        assert_close(a.detach(), of(b.detach().numpy()), rtol=1e-6, atol=1e-7)
+    (h.sum() + c.sum()).backward()
+    assert ours.weight_hh.grad.dtype is norch.float32

@@ -191,7 +191,7 @@ class Function(Node):
 
 
 class Output(Node):
-    """Stands between a Function with several outputs and the users of one of them."""
+    """Stands between a node with several results and the users of one of them."""
 
     __slots__ = ("index",)
 
@@ -204,7 +204,7 @@ class Output(Node):
 
 
 class Outputs(dict[int, Any]):
-    """Gradients of some of the outputs of a Function; they add up output by output."""
+    """Gradients of some of the results of a node; they add up output by output."""
 
     def __add__(self, other: Outputs) -> Outputs:
         return Outputs(

@@ -35,8 +35,12 @@ def _relu(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> S
 
 def _lstm(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
     h, c = state
-    out = lstm(gates + linear(h, weight, bias), c)
-    return out.select(0, 0), out.select(0, 1)
+    gates = gates + linear(h, weight, bias)
+    if c.dtype is gates.dtype:
+        return lstm(gates, c)
+    i, f, n, o = gates.chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * n.tanh()
+    return o.sigmoid() * c.tanh(), c
 
 
 def _gru(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:

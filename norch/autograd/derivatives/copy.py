@@ -59,9 +59,6 @@ class Stack(Operation):
         )
 
 
-__all__ = [name for name, thing in list(globals().items()) if isinstance(thing, type) and issubclass(thing, Node)]
-
-
 class Pad(Operation):
     """What was put on has no gradient, what was cut off has 0."""
     __slots__ = ("ends",)
@@ -69,3 +66,6 @@ class Pad(Operation):
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return (g._padded([(dim, -before, -after) for dim, before, after in self.ends], 0),)
+
+
+__all__ = [name for name, thing in list(globals().items()) if isinstance(thing, type) and issubclass(thing, Node)]

@@ -9,6 +9,7 @@ from ..._handle import alias
 from ..._lib import lib
 from ..forms import Binary, Operation, Ternary
 from ..grad_mode import mode
+from ..inplace import zeros_of
 from .index import Placed
 from .pointwise import Add, Mul, Sigmoid, Tanh
 
@@ -131,17 +132,18 @@ class Lstm(Binary):  # h' and c' of the gates (a) and c (b); kept: the gates' va
     kept: Any
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        from ...ops.copy import cat  # late, as it stands above
-
         c = self.b
         i, f, n, o, t = self._recorded(c) if mode.enabled else self.kept
-        g_h, g_c = g.select(0, 0), g.select(0, 1)
-        g_c = g_c + (g_h * o)._tanh_backward(t)
+        g_h, g_c = g.get(0), g.get(1)  # Outputs: of h' and c', or of one of them
+        if g_h is None:
+            g_h = zeros_of(g_c)
+        by_h = (g_h * o)._tanh_backward(t)
+        g_c = by_h if g_c is None else g_c + by_h
         parts = (
             (g_c * n)._sigmoid_backward(i), (g_c * c)._sigmoid_backward(f),
             (g_c * i)._tanh_backward(n), (g_h * t)._sigmoid_backward(o),
         )
-        return cat(parts, -1), None if self.edges[1] is None else g_c * f
+        return g_c._cat_of(parts, -1), None if self.edges[1] is None else g_c * f
 
     def _recorded(self, c: Any) -> tuple[Any, ...]:
         """The gates' values with their history, in which nobody asks for what the gates were before."""
