@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import norch
-from norch.testing import assert_close
+from norch.autograd.derivatives import reduce as derivatives
+from norch.ops.composed import distance
+from norch.testing import assert_close, gradgradcheck
 
 
 def test_constants() -> None:
@@ -94,6 +96,32 @@ def test_gradients_of_equal_rows() -> None:
     for p in (1, 2, 3, math.inf):
         (g,) = norch.autograd.grad(norch.cdist(x, x, p=p).sum(), [x])
         assert g.tolist() == [[0] * 3] * 2, p
+
+
+@pytest.mark.parametrize("p", [0, 1, 1.5, 2, 3, math.inf])
+def test_distances_of_some_rows_at_a_time(torch: Any, p: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    steps: list[int] = []
+    steepest = derivatives._steepest
+    monkeypatch.setattr(derivatives, "_steepest", lambda x, *rest: steps.append(x.shape[-3]) or steepest(x, *rest))
+    for shapes in (((5, 3), (2, 3)), ((2, 7, 3), (1, 3)), ((5, 3), (2, 2, 3)), ((0, 3), (2, 3)), ((5, 3), (0, 3))):
+        arrays = [rng.standard_normal(shape) for shape in shapes]
+        for wanted in ((True, True), (True, False), (False, True)):
+            monkeypatch.setattr(distance, "AT_ONCE", 8)
+            ours = [norch.tensor(x, requires_grad=to) for x, to in zip(arrays, wanted, strict=True)]
+            theirs = [torch.tensor(x, requires_grad=to) for x, to in zip(arrays, wanted, strict=True)]
+            found, exact = (m.cdist(*both, p=p) for m, both in ((norch, ours), (torch, theirs)))
+            assert_close(found.detach(), norch.tensor(exact.detach().numpy()))
+            weight = rng.standard_normal(exact.shape)
+            (found * norch.tensor(weight)).sum().backward()
+            (exact * torch.tensor(weight)).sum().backward()
+            for x, y, to in zip(ours, theirs, wanted, strict=True):
+                assert (x.grad is not None) is to
+                if to:
+                    assert_close(x.grad, norch.tensor(y.grad.numpy()))
+        if p and arrays[0].size and arrays[1].size:
+            gradgradcheck(lambda a, b: norch.cdist(a, b, p=p), [norch.tensor(x, requires_grad=True) for x in arrays])
+    assert {1, 2} <= set(steps)
 
 
 @pytest.mark.parametrize("batch", [(), (2,)])

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._handle import Handle
 from ..forms import Binary, Operation, Reduction, Unary, ViewOf
+from ..grad_mode import mode
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
@@ -122,14 +123,27 @@ class Spread(ViewOf):
 
 
 class Cdist(Binary):
-    """The norms, of order param, of all differences of the rows of a and b."""
-    __slots__ = ("param",)
+    """The norms, of order param, of all differences of the rows of a and b. rows: of a, how many are taken at a time
+    where nobody records; but for halves, whose sums are rounded once."""
+    __slots__ = ("param", "rows")
     likes: Any
+    rows: int
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        slope = _steepest(self.a.unsqueeze(-2) - self.b.unsqueeze(-3), self.param, self.out, g)
-        grads = slope._reduced("sum", (-2,), False), -slope._reduced("sum", (-3,), False)
-        return tuple(grad._sum_to(like) for grad, like in zip(grads, self.likes))  # noqa: B905  (two)
+        (to_a, to_b), (like_a, like_b), b = self.edges, self.likes, self.b.unsqueeze(-3)
+        parts: Any = [(self.a, self.out, g)]
+        if not mode.enabled and self.rows < g.shape[-2] and g.element_size() >= 4:
+            parts = zip(*(x.split(self.rows, -2) for x in parts[0]))  # noqa: B905  (of as many rows)
+        by_a, by_b = [], None
+        for a, out, part in parts:
+            slope = _steepest(a.unsqueeze(-2) - b, self.param, out, part)
+            if to_a is not None:
+                by_a.append(slope._reduced("sum", (-2,), False))
+            if to_b is not None:
+                column = slope._reduced("sum", (-3,), False)
+                by_b = column if by_b is None else by_b + column
+        grad_a = g._cat_of(by_a, -2)._sum_to(like_a) if by_a else None
+        return grad_a, None if by_b is None else -by_b._sum_to(like_b)
 
 
 def _steepest(x: Any, p: float, norms: Any, g: Any) -> Any:

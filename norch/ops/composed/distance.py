@@ -39,9 +39,8 @@ def _euclidean(a: Any, b: Any) -> Any:
     return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt()
 
 
-def _distances(a: Any, b: Any, p: float) -> Any:
+def _distances(a: Any, b: Any, p: float, rows: int) -> Any:
     """The p-norms, of some rows of a at a time: the differences of all rows would be K times as large as the result."""
-    rows = max(1, AT_ONCE // max(1, b.numel()))
     b = unsqueeze(b, -3)
     parts = [_norm(unsqueeze(part, -2) - b, p) for part in (a.split(rows, -2) if rows < a.shape[-2] else [a])]
     return parts[0] if len(parts) == 1 else cat(parts, -2)
@@ -72,7 +71,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     if p == 2 and a.dtype is b.dtype in (float32, float64):
         if compute_mode == "use_mm_for_euclid_dist" or (many and compute_mode != "donot_use_mm_for_euclid_dist"):
             return derived(d.Euclidean, _euclidean, a, b)
-    return derived(d.Cdist, lambda a, b: _distances(a, b, p), a, b, param=p)
+    rows = max(1, AT_ONCE // max(1, b.numel()))
+    return derived(d.Cdist, lambda a, b: _distances(a, b, p, rows), a, b, param=p, rows=rows)
 
 
 @own_errors
