@@ -192,9 +192,10 @@ def rand_like(
     memory_format: Any = None,
 ) -> Tensor:
     """rand() in the shape and dtype of input."""
+    check_format(memory_format, "rand_like")
     shape, dtype, device = tensor_of(input, "rand_like").shape, dtype or input.dtype, device or input.device
     out = _draw(lib.norch_rand, shape, None, generator, dtype, device, requires_grad)
-    return _laid_as(input, out, memory_format, "rand_like")
+    return _laid_as(input, out, memory_format)
 
 
 def randn_like(
@@ -207,14 +208,14 @@ def randn_like(
     memory_format: Any = None,
 ) -> Tensor:
     """randn() in the shape and dtype of input."""
+    check_format(memory_format, "randn_like")
     shape, dtype, device = tensor_of(input, "randn_like").shape, dtype or input.dtype, device or input.device
     out = _draw(lib.norch_randn, shape, None, generator, dtype, device, requires_grad)
-    return _laid_as(input, out, memory_format, "randn_like")
+    return _laid_as(input, out, memory_format)
 
 
-def _laid_as(x: Any, out: Any, memory_format: Any, name: str) -> Tensor:
+def _laid_as(x: Any, out: Any, memory_format: Any) -> Tensor:
     """out, or a copy of it that lies in memory as x does, where x is dense and no other order is asked for."""
-    check_format(memory_format, name)
     if x.is_contiguous() or memory_format is contiguous_format:
         return out
     laid: Any = lib.norch_full_like(x, -1, 0, 0).to(out.device, out.dtype)
@@ -248,12 +249,13 @@ def randint(
 
 def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format: Any = None, **more: Any) -> Tensor:
     """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
+    check_format(memory_format, "randint_like")
     shape = tuple(tensor_of(input, "randint_like").shape)
     if low is None and high is None:
         raise TypeError("randint_like: give a bound, as in randint_like(input, 10)")
     low, high = (0, low) if high is None else (low, high)
     out = randint(low, high, shape, **{"device": input.device, **more, "dtype": more.get("dtype") or input.dtype})
-    return _laid_as(input, out, memory_format, "randint_like")
+    return _laid_as(input, out, memory_format)
 
 
 def randperm(

@@ -113,6 +113,13 @@ def test_ctc_like_torch(torch: Any, together: bool, reduction: str) -> None:
         assert_close(a, of(b.numpy()), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("padding", [-1, 0, 99])
+def test_ctc_does_not_look_at_padding(padding: int) -> None:
+    even = norch.zeros(5, 2, 4).log_softmax(-1)
+    targets = norch.tensor([[1, 2, 3], [2, padding, padding]])
+    assert F.ctc_loss(even, targets, [5, 5], [3, 1]).item() == pytest.approx(2.7116, abs=1e-4)  # PyTorch's
+
+
 def test_ctc_of_halves_and_of_nothing() -> None:
     x = norch.zeros(5, 2, 3).log_softmax(-1)
     half, loss = (F.ctc_loss(y, norch.tensor([[1], [2]]), [5, 5], [1, 1]) for y in (x.half(), x))
@@ -147,6 +154,9 @@ BAD: Any = [
     (lambda: F.ctc_loss(P, T, [4, 4], [1, 2]), norch.ShapeError, r"targets of shape \(2, 1\) for .* \[1, 2\]"),
     (lambda: F.ctc_loss(P, T[:, 0], [4, 4], [1, 2]), norch.ShapeError, r"2 targets for target_lengths \[1, 2\]"),
     (lambda: F.ctc_loss(P, T, [4, 4], [1, 1], 3), ValueError, "blank 3 is none of 3 classes"),
+    (lambda: F.ctc_loss(P, T, [4, 4], [1, 1], "x"), TypeError, "ctc_loss: blank is an integer, not str"),
+    (lambda: F.ctc_loss(P, T + 5, [4, 4], [1, 1]), IndexError, "ctc_loss: index 6"),
+    (lambda: nn.EmbeddingBag.from_pretrained([[1.0]]), TypeError, "from_pretrained: expected a tensor, not list"),
     (lambda: F.ctc_loss(P[:, :, :, None], T, [4, 4], [1, 1]), norch.ShapeError, r"got shape \(4, 2, 3, 1\)"),
 ]
 

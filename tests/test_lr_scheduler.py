@@ -221,3 +221,29 @@ def test_states_of_joint_schedules_have_torchs_names(torch):
         found.append((set(joint.state_dict()), set(lib.optim.lr_scheduler.ChainedScheduler(parts).state_dict())))
     for ours, theirs in zip(*found, strict=True):
         assert theirs <= ours
+
+
+TURNS = {
+    "factors": lambda s, opt: [s.LinearLR(opt, 0.4, 1.0, 2), s.MultiplicativeLR(opt, lambda epoch: 0.9)],
+    "factors twice": lambda s, opt: [s.MultiplicativeLR(opt, lambda e, k=k: 1 / (1 + e + k)) for k in range(2)],
+    "factors first": lambda s, opt: [s.MultiplicativeLR(opt, lambda epoch: 0.9), s.LinearLR(opt, 0.4, 1.0, 2)],
+    "one cycle": lambda s, opt: [s.LinearLR(opt, 0.4, 1.0, 2), s.OneCycleLR(opt, 0.55, 10)],
+    "one cycle first": lambda s, opt: [s.OneCycleLR(opt, 0.55, 10), s.LinearLR(opt, 0.4, 1.0, 2)],
+    "triangles": lambda s, opt: [s.LinearLR(opt, 0.4, 1.0, 2), s.CyclicLR(opt, 0.05, 0.55, 2)],
+    "cosine": lambda s, opt: [s.ExponentialLR(opt, 0.9), s.CosineAnnealingLR(opt, 5)],
+    "a function": lambda s, opt: [s.OneCycleLR(opt, 0.55, 10), s.LambdaLR(opt, lambda epoch: 0.9**epoch)],
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_who_takes_turns_begins_as_in_torch(torch, name):
+    def rates(lib):
+        opt = lib.optim.SGD([lib.nn.Parameter(lib.ones(1))], lr=0.5, momentum=0.9)
+        schedules = lib.optim.lr_scheduler
+        schedule = schedules.SequentialLR(opt, TURNS[name](schedules, opt), [2])
+        for _ in range(7):
+            yield opt.param_groups[0]["lr"]
+            opt.step()
+            schedule.step()
+
+    assert list(rates(norch)) == pytest.approx(list(rates(torch)), rel=1e-9)

@@ -427,3 +427,15 @@ def test_a_module_that_saves_and_loads_by_itself():
     assert second[0].param.item() == 10 and second[0].sub.weight[0, 0].item() == 555
     with pytest.raises(norch.Error, match="Unexpected .*0.sub.other"):
         second.load_state_dict({**state, "0.sub.other": norch.ones(1)})
+
+
+def test_sequential_is_repeated_once_or_more():
+    net = nn.Sequential(nn.ReLU(), nn.Tanh())
+    assert len(net * 2) == len(2 * net) == 4 and len(net * True) == 2
+    for times, error in ((0, ValueError), (-1, ValueError), ("a", TypeError), (1.5, TypeError)):
+        for repeated in (lambda times=times: net * times, lambda times=times: net.__imul__(times)):
+            with pytest.raises(error, match="Sequential: repeated"):
+                repeated()
+    again = net
+    again *= 3
+    assert again is net and len(net) == 6 and net[4] is net[0]

@@ -1,8 +1,10 @@
 """Parametrized weights, and weight and spectral normalisation: against PyTorch, and against what they mean."""
 
 import copy
+import gc
 import io
 import pickle
+import weakref
 from typing import Any
 
 import numpy as np
@@ -110,7 +112,7 @@ def test_a_normalised_module_can_be_pickled_and_saved(utils: Any, made: str) -> 
     norch.save(layer, file)
     file.seek(0)
     others = [pickle.loads(pickle.dumps(layer)), norch.load(file, weights_only=False)]
-    if utils is parametrizations:  # the others hold a weight that is no leaf, which is not copied in PyTorch either
+    if (utils, made) != (nn.utils, "weight_norm"):  # it holds a weight that is no leaf, not copied in PyTorch either
         others.append(copy.deepcopy(layer))
     else:
         with pytest.raises(norch.Error, match="only leaves can be copied"):
@@ -189,6 +191,19 @@ def test_what_they_mean() -> None:
     assert np.linalg.norm(layer.weight.detach().cpu().numpy(), 2) == pytest.approx(1, rel=1e-4)
     loss = layer(norch.ones(4)).sum() - layer(norch.zeros(4)).sum()  # two uses before backward
     loss.backward()
+
+
+def test_a_class_that_was_parametrized_is_let_go() -> None:
+    class Own(nn.Linear):
+        pass
+
+    layers = [parametrize.register_parametrization(Own(2, 2), "weight", Symmetric()) for _ in range(2)]
+    assert type(layers[0]) is type(layers[1])
+    kept = weakref.ref(Own)
+    del Own, layers
+    gc.collect()  # the class made of it
+    gc.collect()
+    assert kept() is None
 
 
 LINEAR = nn.Linear(2, 2)

@@ -284,3 +284,8 @@ def test_of_neighbours() -> None:
         F.local_response_norm(norch.ones(2, 3), 2)
     with pytest.raises(ValueError, match="local_response_norm: size is positive, not 0"):
         F.local_response_norm(norch.ones(2, 3, 4), 0)
+    for call, name in ((F.lp_pool1d, "lp_pool1d"), (F.lp_pool2d, "lp_pool2d")):
+        with pytest.raises(ValueError, match=f"{name}: norm_type is not 0"):
+            call(x, 0, 2)
+        with pytest.raises(TypeError, match=f"{name}: norm_type must be a number, not str"):
+            call(x, "a", 2)

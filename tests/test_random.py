@@ -391,6 +391,15 @@ def test_fills_that_raise_leave_the_tensor(torch, name):
     assert x.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("name", ["rand_like", "randn_like", "randint_like"])
+def test_a_refused_format_draws_nothing(name):
+    norch.manual_seed(3)
+    state = norch.get_rng_state()
+    with pytest.raises(TypeError, match=f"{name}: memory_format"):
+        getattr(norch, name)(norch.ones(2), *[9] * (name == "randint_like"), memory_format="a")
+    assert norch.equal(state, norch.get_rng_state())
+
+
 @pytest.mark.parametrize("name", ["uniform_", "normal_", "log_normal_", "cauchy_", "exponential_"])
 def test_floats_are_not_drawn_into_integers(name):
     x = norch.ones(2, dtype=norch.int64)

@@ -227,6 +227,8 @@ X = norch.ones(2, 3)
 BAD: Any = [
     (lambda: norch.cdist(X, norch.ones(2, 2)), norch.ShapeError, "cdist: rows of 3 and 2 numbers"),
     (lambda: norch.cdist(X[0], X), norch.ShapeError, r"cdist: expected 2 dimensions or more.*\(3,\)"),
+    (lambda: norch.cdist(X, X, p="a"), TypeError, "cdist: p must be a number, not str"),
+    (lambda: norch.pdist(X, p=None), TypeError, "pdist: p must be a number, not NoneType"),
     (lambda: norch.cdist(X, X, p=-1), norch.ArgumentError, "cdist: p is not negative, not -1"),
     (lambda: norch.cov(norch.ones(1, 1, 1)), norch.ShapeError, "cov: expected at most 2"),
     (lambda: norch.cov(X > 0), norch.DTypeError, "cov: not defined for dtype bool"),

@@ -176,6 +176,7 @@ def test_errors() -> None:
     for call, error, message in (
         (lambda: nn.TransformerEncoderLayer(8, 3), ValueError, "8 does not fall into 3 heads"),
         (lambda: nn.TransformerEncoderLayer(8, 2, activation="sin"), RuntimeError, "'relu', 'gelu' or .*, not 'sin'"),
+        (lambda: model(x, None), TypeError, "Transformer: expected a tensor, not NoneType"),
         (lambda: model(x, x[:, :2]), norch.ShapeError, r"one batch, the last 8, got \(5, 3, 8\) and \(5, 2, 8\)"),
         (lambda: model(x, x[..., :4]), norch.ShapeError, r"the last 8, got \(5, 3, 8\) and \(5, 3, 4\)"),
         (lambda: model(x, x, norch.ones(4, 4)), norch.ShapeError, r"mask of shape \(4, 4\), expected \(5, 5\)"),

@@ -9,7 +9,7 @@ from .._handle import Size
 from ..autograd import no_grad
 from ..create import as_tensor
 from ..dtype import finfo, get_default_dtype
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.composed.shape import broadcast_tensors
 from ..tensor import Tensor
 from .constraints import Constraint
@@ -141,7 +141,18 @@ class Distribution:
         return made
 
     def _extended_shape(self, sample_shape: Iterable[int] = ()) -> tuple[int, ...]:
+        if not hasattr(sample_shape, "__iter__"):
+            raise TypeError(
+                f"{self._name()}: sample_shape is a sequence, as in (3,), not {type(sample_shape).__name__}"
+            )
         return (*sample_shape, *self.batch_shape, *self.event_shape)
+
+    def _noise(self, draw: Any, shape: Iterable[int]) -> Tensor:
+        """What draw, rand or randn, gives, of the dtype and on the device of the parameters."""
+        like = getattr(self, self._given()[0])
+        if not like.dtype.is_floating_point:
+            raise DTypeError(f"{self._name()}: draws need parameters of a float dtype, not {like.dtype.name}")
+        return draw(shape, dtype=like.dtype, device=like.device)
 
     def _tensor(self, value: Any) -> Tensor:
         """value, a number as a tensor like the parameters."""

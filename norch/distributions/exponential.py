@@ -44,7 +44,7 @@ class Exponential(Distribution):
         return self.rate**-2
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.rate.dtype, device=self.rate.device))
+        return self.icdf(self._noise(rand, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
         return self.rate.log() - self.rate * self._validate_sample(value)

@@ -23,8 +23,7 @@ class Laplace(LocationScale):
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         # the difference of two exponential draws: rand() may give 0, but not 1, so that it is finite
-        shape, like = self._extended_shape(sample_shape), self.loc
-        one, other = (-rand((2, *shape), dtype=like.dtype, device=like.device)).log1p()
+        one, other = (-self._noise(rand, (2, *self._extended_shape(sample_shape)))).log1p()
         return self.loc + self.scale * (one - other)
 
     def log_prob(self, value: Any) -> Tensor:

@@ -53,7 +53,7 @@ class Normal(LocationScale):
         return self.scale.square()
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        noise = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
+        noise = self._noise(randn, self._extended_shape(sample_shape))
         return self.loc + noise * self.scale
 
     def log_prob(self, value: Any) -> Tensor:

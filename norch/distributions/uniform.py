@@ -49,7 +49,7 @@ class Uniform(Distribution):
         return (self.high - self.low).square() / 12
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        part = rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        part = self._noise(rand, self._extended_shape(sample_shape))
         return self.low + part * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Tensor:

@@ -117,12 +117,16 @@ class Sequential(_Numbered):
         return Sequential(*self, *other) if isinstance(other, Sequential) else NotImplemented
 
     def __mul__(self, times: int) -> Sequential:
+        if not hasattr(times, "__index__"):
+            raise TypeError(f"Sequential: repeated an integer number of times, not by {type(times).__name__}")
+        if times < 1:
+            raise ValueError(f"Sequential: repeated once or more, not {times} times")
         return Sequential(*[module for _ in range(times) for module in self])
 
     __rmul__ = __mul__
 
     def __imul__(self, times: int) -> Sequential:
-        return self.extend(list(self * (times - 1)))
+        return self.extend(list(self * times)[len(self) :])
 
     def forward(self, input: Any) -> Any:
         linear: Any = None  # to be called when it is known what follows

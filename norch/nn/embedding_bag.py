@@ -135,7 +135,7 @@ class EmbeddingBag(Embedding):
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
         """A layer over this table (rows, columns), which is not trained unless freeze is False."""
-        if embeddings.ndim != 2:
+        if tensor_of(embeddings, "from_pretrained").ndim != 2:
             raise ShapeError(f"from_pretrained: expected 2 dimensions, not shape {tuple(embeddings.shape)}")
         how = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
         rows, columns = embeddings.shape

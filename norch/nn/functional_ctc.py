@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..create import as_tensor
+from ..create import arange, as_tensor
 from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, ShapeError
 from ..ops._operand import own_errors, tensor_of
@@ -51,6 +51,8 @@ def ctc_loss(
     steps, n, classes = x.shape
     kept = x.dtype
     x = x if kept in (float32, float64) else x.float()
+    if not hasattr(blank, "__index__"):
+        raise TypeError(f"{name}: blank is an integer, not {type(blank).__name__}")
     if not 0 <= blank < classes:
         raise ArgumentError(f"{name}: blank {blank} is none of {classes} classes")
     times, sizes = (as_tensor(lengths, dtype=int64).reshape(-1).tolist() for lengths in (input_lengths, target_lengths))
@@ -84,7 +86,7 @@ def ctc_loss(
 
 
 def _labels(targets: Tensor, sizes: list[int], longest: int, alone: bool) -> Tensor:
-    """The targets as (N, longest)."""
+    """The targets as (N, longest), with 0 behind the end of each, whatever stands there."""
     if targets.ndim == 1 and not alone:
         if targets.shape[0] != sum(sizes):
             raise ShapeError(f"ctc_loss: {targets.shape[0]} targets for target_lengths {sizes}")
@@ -93,4 +95,5 @@ def _labels(targets: Tensor, sizes: list[int], longest: int, alone: bool) -> Ten
     rows = targets.unsqueeze(0) if alone and targets.ndim == 1 else targets
     if rows.ndim != 2 or rows.shape[0] != len(sizes) or rows.shape[1] < longest:
         raise ShapeError(f"ctc_loss: targets of shape {tuple(targets.shape)} for target_lengths {sizes}")
-    return rows[:, :longest]
+    ends = as_tensor(sizes, dtype=int64, device=rows.device).unsqueeze(1)
+    return where(arange(longest, device=rows.device) < ends, rows[:, :longest], 0)

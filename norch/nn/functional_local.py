@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtype import check_numbers
 from ..errors import ArgumentError, ShapeError
 from ..ops._operand import own_errors, tensor_of
 from ..ops.composed.pad import pad
@@ -29,6 +30,13 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return x / (k + alpha * around.mean(-1)) ** beta
 
 
+def _powers(x: Tensor, p: float, name: str) -> Tensor:
+    check_numbers(name, norm_type=p)
+    if p == 0:
+        raise ArgumentError(f"{name}: norm_type is not 0")
+    return tensor_of(x, name) ** p
+
+
 def _normed(mean: Tensor, count: int, p: float) -> Tensor:
     zero = mean == 0  # where the root has no derivative, and none is handed back
     return where(zero, 0.0, (where(zero, 1.0, mean) * count) ** (1 / p))
@@ -38,7 +46,9 @@ def _normed(mean: Tensor, count: int, p: float) -> Tensor:
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) over windows of input (N, C, L) or (C, L), p being norm_type; as lp_pool2d()."""
     size = kernel_size[0] if isinstance(kernel_size, (tuple, list)) else kernel_size
-    return _normed(avg_pool1d(input**norm_type, kernel_size, stride, 0, ceil_mode), size, norm_type)
+    return _normed(
+        avg_pool1d(_powers(input, norm_type, "lp_pool1d"), kernel_size, stride, 0, ceil_mode), size, norm_type
+    )
 
 
 @own_errors
@@ -50,4 +60,6 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     tensor([[[5.]]])
     """
     high, wide = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
-    return _normed(avg_pool2d(input**norm_type, kernel_size, stride, 0, ceil_mode), high * wide, norm_type)
+    return _normed(
+        avg_pool2d(_powers(input, norm_type, "lp_pool2d"), kernel_size, stride, 0, ceil_mode), high * wide, norm_type
+    )

@@ -12,6 +12,7 @@ from typing import Any
 from ..create import full
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
+from ..ops._operand import tensors_of
 from ..tensor import Tensor
 from . import functional as F
 from . import init
@@ -333,6 +334,7 @@ class Transformer(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         batch = 0 if self.batch_first else 1
+        src, tgt = tensors_of((src, tgt), "Transformer")
         if (
             src.ndim != tgt.ndim
             or src.shape[-1] != self.d_model

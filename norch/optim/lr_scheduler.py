@@ -362,14 +362,16 @@ class CyclicLR(LRScheduler):
         self.total_size = step_size_up + (step_size_up if step_size_down is None else step_size_down)
         self.step_ratio = step_size_up / self.total_size
         self.mode, self.gamma, self.scale_fn, self.scale_mode = mode, gamma, scale_fn, scale_mode
-        self.max_lrs, self.cycle_momentum = _one_a_group(optimizer, max_lr), cycle_momentum
+        lowest, self.max_lrs = _one_a_group(optimizer, base_lr), _one_a_group(optimizer, max_lr)
+        self.cycle_momentum = cycle_momentum
         self.momenta = list(
             zip(_one_a_group(optimizer, base_momentum), _one_a_group(optimizer, max_momentum), strict=True)
         )
         if last_epoch == -1:
-            for group, rate in zip(groups, _one_a_group(optimizer, base_lr), strict=True):
-                group["initial_lr"] = rate
+            for group, rate in zip(groups, lowest):
+                group["lr"] = rate
         super().__init__(optimizer, last_epoch)
+        self.base_lrs = lowest
 
     def _height(self) -> float:
         """Where between the lower and the upper bound this step lies."""
@@ -424,7 +426,8 @@ class ChainedScheduler(LRScheduler):
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after another: the next begins, at its own epoch 0, with each of the milestones."""
+    """One schedule after another: the next begins, at its own epoch 0, with each of the milestones. The first begins
+    from the initial_lr of each group, which another of them may have written (OneCycleLR does)."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
@@ -435,10 +438,17 @@ class SequentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: int | None = None) -> None:
+        self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         i = bisect_right(self._milestones, self.last_epoch)
-        self._schedulers[i].step(self.last_epoch - (self._milestones[i - 1] if i else 0))
-        self._last_lr = self._schedulers[i].get_last_lr()
+        schedule, within = self._schedulers[i], self.last_epoch - (self._milestones[i - 1] if i else 0)
+        if self._step_count == 1 and self.last_epoch == 0:  # the constructor's: no other schedule has begun
+            for group in self.optimizer.param_groups:
+                group["lr"] = group["initial_lr"]
+            schedule.last_epoch, schedule._step_count = -1, 0
+        begins = i > 0 and within == 0
+        schedule.step(within if begins or schedule.last_epoch != within - 1 else None)
+        self._last_lr = schedule.get_last_lr()
 
     state_dict, load_state_dict = _states_of_all, _load_states_of_all
 
@@ -541,7 +551,8 @@ class MultiplicativeLR(LambdaLR):
 
     def get_lr(self) -> list[float]:
         pairs = zip(self.optimizer.param_groups, self.lr_lambdas, strict=True)
-        return [group["lr"] * (of(self.last_epoch) if self.last_epoch > 0 else 1) for group, of in pairs]
+        first = self._step_count == 1  # the constructor's step, which leaves the rate as it is
+        return [group["lr"] * (1 if first else of(self.last_epoch)) for group, of in pairs]
 
 
 __getattr__ = nothing_more(__name__)

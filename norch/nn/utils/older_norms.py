@@ -31,16 +31,14 @@ def _weight(module: Module, name: str, kind: str) -> Parameter:
     return weight
 
 
-def _hook(module: Module, hook: _Hook, parameters: dict[str, Parameter], buffers: dict[str, Tensor]) -> Any:
+def _hook(module: Module, hook: _Hook, parameters: dict[str, Parameter], buffers: dict[str, Tensor]) -> None:
     """Puts parameters and buffers, by suffix, in the place of module.<name>, and the hook before forward."""
     module._unbind(hook.name)
     for suffix, param in parameters.items():
         module.register_parameter(f"{hook.name}_{suffix}", param)
     for suffix, buffer in buffers.items():
         module.register_buffer(f"{hook.name}_{suffix}", buffer)
-    hook(module, ())
     module.register_forward_pre_hook(hook)
-    return module
 
 
 def _remove(module: Any, kind: str, name: str) -> Any:
@@ -69,7 +67,10 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """
     weight = _weight(module, name, "weight_norm").detach()
     parameters = {"g": Parameter(norms(weight, dim)), "v": Parameter(weight)}
-    return _hook(module, _Hook("weight_norm", name, "g v", partial(_by_lengths, dim=dim)), parameters, {})
+    hook = _Hook("weight_norm", name, "g v", partial(_by_lengths, dim=dim))
+    _hook(module, hook, parameters, {})
+    hook(module, ())
+    return module
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
@@ -88,7 +89,8 @@ def _by_largest(module: Any, name: str, axis: int, iterations: int, eps: float) 
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """parametrizations.spectral_norm() with the parameter <name>_orig and the buffers <name>_u and <name>_v.
+    """parametrizations.spectral_norm() with the parameter <name>_orig and the buffers <name>_u and <name>_v. The first
+    forward normalises; until then <name> is what it was, without a gradient.
 
     >>> list(norch.nn.utils.spectral_norm(norch.nn.Linear(2, 3, bias=False)).state_dict())
     ['weight_orig', 'weight_u', 'weight_v']
@@ -99,7 +101,9 @@ def spectral_norm(
     vectors = start_vectors(as_matrix(weight, axis), eps)
     buffers = dict(zip("uv", vectors, strict=True))
     compute = partial(_by_largest, axis=axis, iterations=n_power_iterations, eps=eps)
-    return _hook(module, _Hook("spectral_norm", name, "orig u v", compute), {"orig": weight}, buffers)
+    _hook(module, _Hook("spectral_norm", name, "orig u v", compute), {"orig": weight}, buffers)
+    setattr(module, name, weight.detach())  # a leaf, so that the module can be copied before its first forward
+    return module
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:

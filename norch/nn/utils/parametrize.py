@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ..._left_out import nothing_more
 from ...autograd import no_grad
@@ -95,9 +95,14 @@ class ParametrizationList(ModuleList):
             original.data = part.detach()
 
 
-@cache
+_made: WeakValueDictionary[type, type] = WeakValueDictionary()  # of each class its own one, while a module is of that
+
+
 def _parametrized(base: Any) -> Any:
     """The subclass of base that computes what its `parametrizations` name."""
+    made = _made.get(base)
+    if made is not None:
+        return made
 
     def lookup(self: Any, name: str) -> Any:
         lists = self.__dict__.get("parametrizations", ())
@@ -118,7 +123,8 @@ def _parametrized(base: Any) -> Any:
         return _blank, (base,), self.__dict__
 
     methods = {"__getattr__": lookup, "__setattr__": assign, "__reduce_ex__": reduce}
-    return type(f"Parametrized{base.__name__}", (base,), {**methods, "_before": base})
+    made = _made[base] = type(f"Parametrized{base.__name__}", (base,), {**methods, "_before": base})
+    return made
 
 
 def _blank(base: type) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._handle import Handle
 from ...autograd import derivatives as d
-from ...dtype import finfo, float32, float64
+from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError
 from .._forms import derived
 from .._inplace import in_place
@@ -63,6 +63,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
             raise ShapeError(f"cdist: expected 2 dimensions or more, got shape {tuple(x.shape)}")
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"cdist: rows of {a.shape[-1]} and {b.shape[-1]} numbers")
+    check_numbers("cdist", p=p)
     if p < 0:
         raise ArgumentError(f"cdist: p is not negative, not {p}")
     if compute_mode not in (None, *_MODES):
@@ -101,6 +102,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     x = floats_of(input, "pdist")
     if x.ndim != 2:
         raise ShapeError(f"pdist: expected 2 dimensions, got shape {tuple(x.shape)}")
+    check_numbers("pdist", p=p)
     if p < 0:
         raise ArgumentError(f"pdist: p is not negative, not {p}")
 
