@@ -327,9 +327,10 @@ norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const 
 
 /* ---- normalisation -------------------------------------------------------------------------- */
 
-/* The last `axes` axes of x with mean 0 and variance 1 (centered 0: with mean square 1), times weight, plus bias, both of
- * the shape of those axes; below 0, so many groups of the channels of x (N, C, ...), weight and bias being (C). backward: from g, the gradient of the result, that of x into a contiguous tensor of its shape; and
- * into a second one of shape (2, ...), if given, those of weight and bias. */
+/* The last `axes` axes of x with mean 0 and variance 1 (centered 0: with mean square 1), times weight, plus bias, both
+ * of the shape of those axes; below 0, so many groups of the channels of x (N, C, ...), weight and bias being (C).
+ * backward: from g, the gradient of the result, that of x into a contiguous tensor of its shape; and into a second one
+ * of shape (2, ...), if given, those of weight and bias. */
 norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optional_weight,
                               const norch_tensor *optional_bias, int64_t axes, double eps, int64_t centered);
 int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,

@@ -209,6 +209,23 @@ def test_sums_beside_the_weight(groups: int, fan_in: int, fan_out: int) -> None:
         lib.norch_conv_weight(x, norch.tensor(g), (1,) * 8 + (groups,), (3, 3), norch.zeros(1, dtype=norch.float64))
 
 
+@pytest.mark.parametrize(
+    ("groups", "fan_in", "fan_out", "size"),
+    [(1, 1, 2, (1000, 1000)), (3, 1, 1, (1, 1000000)), (2, 2, 2, (2000, 500)), (1, 1, 9, (1, 1000000))],
+)
+def test_sums_of_a_million(groups: int, fan_in: int, fan_out: int, size: tuple[int, int]) -> None:
+    """Rounding does not add up along the positions."""
+    x = np.random.default_rng(4).uniform(0, 1, (1, groups * fan_in, *size)).astype("float32")
+    w = norch.zeros(groups * fan_out, fan_in, 1, 1, requires_grad=True)
+    b = norch.zeros(groups * fan_out, requires_grad=True)
+    F.conv2d(norch.tensor(x), w, b, groups=groups).backward(norch.full((1, groups * fan_out, *size), 0.1))
+    tenth = float(np.float32(0.1))
+    wanted = x.sum((2, 3), dtype=np.float64).reshape(groups, 1, fan_in).repeat(fan_out, 1) * tenth
+    assert w.grad is not None and b.grad is not None
+    np.testing.assert_allclose(w.grad.numpy().reshape(wanted.shape), wanted, rtol=4e-6)
+    np.testing.assert_allclose(b.grad.numpy(), tenth * 1e6, rtol=4e-6)
+
+
 @pytest.mark.parametrize(("threads", "stride", "size"), [(2, 2, 20), (3, 1, 20), (3, 1, 7)])
 def test_threads_change_nothing(threads: int, stride: int, size: int) -> None:
     shapes = [(8, 16, size, size), (24, 16, 3, 3)]

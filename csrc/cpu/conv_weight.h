@@ -7,14 +7,17 @@
  *   B: y, transposed a band at a time              while the positions of a band go by
  *
  * Each task sums a chunk of the images for a block of channels; the chunks are added in their order at the end, so that
- * threads change nothing. The gradient as a product: Chetlur et al., "cuDNN" (2014); a product as rank-1 updates of what
- * stays in registers: Goto and van de Geijn (2008), see gemm.h. */
+ * threads change nothing. A panel's positions are summed before they join the rest: one sum along a million of them would
+ * lose a percent to rounding (Higham, "The Accuracy of Floating Point Summation", 1993). The gradient as a product:
+ * Chetlur et al., "cuDNN" (2014); a product as rank-1 updates of what stays in registers: Goto and van de Geijn (2008),
+ * see gemm.h. */
 
 typedef struct NAME(weights) {
     view v;
     const nr_conv_plan *p;
     const int64_t *offset; /* of each tap of each channel of a block */
     int64_t width;         /* output channels of a group, in whole vectors */
+    int64_t wide;          /* positions of a row that a panel takes */
     bool few;              /* channels that fill a quarter of a vector at most */
     int64_t blocks, chunks;
     T *sums;      /* (chunks, groups, blocks, block * taps + 1, width): the last row for the sums of y */
@@ -24,17 +27,14 @@ typedef struct NAME(weights) {
     _Atomic int64_t next;
 } NAME(weights);
 
-/* rows taps x vectors of channels: each position of a band gives one rank-1 update. */
-static ALWAYS_INLINE void NAME(outer)(int rows, int vectors, const view *v, int64_t grid_rows, const T *padded,
-                                      const int64_t *offset, const T *b, T *c, int64_t c_row) {
-    NAME(vec) sum[OUTER_ROWS][TILE_VECTORS];
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = VEC(c + i * c_row + j * LANES);
-    }
+/* rows taps x vectors of channels: each position of a panel, grid_rows x wide, gives one rank-1 update. */
+static ALWAYS_INLINE void NAME(outer)(int rows, int vectors, const view *v, int64_t grid_rows, int64_t wide,
+                                      const T *padded, const int64_t *offset, const T *b, T *c, int64_t c_row) {
+    NAME(vec) sum[OUTER_ROWS][TILE_VECTORS] = {0};
     for (int64_t r = 0; r < grid_rows; r++) {
         const T *at[OUTER_ROWS];
         UNROLL for (int i = 0; i < rows; i++) at[i] = padded + offset[i] + r * v->step[0] * v->pitch;
-        for (int64_t x = 0; x < v->grid[1]; x++, b += vectors * LANES) {
+        for (int64_t x = 0; x < wide; x++, b += vectors * LANES) {
             NAME(vec) row[TILE_VECTORS];
             UNROLL for (int j = 0; j < vectors; j++) row[j] = VEC(b + j * LANES);
             UNROLL for (int i = 0; i < rows; i++) {
@@ -43,20 +43,21 @@ static ALWAYS_INLINE void NAME(outer)(int rows, int vectors, const view *v, int6
         }
     }
     UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < vectors; j++) * (NAME(vec_at) *)(c + i * c_row + j * LANES) = sum[i][j];
+        UNROLL for (int j = 0; j < vectors; j++)
+            STORE(c + i * c_row + j * LANES, VEC(c + i * c_row + j * LANES) + sum[i][j]);
     }
 }
 
-typedef void (*NAME(outer_of))(const view *v, int64_t grid_rows, const T *padded, const int64_t *offset, const T *b,
-                               T *c, int64_t c_row);
-#define OUTERS(rows)                                                                                             \
-    static void NAME(outer_##rows##x1)(const view *v, int64_t grid_rows, const T *padded, const int64_t *offset, \
-                                       const T *b, T *c, int64_t c_row) {                                        \
-        NAME(outer)(rows, 1, v, grid_rows, padded, offset, b, c, c_row);                                         \
-    }                                                                                                            \
-    static void NAME(outer_##rows##x2)(const view *v, int64_t grid_rows, const T *padded, const int64_t *offset, \
-                                       const T *b, T *c, int64_t c_row) {                                        \
-        NAME(outer)(rows, 2, v, grid_rows, padded, offset, b, c, c_row);                                         \
+typedef void (*NAME(outer_of))(const view *v, int64_t grid_rows, int64_t wide, const T *padded, const int64_t *offset,
+                               const T *b, T *c, int64_t c_row);
+#define OUTERS(rows)                                                                                    \
+    static void NAME(outer_##rows##x1)(const view *v, int64_t grid_rows, int64_t wide, const T *padded, \
+                                       const int64_t *offset, const T *b, T *c, int64_t c_row) {        \
+        NAME(outer)(rows, 1, v, grid_rows, wide, padded, offset, b, c, c_row);                          \
+    }                                                                                                   \
+    static void NAME(outer_##rows##x2)(const view *v, int64_t grid_rows, int64_t wide, const T *padded, \
+                                       const int64_t *offset, const T *b, T *c, int64_t c_row) {        \
+        NAME(outer)(rows, 2, v, grid_rows, wide, padded, offset, b, c, c_row);                          \
     }
 EACH_OUTER_ROW(OUTERS)
 #undef OUTERS
@@ -64,39 +65,64 @@ EACH_OUTER_ROW(OUTERS)
 static const NAME(outer_of) NAME(outers)[OUTER_ROWS][TILE_VECTORS] = {EACH_OUTER_ROW(OUTERS)};
 #undef OUTERS
 
-/* The sum of a panel's positions, added to that of the bands before. */
-static ALWAYS_INLINE void NAME(add_panel)(int vectors, int64_t positions, const T *panel, T *sums) {
-    NAME(vec) sum[4][TILE_VECTORS] = {0};
-    int64_t n = 0;
-    for (; n + 4 <= positions; n += 4) {
-        UNROLL for (int i = 0; i < 4; i++) {
-            UNROLL for (int j = 0; j < vectors; j++, panel += LANES) sum[i][j] += VEC(panel);
-        }
+/* The sum of n elements, by halves. */
+static T NAME(sum_of)(int64_t n, const T *y) {
+    if (n > POSITIONS) {
+        const int64_t half = ceil_div(n, 2 * LANES) * LANES;
+        return NAME(sum_of)(half, y) + NAME(sum_of)(n - half, y + half);
     }
-    for (; n < positions; n++) {
-        UNROLL for (int j = 0; j < vectors; j++, panel += LANES) sum[0][j] += VEC(panel);
-    }
-    UNROLL for (int j = 0; j < vectors; j++)
-        STORE(sums + j * LANES, VEC(sums + j * LANES) + ((sum[0][j] + sum[1][j]) + (sum[2][j] + sum[3][j])));
+    NAME(vec) sum = {0};
+    T total = 0;
+    for (int64_t i = 0; i < n; i += LANES) sum += NAME(load_part)(y + i, (int)least(LANES, n - i));
+    for (int lane = 0; lane < LANES; lane++) total += sum[lane];
+    return total;
 }
 
 /* The sums of a channel's products with what each of some taps meets, added to to[tap * step]; the vectors run along the
  * positions. For few channels, which would leave most lanes of a panel idle. */
-static void NAME(dots)(const view *v, int64_t grid_rows, const T *padded, const int64_t *offset, int64_t taps,
-                       const T *y, T *to, int64_t step) {
+static void NAME(dots)(const view *v, int64_t grid_rows, int64_t wide, const T *padded, const int64_t *offset,
+                       int64_t taps, const T *y, T *to, int64_t step) {
     for (int64_t t = 0; t < taps; t += OUTER_ROWS) {
         NAME(vec) sum[OUTER_ROWS] = {{0}};
         const T *at[OUTER_ROWS];
         UNROLL for (int i = 0; i < OUTER_ROWS; i++) at[i] = padded + offset[least(t + i, taps - 1)];
         for (int64_t r = 0; r < grid_rows; r++)
-            for (int64_t x = 0; x < v->grid[1]; x += LANES) {
-                const int count = (int)least(LANES, v->grid[1] - x);
+            for (int64_t x = 0; x < wide; x += LANES) {
+                const int count = (int)least(LANES, wide - x);
                 const int64_t seen = r * v->step[0] * v->pitch + x;
-                const NAME(vec) row = NAME(load_part)(y + r * v->grid[1] + x, count);
+                const NAME(vec) row = NAME(load_part)(y + r * wide + x, count);
                 UNROLL for (int i = 0; i < OUTER_ROWS; i++) sum[i] += NAME(load_part)(at[i] + seen, count) * row;
             }
-        for (int i = 0; i < least(OUTER_ROWS, taps - t); i++)
-            for (int lane = 0; lane < LANES; lane++) to[(t + i) * step] += sum[i][lane];
+        for (int i = 0; i < least(OUTER_ROWS, taps - t); i++) {
+            T total = 0;
+            for (int lane = 0; lane < LANES; lane++) total += sum[i][lane];
+            to[(t + i) * step] += total;
+        }
+    }
+}
+
+/* What a panel adds to the sums of a block of channels: grid_rows x wide positions, of y from `y` on. */
+static void NAME(add_positions)(const NAME(weights) * s, int64_t grid_rows, int64_t wide, int64_t channels, const T *y,
+                                const T *padded, T *panel, T *sums) {
+    const view *v = &s->v;
+    const int64_t n = grid_rows * wide, area = v->grid[0] * v->grid[1], taps = channels * v->taps;
+    const int64_t tiles = ceil_div(taps, OUTER_ROWS);
+    for (int64_t o = 0; o < s->p->out && s->few; o++) {
+        NAME(dots)(v, grid_rows, wide, padded, s->offset, taps, y + o * area, sums + o, s->width);
+    }
+    for (int64_t o = 0; o < s->p->out && !s->few; o += PANEL_COLS) {
+        int64_t columns = least(PANEL_COLS, s->p->out - o), at = 0;
+        if (columns > LANES)
+            NAME(pack)(PANEL_COLS, panel, n, y + o * area, area, 1, (int)columns);
+        else
+            NAME(pack)(LANES, panel, n, y + o * area, area, 1, (int)columns);
+        for (int64_t t = 0; t < tiles; t++) {
+            int64_t count = taps / tiles + (t < taps % tiles);
+            T *to = sums + at * s->width + o;
+            NAME(outers)
+            [count - 1][columns > LANES](v, grid_rows, wide, padded, s->offset + at, panel, to, s->width);
+            at += count;
+        }
     }
 }
 
@@ -104,41 +130,20 @@ static void NAME(dots)(const view *v, int64_t grid_rows, const T *padded, const 
 static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t group, int64_t block, T *scratch, T *sums) {
     const view *v = &s->v;
     const nr_conv_plan *p = s->p;
-    int64_t c = block * v->block, channels = least(v->block, v->channels - c), taps = channels * v->taps;
-    int64_t area = v->grid[0] * v->grid[1], item = image * p->groups + group, tiles = ceil_div(taps, OUTER_ROWS);
-    T *panel = scratch, *padded = scratch + v->rows * v->grid[1] * PANEL_COLS;
+    int64_t c = block * v->block, channels = least(v->block, v->channels - c), item = image * p->groups + group;
+    int64_t area = v->grid[0] * v->grid[1];
+    T *panel = scratch, *padded = scratch + v->rows * s->wide * PANEL_COLS;
     const T *end = (const T *)p->x + p->batch * p->groups * v->channels * v->size[0] * v->size[1];
+    const T *x = (const T *)p->x + (item * v->channels + c) * v->size[0] * v->size[1];
+    const T *y = (const T *)p->y + item * p->out * area;
+    T *totals = sums + v->block * v->taps * s->width;
+    for (int64_t o = 0; p->sums && block == 0 && o < p->out; o++) totals[o] += NAME(sum_of)(area, y + o * area);
     for (int64_t first = 0; first < v->grid[0]; first += v->rows) {
         int64_t rows = least(v->rows, v->grid[0] - first);
-        const T *x = (const T *)p->x + (item * v->channels + c) * v->size[0] * v->size[1];
         NAME(pad_band)(v, x, p->x, end, channels, first, rows, padded);
-        for (int64_t o = 0; o < p->out && s->few; o++) {
-            const T *y = (const T *)p->y + (item * p->out + o) * area + first * v->grid[1];
-            NAME(dots)(v, rows, padded, s->offset, taps, y, sums + o, s->width);
-            T *total = sums + v->block * v->taps * s->width + o;
-            for (int64_t n = 0; p->sums && block == 0 && n < rows * v->grid[1]; n++) *total += y[n];
-        }
-        for (int64_t o = 0; o < p->out && !s->few; o += PANEL_COLS) {
-            int64_t columns = least(PANEL_COLS, p->out - o), at = 0;
-            const T *y = (const T *)p->y + (item * p->out + o) * area + first * v->grid[1];
-            if (columns > LANES)
-                NAME(pack)(PANEL_COLS, panel, rows * v->grid[1], y, area, 1, (int)columns);
-            else
-                NAME(pack)(LANES, panel, rows * v->grid[1], y, area, 1, (int)columns);
-            T *totals = sums + v->block * v->taps * s->width + o;
-            if (p->sums && block == 0) {
-                if (columns > LANES)
-                    NAME(add_panel)(2, rows * v->grid[1], panel, totals);
-                else
-                    NAME(add_panel)(1, rows * v->grid[1], panel, totals);
-            }
-            for (int64_t t = 0; t < tiles; t++) {
-                int64_t count = taps / tiles + (t < taps % tiles);
-                NAME(outers)
-                [count - 1][columns > LANES](v, rows, padded, s->offset + at, panel, sums + at *s->width + o, s->width);
-                at += count;
-            }
-        }
+        for (int64_t left = 0; left < v->grid[1]; left += s->wide) /* once, unless a band is one row */
+            NAME(add_positions)(s, rows, least(s->wide, v->grid[1] - left), channels, y + first * v->grid[1] + left,
+                                padded + left, panel, sums);
     }
 }
 
@@ -204,6 +209,7 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
     forward_taps(p, tap);
     bound_taps(v, tap);
     choose_band(v, POSITIONS / v->grid[1] > 1 ? POSITIONS / v->grid[1] : 1, sizeof(T), PARTS_WANTED);
+    s.wide = ceil_div(v->grid[1], ceil_div(v->grid[1], POSITIONS));
     for (int64_t c = 0; c < v->block; c++) {
         for (int64_t t = 0; t < v->taps; t++) {
             offset[c * v->taps + t] = c * v->plane + offset_of(v, tap[t][0], tap[t][1]);
@@ -213,7 +219,7 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
     double work =
         (double)p->batch * (double)(v->grid[0] * v->grid[1]) * (double)(p->groups * p->out) * (double)(p->in * v->taps);
     int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s.tasks), sums = s.tasks * s.part;
-    s.scratch_size = ceil_div(v->rows * v->grid[1] * PANEL_COLS + v->block * v->plane + LANES, 16) * 16;
+    s.scratch_size = ceil_div(v->rows * s.wide * PANEL_COLS + v->block * v->plane + LANES, 16) * 16;
     size_t bytes = (size_t)(sums + s.scratch_size * slots) * sizeof(T);
     s.sums = nr_scratch(bytes);
     if (s.sums) {

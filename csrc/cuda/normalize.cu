@@ -8,7 +8,8 @@
  *   channel   a block takes all elements of one, each warp every NR_WARPS-th sample, each lane every 32nd element
  *
  * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019). Wu and He, "Group
- * Normalization" (2018). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983). */
+ * Normalization" (2018). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing the Sample
+ * Variance" (1983). */
 #include "rows.cuh"
 
 struct normalize_args {
