@@ -72,7 +72,7 @@ def test_results_with_names() -> None:
     found = x.max(1)
     values, indices = found
     assert found.values is values is found[0] and found.indices is indices and found._fields == ("values", "indices")
-    assert repr(found) == "max_result(values=tensor([5., 6.]), indices=tensor([1, 2]))"
+    assert repr(found) == f"max_result(values={values!r}, indices={indices!r})"
     for again in (copy.copy(found), copy.deepcopy(found), pickle.loads(pickle.dumps(found)), type(found)(*found)):
         assert type(again) is type(found) and again.values.tolist() == [5, 6] and again.indices.tolist() == [1, 2]
     assert isinstance(x.aminmax(), tuple) and x.aminmax().min.item() == 1 and x.aminmax().max.item() == 6
