@@ -406,12 +406,7 @@ def full_like(
 
 
 def zeros_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Zeros in the shape and dtype of input, and on its device."""
     check_format(memory_format, "zeros_like")
@@ -419,12 +414,7 @@ def zeros_like(
 
 
 def ones_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Ones in the shape and dtype of input, and on its device."""
     check_format(memory_format, "ones_like")
@@ -432,12 +422,7 @@ def ones_like(
 
 
 def empty_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Undefined elements in the shape and dtype of input, and on its device."""
     check_format(memory_format, "empty_like")

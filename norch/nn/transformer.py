@@ -43,29 +43,29 @@ class _Layer(Module):
     """What the layers of encoder and decoder share: attentions and a perceptron, each beside what it adds to, before a
     normalisation or, with norm_first, behind one (Xiong et al. 2020, figure 1)."""
 
-    self_attn: Any  # from attentions, in __init__
+    attentions: tuple[str, ...]  # the names of those that a layer has
+    self_attn: Any
     multihead_attn: Any
 
     def __init__(
         self,
-        attentions: tuple[str, ...],
         d_model: int,
         nhead: int,
-        dim_feedforward: int,
-        dropout: float,
-        activation: Activation,
-        layer_norm_eps: float,
-        batch_first: bool,
-        norm_first: bool,
-        bias: bool,
-        device: Any,
-        dtype: DType | None,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if isinstance(activation, str) and activation not in ("relu", "gelu"):
             raise ArgumentError(f"{self._get_name()}: activation is 'relu', 'gelu' or a function, not {activation!r}")
         where: dict[str, Any] = {"device": device, "dtype": dtype}
-        for name in attentions:
+        for name in self.attentions:
             attention = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **where)
             self.register_module(name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias, **where)
@@ -73,7 +73,7 @@ class _Layer(Module):
         self.linear2 = Linear(dim_feedforward, d_model, bias, **where)
         self.norm_first = norm_first
         for kind in ("norm", "dropout"):
-            for number in range(1, len(attentions) + 2):
+            for number in range(1, len(self.attentions) + 2):
                 made = LayerNorm(d_model, layer_norm_eps, bias=bias, **where) if kind == "norm" else Dropout(dropout)
                 self.register_module(f"{kind}{number}", made)
         self.activation = getattr(F, activation) if isinstance(activation, str) else activation
@@ -102,22 +102,7 @@ class TransformerEncoderLayer(_Layer):
     norch.Size([3, 5, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: DType | None = None,
-    ) -> None:
-        how: Any = dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        super().__init__(("self_attn",), d_model, nhead, dim_feedforward, *how)
+    attentions = ("self_attn",)
 
     def forward(
         self,
@@ -144,22 +129,7 @@ class TransformerDecoderLayer(_Layer):
     norch.Size([4, 3, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: DType | None = None,
-    ) -> None:
-        how: Any = dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        super().__init__(("self_attn", "multihead_attn"), d_model, nhead, dim_feedforward, *how)
+    attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
