@@ -24,8 +24,8 @@ from .dtype import (
 from .dtype import bool_ as norch_bool
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import int64 as norch_int64
-from .errors import ArgumentError, DTypeError, Error, ShapeError, rename
-from .ops._operand import own_errors, tensor_of
+from .errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
+from .ops._operand import rename_errors, tensor_of
 from .ops.composed.shape import repeat_interleave
 from .ops.copy import stack
 from .ops.view import sizes
@@ -296,7 +296,7 @@ def empty(
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
-@own_errors
+@rename_errors
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -375,7 +375,7 @@ def _all(name: str, value: int, shape: Any, size: Any, dtype: Any, device: Any, 
         wanted = dtype or get_default_dtype()
         return full(sizes(shape, size), value, dtype=wanted, device=device, requires_grad=requires_grad)
     except (Error, TypeError, OverflowError) as error:
-        rename(error, name)
+        rename_error(error, name)
         raise
 
 
@@ -518,7 +518,7 @@ def logspace(
     return _placed(powers.to(wanted), device, requires_grad)
 
 
-@own_errors
+@rename_errors
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """An (n, m) matrix with ones on its diagonal; m is n unless given."""
     out = zeros(n, n if m is None else m, dtype=dtype, device=device)

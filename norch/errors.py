@@ -39,7 +39,7 @@ class OutOfMemoryError(Error, MemoryError):
     """Memory that a device has not got."""
 
 
-def rename(error: Error | TypeError | OverflowError, name: str) -> None:
+def rename_error(error: Error | TypeError | OverflowError, name: str) -> None:
     """Makes error name the operation that the user called, in place of one that it is composed of."""
     inner, colon, rest = str(error).partition(": ")
     # those of the device itself stay, and Python's own, of missing arguments

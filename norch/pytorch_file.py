@@ -16,7 +16,7 @@ from .device import device as Device  # noqa: N812
 from .dtype import BY_NAME, DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .nn.parameter import Parameter
-from .serialization import Careful, Refusal, placed
+from .serialization import Refusal, RestrictedUnpickler, placed
 from .storage import Storage
 from .tensor import Size, Tensor
 
@@ -79,7 +79,7 @@ NAMES: dict[tuple[str, str], Any] = {
 }
 
 
-class Reader(Careful):
+class Reader(RestrictedUnpickler):
     """Unpickles the data.pkl of such a file, given as bytes. trusting: takes classes of other modules too."""
 
     def __init__(self, content: bytes, device: Device | None, trusting: bool):

@@ -107,7 +107,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
 
 def _reader(f: Any, head: bytes, device: Device | None, weights_only: bool) -> Any:
     if head == HEAD:
-        return (Careful if weights_only else _Trusting)(f, device)
+        return (RestrictedUnpickler if weights_only else _TrustingUnpickler)(f, device)
     from .pytorch_file import Reader  # late: few programs need it
 
     return Reader(head + f.read(), device, trusting=not weights_only)
@@ -117,7 +117,7 @@ class Refusal(pickle.UnpicklingError):
     """What a file asks for is not done."""
 
 
-class _Trusting(pickle.Unpickler):
+class _TrustingUnpickler(pickle.Unpickler):
     def __init__(self, file: Any, device: Device | None):
         super().__init__(file)
         self.device = device
@@ -126,7 +126,7 @@ class _Trusting(pickle.Unpickler):
         return _to(self.device, super().find_class(module, name))
 
 
-class Careful(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
+class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
     proto = 0
     stack: list[Any]
 

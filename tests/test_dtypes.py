@@ -82,7 +82,7 @@ def pairs() -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
             yield left, right
 
 
-def called(name: str) -> Any:
+def named_function(name: str) -> Any:
     operators = {
         "add": lambda m, a, b: a + b,
         "mul": lambda m, a, b: a * b,
@@ -128,9 +128,9 @@ def test_promotion(name: str) -> None:
         wanted = result_of(name, left, right)
         if wanted is None:
             with pytest.raises(norch.DTypeError):
-                called(name)(norch, a, b)
+                named_function(name)(norch, a, b)
             continue
-        found = called(name)(norch, a, b)
+        found = named_function(name)(norch, a, b)
         assert found.dtype.name == wanted, f"{left} {name} {right}: {found.dtype}, expected {wanted}"
 
 
@@ -139,12 +139,12 @@ def test_promotion_like_torch(torch: Any, name: str) -> None:
     for left, right in pairs():
         a, b = values(*left), values(*right)
         try:
-            theirs = called(name)(torch, operand(torch, a), operand(torch, b))
+            theirs = named_function(name)(torch, operand(torch, a), operand(torch, b))
         except (RuntimeError, TypeError):
             continue
         if result_of(name, left, right) is None:
             continue  # PyTorch raises bools to powers
-        ours = called(name)(norch, operand(norch, a), operand(norch, b))
+        ours = named_function(name)(norch, operand(norch, a), operand(norch, b))
         assert str(theirs.dtype) == f"torch.{ours.dtype.name}", f"{left} {name} {right}"
         tolerance = EPSILON.get(ours.dtype.name, 1e-6)
         assert ours.double().tolist() == pytest.approx(theirs.double().tolist(), rel=tolerance), (
@@ -162,9 +162,9 @@ def test_numbers_take_part_by_their_value(name: str) -> None:
         (np.array([1.0, 2.0], np.float32), 0.1),
     ]
     for array, number in cases:
-        found = called(name)(norch, norch.tensor(array), number)
+        found = named_function(name)(norch, norch.tensor(array), number)
         with np.errstate(over="ignore"):
-            wanted = called(name)(np, array, number)
+            wanted = named_function(name)(np, array, number)
         if name == "div" and array.dtype == np.int64:
             wanted = wanted.astype(np.float32)  # PyTorch's default
         assert found.dtype.name == wanted.dtype.name

@@ -9,7 +9,7 @@ from ..create import arange, tensor
 from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ArgumentError, ShapeError
-from ..ops._operand import own_errors, tensor_of
+from ..ops._operand import rename_errors, tensor_of
 from ..ops.composed.order import bincount
 from ..tensor import Tensor
 from .embedding import Embedding, embedding
@@ -36,7 +36,7 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     return arange(count, device=input.device).repeat_interleave(lengths), count
 
 
-@own_errors
+@rename_errors
 def embedding_bag(
     input: Tensor,
     weight: Tensor,

@@ -18,9 +18,9 @@ from .._lib import flag
 from .._lib import int64 as int_
 from ..autograd import derivatives as d
 from ..dtype import bool_, int64
-from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename
+from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
 from ..ops._forms import derived
-from ..ops._operand import called, own_errors, tensor_of
+from ..ops._operand import named_function, rename_errors, tensor_of
 from ..ops.activation import huber
 from ..ops.composed.adaptive import adaptive_avg_pool1d as adaptive_avg_pool1d
 from ..ops.composed.adaptive import adaptive_avg_pool2d as adaptive_avg_pool2d
@@ -103,7 +103,7 @@ def _dropout_channels(name: str, axes: int) -> Any:
         return input.copy_(result) if is_true(inplace, f"{name}: inplace") else result
 
     about = f"dropout() of whole channels of input (N, C, ...): {axes} axes each (Tompson et al. 2015)."
-    return called(function, name, about)
+    return named_function(function, name, about)
 
 
 dropout1d, dropout2d, dropout3d = (_dropout_channels(f"dropout{axes}d", axes) for axes in (1, 2, 3))
@@ -120,7 +120,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return input.copy_(result) if is_true(inplace, "alpha_dropout: inplace") else result
 
 
-@own_errors
+@rename_errors
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., C r^2, H, W) as (..., C, H r, W r): channels become blocks of pixels (Shi et al. 2016).
 
@@ -137,7 +137,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return parts.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r)
 
 
-@own_errors
+@rename_errors
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., C, H r, W r) as (..., C r^2, H, W): undoes pixel_shuffle()."""
     shape, r = tuple(tensor_of(input, "pixel_unshuffle").shape), downscale_factor
@@ -149,7 +149,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return parts.permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
 
 
-@own_errors
+@rename_errors
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """(N, C, ...) whose channels, in so many groups, are dealt out in turns (Zhang et al. 2018)."""
     shape = tuple(tensor_of(input, "channel_shuffle").shape)
@@ -158,7 +158,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     return input.unflatten(1, (groups, -1)).transpose(1, 2).reshape(shape)
 
 
-@own_errors
+@rename_errors
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers (...) to int64 (..., num_classes): 1 at the class, 0 elsewhere; -1 counts the classes.
 
@@ -184,7 +184,7 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     try:
         difference = sub(input, target)
     except (Error, TypeError) as error:
-        rename(error, name)
+        rename_error(error, name)
         raise
     shapes = [tuple(x.shape) for x in (input, target) if isinstance(x, Tensor)] if difference._mixed else []
     if len(set(shapes)) == 2:
@@ -216,7 +216,7 @@ def mse_loss(
     try:
         return reduced(difference.square(), reduction)
     except Error as error:
-        rename(error, "mse_loss")
+        rename_error(error, "mse_loss")
         raise
 
 
@@ -242,7 +242,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     return loss if beta == 1 else loss / beta
 
 
-@own_errors
+@rename_errors
 def huber_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -441,7 +441,7 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@own_errors
+@rename_errors
 def normalize(input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12) -> Tensor:
     """input divided by its p-norm along dim, or by eps where that is larger.
 

@@ -18,7 +18,7 @@ from ..ops import activation as _rows
 from ..ops import softmax as _softmax
 from ..ops._forms import derived
 from ..ops._inplace import in_place
-from ..ops._operand import floats_of, must, own_errors, tensor_of
+from ..ops._operand import as_operand, floats_of, rename_errors, tensor_of
 from ..ops.composed.pointwise import hardshrink as hardshrink
 from ..ops.composed.pointwise import prelu as prelu
 from ..ops.composed.pointwise import threshold as _threshold
@@ -68,7 +68,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """min(max(min_val, x), max_val); a value at a bound has no gradient."""
-    input = must(input, "hardtanh")
+    input = as_operand(input, "hardtanh")
     try:
         crossed = min_val > max_val
     except TypeError:
@@ -189,7 +189,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _either("hardswish", _rows.hardswish, inplace, input)
 
 
-@own_errors
+@rename_errors
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """a * sigmoid(b), a and b the halves of the input along dim (Dauphin et al. 2016). Floats only.
 
@@ -231,7 +231,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
     return _softmax.softmax(input, dim, dtype)
 
 
-@own_errors
+@rename_errors
 def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along dim."""
     return _softmax.softmax(-input, _softmax_dim("softmin", input, dim, 4), dtype)
@@ -243,7 +243,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = Non
     return _softmax.log_softmax(input, dim, dtype)
 
 
-@own_errors
+@rename_errors
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A sample near one class along dim, differentiable by logits: softmax((logits + Gumbel noise) / tau).
 

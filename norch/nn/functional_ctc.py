@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..create import arange, as_tensor
 from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, ShapeError
-from ..ops._operand import own_errors, tensor_of
+from ..ops._operand import rename_errors, tensor_of
 from ..ops.composed.pad import pad
 from ..ops.copy import stack
 from ..ops.pointwise import logaddexp, where
@@ -18,7 +18,7 @@ from .functional_loss import reduced
 _NEVER = -1e30  # stands for log(0): sums and differences of it are numbers, where those of infinities are not
 
 
-@own_errors
+@rename_errors
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -13,7 +13,7 @@ from .._lib import int64 as int_
 from ..create import linspace, ones, ones_like
 from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..ops._operand import own_errors, tensor_of
+from ..ops._operand import rename_errors, tensor_of
 from ..ops.composed.grid import meshgrid
 from ..ops.copy import cat, stack
 from ..ops.pointwise import where
@@ -22,7 +22,7 @@ from ..tensor import Tensor
 _MODES, _PADDINGS = ("bilinear", "nearest"), ("zeros", "border", "reflection")
 
 
-@own_errors
+@rename_errors
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The places theta (x, y, 1) of the pixels (x, y) of images of size (N, C, H, W), from theta (N, 2, 3): (N, H, W,
     2), for grid_sample(). Of size (N, C, D, H, W) and theta (N, 3, 4): (N, D, H, W, 3).
@@ -53,7 +53,7 @@ def _reflected(at: Tensor, low: float, high: float) -> Tensor:
     return low + span - ((at - low) % (2 * span) - span).abs() if span > 0 else at * 0.0
 
 
-@own_errors
+@rename_errors
 def grid_sample(
     input: Tensor,
     grid: Tensor,

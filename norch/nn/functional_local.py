@@ -6,14 +6,14 @@ from typing import Any
 
 from ..dtype import check_numbers
 from ..errors import ArgumentError, ShapeError
-from ..ops._operand import own_errors, tensor_of
+from ..ops._operand import rename_errors, tensor_of
 from ..ops.composed.pad import pad
 from ..ops.pointwise import where
 from ..ops.pool import avg_pool1d, avg_pool2d
 from ..tensor import Tensor
 
 
-@own_errors
+@rename_errors
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """input (N, C, ...) over (k + alpha m)^beta, where m is the mean of the squares of size channels around each, those
     beyond the ends being 0 (Krizhevsky et al. 2012, section 3.3).
@@ -42,7 +42,7 @@ def _normed(mean: Tensor, count: int, p: float) -> Tensor:
     return where(zero, 0.0, (where(zero, 1.0, mean) * count) ** (1 / p))
 
 
-@own_errors
+@rename_errors
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) over windows of input (N, C, L) or (C, L), p being norm_type; as lp_pool2d()."""
     size = kernel_size[0] if isinstance(kernel_size, (tuple, list)) else kernel_size
@@ -51,7 +51,7 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     )
 
 
-@own_errors
+@rename_errors
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) over windows of input (N, C, H, W) or (C, H, W), p being norm_type; stride: kernel_size
     unless given. 1 sums, and with large p the largest wins. The gradient at a window whose sum is 0 is 0.

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from ..autograd import no_grad
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..ops._operand import OWN, must, own, own_errors, tensor_of
+from ..ops._operand import RENAMED_ERRORS, as_operand, rename_errors, renamed_error, tensor_of
 from ..ops.composed.distance import pairwise_distance
 from ..ops.pointwise import exp, log, minimum, sub, where
 from ..ops.view import tied
@@ -48,7 +48,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def a_loss(function: F) -> F:
-    """own_errors() of a function with a reduction, that takes size_average and reduce as well."""
+    """rename_errors() of a function with a reduction, that takes size_average and reduce as well."""
 
     @functools.wraps(function)
     def composed(*arguments: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any) -> Any:
@@ -56,8 +56,8 @@ def a_loss(function: F) -> F:
             named["reduction"] = older("mean", size_average, reduce)
         try:
             return function(*arguments, **named)
-        except OWN as error:
-            raise own(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+        except RENAMED_ERRORS as error:
+            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
 
     return cast(F, composed)
 
@@ -94,7 +94,7 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
-@own_errors
+@rename_errors
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
@@ -103,7 +103,7 @@ def gaussian_nll_loss(
     var: a number, or of the shape of input, or with one axis of size 1 in place of its own, or no last one.
     """
     if not isinstance(var, Tensor):
-        var = input.new_full((), must(var, "gaussian_nll_loss").item()).expand(input.shape)
+        var = input.new_full((), as_operand(var, "gaussian_nll_loss").item()).expand(input.shape)
     shape = tuple(input.shape)
     if tuple(var.shape) != shape:
         if tuple(var.shape) == shape[:-1]:
@@ -185,7 +185,7 @@ def triplet_margin_loss(
     )
 
 
-@own_errors
+@rename_errors
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,

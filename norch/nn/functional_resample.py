@@ -11,7 +11,7 @@ from typing import Any
 from ..create import arange
 from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..ops._operand import own_errors, tensor_of
+from ..ops._operand import rename_errors, tensor_of
 from ..ops.composed.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d
 from ..ops.composed.pad import pad
 from ..tensor import Tensor
@@ -32,11 +32,13 @@ def _several(value: Any, count: int, what: str) -> tuple[Any, ...]:
     """One value an axis."""
     given = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
     if len(given) != count:
-        raise ArgumentError(f"interpolate: expected one {what} or {count}, got {value!r}")  # own_errors() sets the name
+        raise ArgumentError(
+            f"interpolate: expected one {what} or {count}, got {value!r}"
+        )  # rename_errors() sets the name
     return given
 
 
-@own_errors
+@rename_errors
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -124,7 +126,7 @@ def _windows(name: str, size: Any, kernel: Any, dilation: Any, padding: Any, str
     return k, d, p, s, counts
 
 
-@own_errors
+@rename_errors
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The patches of input (N, C, H, W) or (C, H, W), as conv2d() sees them: (N, C kh kw, patches).
 
@@ -145,7 +147,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return x.movedim((-2, -1), (-4, -3)).reshape(*batch, x.shape[-5] * k[0] * k[1], counts[0] * counts[1])
 
 
-@own_errors
+@rename_errors
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:

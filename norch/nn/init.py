@@ -13,13 +13,13 @@ from ..autograd import no_grad
 from ..create import eye
 from ..dtype import finfo, float32, promote_types
 from ..errors import ShapeError
-from ..ops._operand import own_errors
+from ..ops._operand import rename_errors
 from ..ops.composed.products import outer
 from ..random import Generator, randn, randperm
 from ..tensor import Tensor
 
 
-@own_errors
+@rename_errors
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Uniform in [a, b).
 
@@ -30,14 +30,14 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
         return tensor.uniform_(a, b)
 
 
-@own_errors
+@rename_errors
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Normal with the given mean and standard deviation."""
     with no_grad():
         return tensor.normal_(mean, std)
 
 
-@own_errors
+@rename_errors
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
     """Normal with the given mean and standard deviation, drawn again until it lies in [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -47,7 +47,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
         return tensor.uniform_(low, high).erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
 
 
-@own_errors
+@rename_errors
 def eye_(tensor: Tensor) -> Tensor:
     """The identity, for a matrix."""
     if tensor.ndim != 2:
@@ -56,26 +56,26 @@ def eye_(tensor: Tensor) -> Tensor:
         return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
-@own_errors
+@rename_errors
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Every element `val`."""
     with no_grad():
         return tensor.fill_(val)
 
 
-@own_errors
+@rename_errors
 def zeros_(tensor: Tensor) -> Tensor:
     """Every element 0."""
     return constant_(tensor, 0.0)
 
 
-@own_errors
+@rename_errors
 def ones_(tensor: Tensor) -> Tensor:
     """Every element 1."""
     return constant_(tensor, 1.0)
 
 
-@own_errors
+@rename_errors
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """For a convolution's weight (out, in / groups, ...): 1 in the middle of the kernel that takes each input channel
     to the output channel of its number, in each group; 0 elsewhere. 3 to 5 dimensions.
@@ -97,7 +97,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return tensor
 
 
-@own_errors
+@rename_errors
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """A matrix, normal with mean 0, in whose columns the part `sparsity` (rounded up) is 0 (Martens 2010).
 
@@ -115,7 +115,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return tensor
 
 
-@own_errors
+@rename_errors
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """As a matrix (the first size, all others) with orthonormal rows or, where there are more rows than columns,
     columns, times gain (Saxe et al. 2014). At least 2 dimensions.
@@ -194,20 +194,20 @@ def _fan(tensor: Tensor, mode: str) -> int:
     return fan_in if mode == "fan_in" else fan_out
 
 
-@own_errors
+@rename_errors
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Uniform in +-gain * sqrt(6 / (fan_in + fan_out)); the tensor needs at least 2 dimensions."""
     bound = gain * math.sqrt(6.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor))))
     return uniform_(tensor, -bound, bound)
 
 
-@own_errors
+@rename_errors
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Normal with standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor)))))
 
 
-@own_errors
+@rename_errors
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Uniform in +-gain * sqrt(3 / fan), where `a` is the slope for leaky_relu's gain."""
     if tensor.numel() == 0:
@@ -217,7 +217,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
     return uniform_(tensor, -bound, bound)
 
 
-@own_errors
+@rename_errors
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Normal with standard deviation gain / sqrt(fan)."""
     if tensor.numel() == 0:

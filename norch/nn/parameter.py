@@ -6,7 +6,7 @@ from typing import Any
 
 from .._left_out import nothing_more
 from ..create import empty
-from ..errors import Error, rename
+from ..errors import Error, rename_error
 from ..tensor import Tensor, adopt
 
 
@@ -40,7 +40,7 @@ def blank(layer: Any, *shape: Any, dtype: Any, device: Any) -> Parameter:
     try:
         return Parameter(empty(*shape, dtype=dtype, device=device))
     except (Error, TypeError) as error:
-        rename(error, type(layer).__name__)
+        rename_error(error, type(layer).__name__)
         raise
 
 

@@ -16,7 +16,7 @@ from ..autograd.forms import Binary, Operation, Ternary, Unary
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import get_default_dtype
-from ._operand import called, must, operand
+from ._operand import as_operand, named_function, operand
 
 Op = Callable[..., Any]
 
@@ -26,7 +26,7 @@ _new = object.__new__
 
 
 def _finish(function: Any, name: str, about: str, in_place: Any = None) -> Any:
-    called(function, name, about)
+    named_function(function, name, about)
     function.__module__ = __package__ + ".pointwise"  # where it will stand
     if in_place is not None:
         function.in_place = in_place  # makes the method name_ of what accepts its argument
@@ -43,7 +43,7 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
     saves_out = node_class is not None and node_class.saves_out
 
     def function(input: Any) -> Any:  # noqa: A002  (PyTorch's name)
-        x = input if type(input) is _handle.result_class else must(input, name)
+        x = input if type(input) is _handle.result_class else as_operand(input, name)
         out = call(op, x)
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
@@ -96,7 +96,9 @@ def before(x: Any) -> Any:
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
 
-def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: Callable[[Any, str], Any] = must) -> Op:
+def binary(
+    name: str, node_class: type[Binary] | None, about: str = "", accept: Callable[[Any, str], Any] = as_operand
+) -> Op:
     """The function of a BINARY row. accept turns what is no tensor into one, or into NotImplemented."""
     op, call = OPS[name], lib.norch_binary
     a_for_a, a_for_b, b_for_a, b_for_b = needs = _needs(node_class)
@@ -105,7 +107,7 @@ def binary(name: str, node_class: type[Binary] | None, about: str = "", accept: 
 
     def function(input: Any, other: Any) -> Any:  # noqa: A002
         tensor = _handle.result_class
-        a = input if type(input) is tensor else must(input, name)
+        a = input if type(input) is tensor else as_operand(input, name)
         b = other
         if type(b) is not tensor:
             if (b := accept(b, name)) is NotImplemented:
@@ -176,7 +178,7 @@ def ternary(name: str, node_class: type[Ternary], about: str = "") -> Op:
     op, call = OPS[name], lib.norch_ternary
 
     def function(a: Any, b: Any, c: Any) -> Any:
-        inputs = (must(a, name), must(b, name), must(c, name))
+        inputs = (as_operand(a, name), as_operand(b, name), as_operand(c, name))
         out = call(op, inputs[0], inputs[1], inputs[2])
         edges = (edge(inputs[0]), edge(inputs[1]), edge(inputs[2]))
         if mode.enabled and edges != (None, None, None):

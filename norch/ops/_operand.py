@@ -10,7 +10,7 @@ from .._handle import Handle
 from .._lib import constants, lib
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64
-from ..errors import DeviceError, DTypeError, Error, ShapeError, rename
+from ..errors import DeviceError, DTypeError, Error, ShapeError, rename_error
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,7 +60,7 @@ def _number(value: Any, name: str) -> Any:
     return None
 
 
-def must(value: Any, name: str) -> Any:
+def as_operand(value: Any, name: str) -> Any:
     """operand(value), or a TypeError that names the operation."""
     result = operand(value, name)
     if result is NotImplemented:
@@ -85,16 +85,16 @@ def at_least(ndim: int, value: Any, name: str) -> Any:
 
 
 def floats_of(value: Any, name: str) -> Any:
-    """must(value), which must hold floats: DTypeError otherwise."""
-    value = must(value, name)
+    """as_operand(value), which must hold floats: DTypeError otherwise."""
+    value = as_operand(value, name)
     if not value.dtype.is_floating_point:
         raise DTypeError(f"{name}: not defined for dtype {value.dtype.name}")
     return value
 
 
 def numbers_of(value: Any, name: str) -> Any:
-    """must(value), which must hold numbers: DTypeError for bool."""
-    value = must(value, name)
+    """as_operand(value), which must hold numbers: DTypeError for bool."""
+    value = as_operand(value, name)
     if value.dtype.kind == "b":
         raise DTypeError(f"{name}: not defined for dtype bool")
     return value
@@ -119,33 +119,33 @@ def iota(n: int, like: Handle, dtype: DType = int64, first: int = 0) -> Any:
     return lib.norch_to_device(line, (like._device_type, like._device_index), False)
 
 
-def own(error: Exception, name: str, given: Iterable[Any]) -> Exception:
+def renamed_error(error: Exception, name: str, given: Iterable[Any]) -> Exception:
     """error, raised by what name is composed of, as one that names it: of what no tensor has been given, TypeError."""
     if not isinstance(error, AttributeError):
-        rename(error, name)  # type: ignore[arg-type]
+        rename_error(error, name)  # type: ignore[arg-type]
     elif error.name and not isinstance(error.obj, Handle) and any(x is error.obj for x in given):
         return TypeError(f"{name}: expected a tensor, not {type(error.obj).__name__}")
     return error
 
 
-OWN = (Error, TypeError, OverflowError, AttributeError)  # what own() takes
+RENAMED_ERRORS = (Error, TypeError, OverflowError, AttributeError)  # what renamed_error() takes
 
 
-def own_errors(function: F) -> F:
+def rename_errors(function: F) -> F:
     """Makes the errors of a composed function name it."""
 
     @functools.wraps(function)
     def composed(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
-        except OWN as error:
-            raise own(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+        except RENAMED_ERRORS as error:
+            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
 
     return cast(F, composed)
 
 
 def rounded_once(function: F, mixed: bool = False) -> F:
-    """own_errors() of a function that computes halves in float32 and rounds once; mixed: also beside other floats."""
+    """rename_errors() of a function that computes halves in float32, rounded once; mixed: also beside other floats."""
 
     @functools.wraps(function)
     def once(*arguments: Any, **named: Any) -> Any:
@@ -158,8 +158,8 @@ def rounded_once(function: F, mixed: bool = False) -> F:
             if not mixed and any(x.dtype is not kind for x in floats):
                 return function(*arguments, **named)  # which says what is wrong, or promotes
             out = function(*map(_wide, arguments), **{name: _wide(x) for name, x in named.items()})
-        except OWN as error:
-            raise own(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+        except RENAMED_ERRORS as error:
+            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
         return (out[0].to(kind), *out[1:]) if isinstance(out, tuple) else out.to(kind)
 
     return cast(F, once)
@@ -173,7 +173,7 @@ def _wide(x: Any) -> Any:
     return x.float() if _is_float(x) else x
 
 
-def called(function: F, name: str, about: str) -> F:
+def named_function(function: F, name: str, about: str) -> F:
     """A function made by another, with the name and the docstring that it would have if written out."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = about
@@ -202,7 +202,7 @@ def numpy_names(function: F) -> F:
                     named[ours] = named.pop(theirs)
         try:
             return function(*arguments, **named)
-        except OWN as error:
-            raise own(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+        except RENAMED_ERRORS as error:
+            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
 
     return cast(F, renamed)

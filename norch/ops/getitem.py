@@ -15,10 +15,10 @@ from ..autograd import derivatives as d
 from ..autograd.inplace import same_history
 from ..dtype import bool_
 from ..dtype import int64 as int64_
-from ..errors import BoundsError, Error, rename
-from ._operand import must
+from ..errors import BoundsError, Error, rename_error
+from ._operand import as_operand
 from .copy import copy_, fill_
-from .index import FIRST_AXES, Places, as_values, get_at, masked_fill_, near, nonzero, places_of, put_at
+from .index import FIRST_AXES, Places, as_values, get_at, masked_fill_, nonzero, places_of, put_at, to_device_of
 from .view import _made as made
 
 _ALL = slice(None)
@@ -73,7 +73,7 @@ def _write(view: Any, value: Any) -> None:
     if isinstance(value, (int, float)):
         fill_(view, value)
     elif not isinstance(value, Handle):
-        copy_(view, _without_ones(must(value, "setitem"), view.ndim))
+        copy_(view, _without_ones(as_operand(value, "setitem"), view.ndim))
     elif not (lib.norch_is_same(view, value) and same_history(view, value)):  # x[i] += 1 has written already
         copy_(view, _without_ones(value, view.ndim))
 
@@ -90,7 +90,7 @@ def _fill_where(x: Any, mask: Any, value: Any) -> None:
     try:
         masked_fill_(x, mask.view(*mask.shape, *[1] * more) if more else mask, value)
     except Error as error:
-        rename(error, "setitem")
+        rename_error(error, "setitem")
         raise
 
 
@@ -246,14 +246,14 @@ def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
     view, places = _resolve(x, tuple(_ALL if part is None else part for part in indices))
     if places is None:
         view, places = _resolve(x, (True, *indices))
-    values = near(must(values, "index_put_"), x)
+    values = to_device_of(as_operand(values, "index_put_"), x)
     put_at(view, places, values, add=flag(accumulate, "index_put_: accumulate"))  # type: ignore[arg-type]
     return x
 
 
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """index_put_() into a copy."""
-    return index_put_(must(input, "index_put").clone(), indices, values, accumulate)
+    return index_put_(as_operand(input, "index_put").clone(), indices, values, accumulate)
 
 
 class ItemMethods(Handle):

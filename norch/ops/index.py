@@ -17,10 +17,10 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, like_of, written
 from ..dtype import check_fits
 from ..dtype import int64 as int64_
-from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename
+from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
 from ._forms import OPS
 from ._inplace import in_place
-from ._operand import called, must, on_one_device, own_errors
+from ._operand import as_operand, named_function, on_one_device, rename_errors
 from .copy import cast, copy_, to
 from .pointwise import where
 from .view import axis as dim_of
@@ -39,22 +39,22 @@ def as_values(value: Any, x: Any, name: str) -> Any:
     """What is written into x, in its dtype; numbers must fit it."""
     if isinstance(value, (int, float)):
         check_fits(value, x.dtype, name)
-    return near(cast(must(value, name), x.dtype), x)
+    return to_device_of(cast(as_operand(value, name), x.dtype), x)
 
 
-def near(value: Any, x: Any) -> Any:
+def to_device_of(value: Any, x: Any) -> Any:
     """value, on the device of x if it is a number on the CPU."""
     return to(value, x.device) if x._device_type and value.ndim == 0 and value.is_cpu else value
 
 
-def near_each_other(a: Any, b: Any) -> tuple[Any, Any]:
+def on_common_device(a: Any, b: Any) -> tuple[Any, Any]:
     """Both, where one is a number on the CPU on the device of the other: for what reshapes before it computes."""
-    return near(a, b), near(b, a)
+    return to_device_of(a, b), to_device_of(b, a)
 
 
 def _source(src: Any, x: Any, name: str) -> Any:
     """The same, but a tensor keeps its dtype, which must be that of x."""
-    return near(src, x) if isinstance(src, Handle) else as_values(src, x, name)
+    return to_device_of(src, x) if isinstance(src, Handle) else as_values(src, x, name)
 
 
 # ---- index tensors that are broadcast together ----------------------------------------------------------------------
@@ -175,7 +175,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     >>> norch.index_select(norch.arange(4), 0, norch.tensor([2, 0]))
     tensor([2, 0])
     """
-    x = must(input, "index_select")
+    x = as_operand(input, "index_select")
     whole, places = _along(x, dim, index, "index_select")
     out = get_at(whole, places, KINDS["SELECT"])
     return _shaped(out, x)
@@ -200,12 +200,12 @@ def _put_along(name: str, kind: int, add: bool, about: str) -> tuple[Any, Any]:
         return x if in_place else _shaped(out, x)
 
     def function(input: Any, dim: int, index: Any, source: Any) -> Any:
-        return along(must(input, name), dim, index, source, False)
+        return along(as_operand(input, name), dim, index, source, False)
 
     def function_(x: Any, dim: int, index: Any, source: Any) -> Any:
         return along(x, dim, index, source, True)
 
-    return called(function, name, about), called(function_, name + "_", f"{name}() in place.")
+    return named_function(function, name, about), named_function(function_, name + "_", f"{name}() in place.")
 
 
 index_copy, index_copy_ = _put_along(
@@ -225,7 +225,7 @@ def index_add_(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> 
 
 
 def _scaled(source: Any, alpha: Any) -> Any:
-    return source if isinstance(alpha, int) and alpha == 1 else must(source, "index_add") * alpha
+    return source if isinstance(alpha, int) and alpha == 1 else as_operand(source, "index_add") * alpha
 
 
 def _fill(x: Any, dim: int, index: Any, value: Any, in_place: bool) -> Any:
@@ -249,7 +249,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     >>> norch.index_fill(norch.zeros(3), 0, norch.tensor([0, -1]), 5)
     tensor([5., 0., 5.])
     """
-    return _fill(must(input, "index_fill"), dim, index, value, False)
+    return _fill(as_operand(input, "index_fill"), dim, index, value, False)
 
 
 def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
@@ -257,11 +257,11 @@ def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
     return _fill(x, dim, index, value, True)
 
 
-@own_errors
+@rename_errors
 def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
     """A copy of x into whose parts at the given indices (1-d) of an axis those of source are reduced: by "prod",
     "mean", "amax" or "amin", together with what is there, or without it."""
-    x, source = must(input, "index_reduce"), must(source, "index_reduce")
+    x, source = as_operand(input, "index_reduce"), as_operand(source, "index_reduce")
     flag(include_self, "index_reduce: include_self")
     if reduce == "sum":
         raise ArgumentError("index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin'; index_add() sums")
@@ -280,11 +280,11 @@ def take(input: Any, index: Any) -> Any:
     >>> norch.take(norch.tensor([[1, 2], [3, 4]]), norch.tensor([0, -1]))
     tensor([1, 4])
     """
-    x, index = must(input, "take"), _indices(index, "take")
+    x, index = as_operand(input, "take"), _indices(index, "take")
     return get_at(x.reshape(-1), Places((index,), (0,), 0), KINDS["TAKE"])
 
 
-@own_errors
+@rename_errors
 def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """Writes source into x, as if it had one axis, at the given indices; with accumulate it is added there."""
     index, source = _indices(index, "put_"), _source(source, x, "put_")
@@ -302,7 +302,7 @@ def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """put_() into a copy."""
-    return put_(must(input, "put").clone(), index, source, accumulate)
+    return put_(as_operand(input, "put").clone(), index, source, accumulate)
 
 
 # ---- an index for each element --------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
     """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
-    x = must(input, "gather")
+    x = as_operand(input, "gather")
     out = lib.norch_gather(x, dim, _indices(index, "gather"))
     if mode.enabled and (to_x := edge(x)) is not None:
         node = d.Gather(to_x)
@@ -319,10 +319,10 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     return out
 
 
-@own_errors
+@rename_errors
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     """gather() whose other axes are broadcast, and whose indices may be negative; without dim of x as one axis."""
-    x, indices = must(input, "take_along_dim"), _indices(indices, "take_along_dim")
+    x, indices = as_operand(input, "take_along_dim"), _indices(indices, "take_along_dim")
     if indices.dtype is not int64_:
         raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
     if dim is None:
@@ -375,7 +375,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
     >>> norch.scatter(norch.zeros(3), 0, norch.tensor([2, 0]), norch.tensor([5.0, 6.0]))
     tensor([6., 0., 5.])
     """
-    return _scatter_by(must(input, "scatter"), dim, index, src, value, reduce, False)
+    return _scatter_by(as_operand(input, "scatter"), dim, index, src, value, reduce, False)
 
 
 def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
@@ -385,7 +385,7 @@ def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
-    return _scatter(must(input, "scatter_add"), dim, index, src, "SCATTER_ADD", False, "scatter_add")
+    return _scatter(as_operand(input, "scatter_add"), dim, index, src, "SCATTER_ADD", False, "scatter_add")
 
 
 def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
@@ -403,7 +403,7 @@ def _combined(x: Any, dim: Any, index: Any, src: Any, kind: str) -> Any:
     return out
 
 
-@own_errors
+@rename_errors
 def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
     """A copy of x into which src[i][j] is reduced at index[i][j] of dim 0, and so on: by "sum", "prod", "mean", "amax"
     or "amin", together with what is there or, without include_self, instead of it.
@@ -411,7 +411,11 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
     >>> norch.scatter_reduce(norch.zeros(2), 0, norch.tensor([0, 0]), norch.tensor([3.0, 5.0]), "amax")
     tensor([5., 0.])
     """
-    x, index, src = must(input, "scatter_reduce"), _indices(index, "scatter_reduce"), must(src, "scatter_reduce")
+    x, index, src = (
+        as_operand(input, "scatter_reduce"),
+        _indices(index, "scatter_reduce"),
+        as_operand(src, "scatter_reduce"),
+    )
     flag(include_self, "scatter_reduce: include_self")
     neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.get(reduce)
     if neutral is None:
@@ -444,17 +448,17 @@ def _mask(mask: Any, name: str) -> Any:
     return mask
 
 
-@own_errors
+@rename_errors
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast."""
-    x = must(input, "masked_fill")
+    x = as_operand(input, "masked_fill")
     return where(_mask(mask, "masked_fill"), _filling("masked_fill", value, x), x)
 
 
 def _filling(name: str, value: Any, x: Any) -> Any:
     """The same as _one(); but among floats a number needs no cast, as where() knows it for one."""
     if type(value) is float and x.dtype.is_floating_point:
-        return must(value, name)
+        return as_operand(value, name)
     return _one(name, value, x)
 
 
@@ -471,7 +475,7 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     try:
         lib.norch_ternary_into(x, OPS["where"], mask, value, x)
     except Error as error:
-        rename(error, "masked_fill_")
+        rename_error(error, "masked_fill_")
         raise
     written(x, node)
     return x
@@ -479,7 +483,7 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
 
 def masked_select(input: Any, mask: Any) -> Any:
     """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
-    x, mask = must(input, "masked_select"), _mask(mask, "masked_select")
+    x, mask = as_operand(input, "masked_select"), _mask(mask, "masked_select")
     on_one_device("masked_select", x, mask)
     if x.shape != mask.shape:
         whole = mask.logical_not() | x.new_ones((), dtype=mask.dtype).expand(x.shape)
@@ -492,17 +496,17 @@ def places_of(mask: Any) -> Places:
     return Places(nonzero(mask, as_tuple=True), FIRST_AXES[: mask.ndim], 0)
 
 
-@own_errors
+@rename_errors
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy of x (broadcast with mask) in which the first elements of source stand where mask (bool) holds."""
-    x, mask = must(input, "masked_scatter"), _mask(mask, "masked_scatter")
+    x, mask = as_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
     whole = where(mask, x, x)
     return masked_scatter_(whole, mask, source)
 
 
 def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
     """Writes the first elements of source where mask (bool, broadcast to x) holds, in order."""
-    mask, source = _mask(mask, "masked_scatter_").expand(x.shape), must(source, "masked_scatter_")
+    mask, source = _mask(mask, "masked_scatter_").expand(x.shape), as_operand(source, "masked_scatter_")
     if x.ndim == 0:
         masked_scatter_(x.view(1), mask.view(1), source)
         return x
@@ -519,7 +523,7 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     tensor([[0, 1],
             [1, 0]])
     """
-    x = must(input, "nonzero")
+    x = as_operand(input, "nonzero")
     if not flag(as_tuple, "nonzero: as_tuple"):
         return lib.norch_nonzero(x, False)
     rows = lib.norch_nonzero(x if x.ndim else x.view(1), True)

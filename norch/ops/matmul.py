@@ -11,7 +11,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge, like_of
 from ..autograd.node import Leaf
 from ..errors import DeviceError, DTypeError, ShapeError
-from ._operand import must, operand
+from ._operand import as_operand, operand
 
 _NO_ENDING = -1  # what norch_linear ends in: a row of csrc/ops.def, or this
 
@@ -25,7 +25,7 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
     >>> norch.ones(2, 3) @ norch.ones(3)
     tensor([3., 3.])
     """
-    return product(must(input, "matmul"), must(other, "matmul"))
+    return product(as_operand(input, "matmul"), as_operand(other, "matmul"))
 
 
 def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
@@ -114,7 +114,7 @@ def mm(input: Any, mat2: Any) -> Any:  # noqa: A002
 
 def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
-    a, b = must(input, "bmm"), must(mat2, "bmm")
+    a, b = as_operand(input, "bmm"), as_operand(mat2, "bmm")
     if a.ndim == b.ndim == 3 and a.shape[0] != b.shape[0]:
         raise ShapeError(f"bmm: batches of {a.shape[0]} and {b.shape[0]}: {tuple(a.shape)} and {tuple(b.shape)}")
     return _named(a, b, "bmm", 3, 3)
@@ -137,7 +137,7 @@ def vdot(input: Any, other: Any) -> Any:  # noqa: A002
 
 def _named(a: Any, b: Any, name: str, a_rank: int, b_rank: int) -> Any:
     """matmul() for operands of given ranks, with errors that name what was called."""
-    a, b = must(a, name), must(b, name)
+    a, b = as_operand(a, name), as_operand(b, name)
     for x, rank in ((a, a_rank), (b, b_rank)):
         if x.ndim != rank:
             raise ShapeError(f"{name}: expected {rank} dimensions, got shape {tuple(x.shape)}")

@@ -10,13 +10,13 @@ from ..autograd import derivatives as d
 from ..autograd.grad_mode import no_grad
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from ._operand import at_least, must, numpy_names
+from ._operand import as_operand, at_least, numpy_names
 from .pointwise import abs, isnan, sign, where
 from .reduce import Dims, _axes, _reduction, amax, amin, recorded, sum
 
 
 def _floats(x: Any, name: str, dtype: Any) -> Any:
-    x = must(x, name)
+    x = as_operand(x, name)
     if dtype is not None:
         x = x.to(dtype)
     if not x.dtype.is_floating_point:

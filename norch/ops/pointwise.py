@@ -10,10 +10,10 @@ from typing import Any
 
 from .._handle import Handle
 from ..autograd import derivatives as d
-from ..errors import ArgumentError, DTypeError, Error, rename
+from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._forms import binary, operator, reflected, ternary, unary
 from ._inplace import in_place
-from ._operand import floats_of, must, operand, own_errors, public
+from ._operand import as_operand, floats_of, operand, public, rename_errors
 from .copy import result_type
 
 neg = negative = unary("neg", d.Neg, "-x. Not for bool.")
@@ -121,7 +121,7 @@ def sub(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:  
 
 def _times(input: Any, other: Any, factor: Any, name: str) -> Any:  # noqa: A002
     """other * factor, on its way to be added to input: among integers the factor is one, too."""
-    input, other = must(input, name), must(other, name)  # noqa: A001
+    input, other = as_operand(input, name), as_operand(other, name)  # noqa: A001
     if other.dtype.kind == "b":  # the factor is of the dtype of the sum
         other = other.to(result_type(input, other))
         factor = bool(factor) if other.dtype.kind == "b" and not isinstance(factor, float) else factor
@@ -129,7 +129,7 @@ def _times(input: Any, other: Any, factor: Any, name: str) -> Any:  # noqa: A002
         if not input.dtype.is_floating_point:
             raise DTypeError(f"{name}: a factor of integers is an integer, not {factor}")
         other = other.to(input.dtype)
-    return mul(other, must(factor, name))
+    return mul(other, as_operand(factor, name))
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # noqa: A002
@@ -146,10 +146,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # 
 def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
     if (type(exponent) is int or type(exponent) is float) and exponent in _POWERS:
-        input = must(input, "pow")  # noqa: A001
+        input = as_operand(input, "pow")  # noqa: A001
         if input.dtype.is_floating_point:
             return _POWERS[exponent](input)
-    if type(exponent) is bool and must(input, "pow").dtype.kind == "b":
+    if type(exponent) is bool and as_operand(input, "pow").dtype.kind == "b":
         return logical_or(input, not exponent)
     return _pow(input, _legal_power(input, exponent))
 
@@ -158,7 +158,7 @@ _POWERS: dict[float, Any] = {2: square, 3: _cube, 0.5: sqrt, -1: reciprocal}
 
 
 def _legal_power(a: Any, b: Any) -> Any:
-    if type(b) is int and b < 0 and not must(a, "pow").dtype.is_floating_point:
+    if type(b) is int and b < 0 and not as_operand(a, "pow").dtype.is_floating_point:
         raise ArgumentError(f"pow: integers to the negative power {b} are not integers; convert to floats first")
     return b
 
@@ -172,7 +172,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
             return _clamp_min(input, min)
         return _clamp_max(input, max) if min is None else _clamp(input, min, max)
     except (Error, TypeError) as error:
-        rename(error, "clamp")
+        rename_error(error, "clamp")
         raise
 
 
@@ -198,23 +198,23 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
     tensor([1., 0.])
     """
     if input is None and other is None:
-        return must(condition, "where").nonzero(as_tuple=True)
+        return as_operand(condition, "where").nonzero(as_tuple=True)
     return _where(condition, input, other)
 
 
-@own_errors
+@rename_errors
 def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:  # noqa: A002
     """Where |input - other| <= atol + rtol * |other|."""
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
-    a, b = must(input, "isclose"), must(other, "isclose")
+    a, b = as_operand(input, "isclose"), as_operand(other, "isclose")
     if not a.dtype.is_floating_point:
         a, b = a.double(), b.double()
     close = eq(a, b) | (isfinite(b) & le(abs(_sub(a, b)), add(mul(abs(b), rtol), atol)))
     return close | (isnan(a) & isnan(b)) if equal_nan else close
 
 
-@own_errors
+@rename_errors
 def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:  # noqa: A002
     """Whether all of isclose."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())

@@ -15,7 +15,7 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
 from ._forms import OPS
-from ._operand import called, must, numpy_names, operand, own_errors, public
+from ._operand import as_operand, named_function, numpy_names, operand, public, rename_errors
 from ._results import aminmax_result, max_result, min_result
 from .pointwise import isnan, ne, where
 
@@ -71,7 +71,7 @@ def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | N
     >>> norch.sum(norch.ones(2, 3), dim=1)
     tensor([3., 3.])
     """
-    x = must(input, "sum")
+    x = as_operand(input, "sum")
     if dtype is not None:
         x, code = _in_dtype(x, dtype)
         return _reduction(x, "sum", d.Sum, _axes(dim), keepdim, code)
@@ -86,7 +86,7 @@ def _in_dtype(x: Any, dtype: Any) -> tuple[Any, int]:
 @numpy_names
 def nansum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A002
     """sum() of what is not NaN."""
-    x = must(input, "nansum")
+    x = as_operand(input, "nansum")
     return sum(where(isnan(x), 0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
 
 
@@ -97,7 +97,7 @@ def mean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | 
     >>> norch.mean(norch.tensor([1.0, 2.0]))
     tensor(1.5000)
     """
-    x = must(input, "mean")
+    x = as_operand(input, "mean")
     if dtype is not None:
         x = x.to(dtype)
     out = _reduction(x, "mean", d.Mean, _axes(dim), keepdim)
@@ -108,7 +108,7 @@ def mean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | 
 
 def _mean_square(x: Any) -> Any:
     """The mean of the squares of all elements, in one pass. Floats only."""
-    x = must(x, "mean_square")
+    x = as_operand(x, "mean_square")
     out = _reduction(x, "mean_square", d.MeanSquare, None, False)
     if out._node is not None:
         out._node.param = x._numel
@@ -118,7 +118,7 @@ def _mean_square(x: Any) -> Any:
 @numpy_names
 def nanmean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A002
     """mean() of what is not NaN; NaN where nothing is left."""
-    x = must(input, "nanmean")
+    x = as_operand(input, "nanmean")
     if dtype is not None:
         x = x.to(dtype)
     if not x.dtype.is_floating_point:
@@ -129,7 +129,7 @@ def nanmean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType
 @numpy_names
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:  # noqa: A002
     """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
-    x = must(input, "prod")
+    x = as_operand(input, "prod")
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"prod: dim is one axis, not {dim}")
     code = -1
@@ -141,7 +141,7 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: DT
 @numpy_names
 def count_nonzero(input: Any, dim: Dims = None) -> Any:  # noqa: A002
     """How many elements are not 0 (int64), of all or over the axes dim."""
-    return sum(ne(must(input, "count_nonzero"), 0), dim)
+    return sum(ne(as_operand(input, "count_nonzero"), 0), dim)
 
 
 # ---- extremes -----------------------------------------------------------------------------------------------------
@@ -150,13 +150,13 @@ def count_nonzero(input: Any, dim: Dims = None) -> Any:  # noqa: A002
 @numpy_names
 def amax(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:  # noqa: A002
     """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
-    return _reduction(must(input, "amax"), "amax", d.Amax, _axes(dim), keepdim)
+    return _reduction(as_operand(input, "amax"), "amax", d.Amax, _axes(dim), keepdim)
 
 
 @numpy_names
 def amin(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:  # noqa: A002
     """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
-    return _reduction(must(input, "amin"), "amin", d.Amin, _axes(dim), keepdim)
+    return _reduction(as_operand(input, "amin"), "amin", d.Amin, _axes(dim), keepdim)
 
 
 @numpy_names
@@ -168,13 +168,13 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> Any
 @numpy_names
 def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
-    return _reduction(must(input, "argmax"), "argmax", None, _axes(dim), keepdim)
+    return _reduction(as_operand(input, "argmax"), "argmax", None, _axes(dim), keepdim)
 
 
 @numpy_names
 def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
-    return _reduction(must(input, "argmin"), "argmin", None, _axes(dim), keepdim)
+    return _reduction(as_operand(input, "argmin"), "argmin", None, _axes(dim), keepdim)
 
 
 @numpy_names
@@ -194,7 +194,7 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 
 
 def _extreme(x: Any, dim: Any, keepdim: bool, other: Any, name: str, result: Any) -> Any:
-    x = must(x, name)
+    x = as_operand(x, name)
     if other is not None or isinstance(dim, Handle):
         return getattr(x, name + "imum")(dim if other is None else other)
     if dim is None:
@@ -226,7 +226,7 @@ def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A0
 
 
 def _truth(input: Any, name: str, dim: Dims, keepdim: bool) -> Any:  # noqa: A002
-    x = must(input, name)
+    x = as_operand(input, name)
     out = x != 0 if dim in ((), []) else _reduction(x, name, None, _axes(dim), keepdim)  # no axes: element by element
     return out.to(uint8) if x.dtype is uint8 else out
 
@@ -258,8 +258,8 @@ def _moment(name: str, node: Any, about: str) -> tuple[Any, Any]:
         out = spread(input, dim, unbiased, keepdim, correction=correction)
         return out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
 
-    both = called(beside_mean, f"{name}_mean", f"({name}(), mean()).")
-    return numpy_names(called(spread, name, about)), numpy_names(both)
+    both = named_function(beside_mean, f"{name}_mean", f"({name}(), mean()).")
+    return numpy_names(named_function(spread, name, about)), numpy_names(both)
 
 
 var, var_mean = _moment(
@@ -271,7 +271,7 @@ std, std_mean = _moment("std", d.Std, "The standard deviation: the square root o
 
 
 def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
-    x = must(x, name)
+    x = as_operand(x, name)
     if isinstance(dim, bool):  # var(unbiased)
         dim, unbiased = None, dim
     if correction is None:
@@ -285,7 +285,7 @@ def _spread_of(x: Any, name: str, node: Any, dim: Any, unbiased: Any, keepdim: b
 
 
 @numpy_names
-@own_errors
+@rename_errors
 def logsumexp(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # noqa: A002
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.
 
@@ -294,7 +294,7 @@ def logsumexp(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:  # no
     >>> norch.logsumexp(norch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
-    x, axes = must(input, "logsumexp"), _axes(dim)
+    x, axes = as_operand(input, "logsumexp"), _axes(dim)
     dtype = x.dtype if x.dtype.is_floating_point else get_default_dtype()
     wide = x if x.dtype in (float32, float64) else lib.norch_cast(x, (dtype if dtype is float64 else float32).code)
     top = None

@@ -13,7 +13,7 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import DTypeError
 from ._forms import before
-from ._operand import called, must, numpy_names, own_errors, public
+from ._operand import as_operand, named_function, numpy_names, public, rename_errors
 from ._results import cummax_result, cummin_result
 from .copy import cat, stack
 
@@ -40,7 +40,7 @@ def _scan(x: Any, kind: str, dim: Any, reverse: bool = False) -> Any:
 
 
 def _running(x: Any, kind: str, dim: Any, dtype: Any) -> Any:
-    x = must(x, "cum" + kind)
+    x = as_operand(x, "cum" + kind)
     if dtype is None:
         return _scan(x, kind, dim)
     wanted = dtype_named(dtype)
@@ -66,7 +66,7 @@ def cumprod(input: Any, dim: int, *, dtype: DType | None = None) -> Any:  # noqa
 @numpy_names
 def logcumsumexp(input: Any, dim: int) -> Any:  # noqa: A002
     """log(cumsum(exp(x))) along dim, without overflow. Floats only."""
-    return _scan(must(input, "logcumsumexp"), "logsumexp", dim)
+    return _scan(as_operand(input, "logcumsumexp"), "logsumexp", dim)
 
 
 @numpy_names
@@ -76,7 +76,7 @@ def cummax(input: Any, dim: int) -> Any:  # noqa: A002
     >>> norch.cummax(norch.tensor([1, 3, 2]), dim=0).values
     tensor([1, 3, 3])
     """
-    x = must(input, "cummax")
+    x = as_operand(input, "cummax")
     indices = _scan(x, "max", dim)
     return cummax_result(x.gather(dim, indices), indices)
 
@@ -84,7 +84,7 @@ def cummax(input: Any, dim: int) -> Any:  # noqa: A002
 @numpy_names
 def cummin(input: Any, dim: int) -> Any:  # noqa: A002
     """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
-    x = must(input, "cummin")
+    x = as_operand(input, "cummin")
     indices = _scan(x, "min", dim)
     return cummin_result(x.gather(dim, indices), indices)
 
@@ -104,7 +104,7 @@ def _in_place(function: Any) -> Any:
         written(self, node, True)
         return self
 
-    return own_errors(called(method, name, f"{function.__name__}() in place."))
+    return rename_errors(named_function(method, name, f"{function.__name__}() in place."))
 
 
 class ScanMethods(Handle):

@@ -11,7 +11,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import edge
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
-from ._operand import must, numpy_names
+from ._operand import as_operand, numpy_names
 
 
 @numpy_names
@@ -34,7 +34,7 @@ def log_softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:  # noq
 
 
 def _softmax(x: Any, dim: Any, dtype: Any, log: bool) -> Any:
-    x = must(x, "log_softmax" if log else "softmax")
+    x = as_operand(x, "log_softmax" if log else "softmax")
     if dtype is not None:
         x = x.to(dtype_named(dtype))
     out = lib.norch_softmax(x, dim, log)

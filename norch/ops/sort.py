@@ -13,7 +13,7 @@ from ..autograd import derivatives as d
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
-from ._operand import must, numpy_names, own_errors, public, tensor_of
+from ._operand import as_operand, numpy_names, public, rename_errors, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .pointwise import isnan, lt, where
@@ -36,7 +36,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
     >>> norch.sort(norch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
-    x = must(input, "sort")
+    x = as_operand(input, "sort")
     flag(stable or False, "sort: stable")
     indices = order_of(x, dim, -1, descending)
     return sort_result(x.gather(dim, indices), indices)
@@ -46,7 +46,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:  # noqa: A002
     """The indices of sort()."""
     flag(stable, "argsort: stable")
-    return order_of(must(input, "argsort"), dim, -1, descending)
+    return order_of(as_operand(input, "argsort"), dim, -1, descending)
 
 
 def msort(input: Any) -> Any:  # noqa: A002
@@ -61,7 +61,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     >>> norch.topk(norch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
-    x = must(input, "topk")
+    x = as_operand(input, "topk")
     if int64(k, "topk: k") < 0:
         raise ArgumentError(f"topk: k is {k}, which is below 0")
     flag(sorted, "topk: sorted")
@@ -79,13 +79,13 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  #
     >>> norch.median(norch.tensor([1.0, 9.0, 4.0, 2.0]))
     tensor(2.)
     """
-    return _median(must(input, "median"), dim, keepdim, False, median_result)
+    return _median(as_operand(input, "median"), dim, keepdim, False, median_result)
 
 
 @numpy_names
 def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """median() of what is not NaN."""
-    return _median(must(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
+    return _median(as_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
 
 
 def _median(x: Any, dim: Any, keepdim: bool, ignore_nan: bool, result: Any) -> Any:
@@ -142,7 +142,7 @@ def searchsorted(
     return _search("searchsorted", sorted_sequence, input, out_int32, right, side, sorter)
 
 
-@own_errors
+@rename_errors
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:  # noqa: A002
     """searchsorted() of input among 1-d boundaries."""
     if isinstance(boundaries, Handle) and boundaries.ndim != 1:
@@ -154,8 +154,8 @@ def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, sid
     flag(right, f"{name}: right")
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ArgumentError(f"{name}: side is 'left' or 'right' and agrees with right, not {side!r} with {right}")
-    line = must(line, name).detach()
-    values = must(values, name).detach()
+    line = as_operand(line, name).detach()
+    values = as_operand(values, name).detach()
     if values.ndim == 0 and values.is_cpu:  # a number goes with any device
         values = values.to(line.device)
     common = result_type(line, values)

@@ -18,7 +18,7 @@ from ..device import device_of
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
-from ._operand import own_errors, tensor_of
+from ._operand import rename_errors, tensor_of
 
 Shape = Sequence[int]
 _END = (1 << 63) - 1  # a bound of a slice that is as good as the end
@@ -120,7 +120,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
     return _made(lib.norch_transpose(input, dim0, dim1), input, d.Transpose, transpose, (dim0, dim1))
 
 
-@own_errors
+@rename_errors
 def t(input: Any) -> Any:
     """A matrix transposed; vectors and numbers as they are."""
     if input.ndim > 2:
@@ -134,13 +134,13 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     return _made(lib.norch_expand(x, wanted), x, d.Expand, expand, (wanted,))
 
 
-@own_errors
+@rename_errors
 def expand_as(x: Any, other: Any) -> Any:
     """x broadcast to the shape of other."""
     return expand(x, tuple(tensor_of(other, "expand_as").shape))
 
 
-@own_errors
+@rename_errors
 def broadcast_to(input: Any, size: Any) -> Any:
     """input.expand(size)."""
     return expand(input, size)
@@ -213,7 +213,7 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     return _made(lib.norch_unfold(x, dimension, size, step), x, d.Unfold, unfold, (dimension, size, step))
 
 
-@own_errors
+@rename_errors
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
 

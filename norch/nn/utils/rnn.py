@@ -10,13 +10,13 @@ from ...create import arange, as_tensor
 from ...dtype import dtype as DType
 from ...dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from ...errors import ArgumentError, ShapeError
-from ...ops._operand import called, own_errors, tensor_of, tensors_of
+from ...ops._operand import named_function, rename_errors, tensor_of, tensors_of
 from ...ops.composed.pad import pad
 from ...ops.copy import stack
 from ...tensor import Tensor
 
 
-@own_errors
+@rename_errors
 def pad_sequence(
     sequences: Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
@@ -44,7 +44,7 @@ def pad_sequence(
     return stack([filled(x) for x in listed], 0 if batch_first else 1)
 
 
-@own_errors
+@rename_errors
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """What pad_sequence() was given: the sequences without what filled them up behind; lengths is theirs, (B).
 
@@ -71,7 +71,7 @@ def _cast(name: str, kind: DType) -> Any:
     def method(self: PackedSequence) -> PackedSequence:
         return self.to(kind)
 
-    return called(method, name, f"The same in {kind.name}.")
+    return named_function(method, name, f"The same in {kind.name}.")
 
 
 class PackedSequence(_Packed):
@@ -168,7 +168,7 @@ def _places(there: Tensor, x: Tensor) -> Tensor:
     return there.flatten().nonzero().squeeze(1).to(x.device)
 
 
-@own_errors
+@rename_errors
 def pack_padded_sequence(
     input: Tensor, lengths: Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
@@ -200,7 +200,7 @@ def pack_padded_sequence(
     return PackedSequence(data, there.sum(1), order)
 
 
-@own_errors
+@rename_errors
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -237,7 +237,7 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
     return pack_padded_sequence(padded, [x.shape[0] for x in listed], enforce_sorted=enforce_sorted)
 
 
-@own_errors
+@rename_errors
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences that pack_sequence() was given.
 

@@ -12,7 +12,7 @@ from ...autograd import derivatives as d
 from ...autograd.grad_mode import mode, no_grad
 from ...errors import ArgumentError, ShapeError
 from .._forms import binary
-from .._operand import own_errors, rounded_once, tensor_of
+from .._operand import rename_errors, rounded_once, tensor_of
 from ..normalize import normalized
 from ..pointwise import _addcmul
 
@@ -64,7 +64,7 @@ def _update(running: Any, value: Any, momentum: float) -> None:
         running.mul_(1 - momentum).add_(value.to(running.dtype) * momentum)
 
 
-@own_errors
+@rename_errors
 def batch_norm(
     input: Any,
     running_mean: Any,

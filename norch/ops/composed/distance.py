@@ -10,9 +10,9 @@ from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError
 from .._forms import derived
 from .._inplace import in_place
-from .._operand import at_least, floats_of, must, own_errors
+from .._operand import as_operand, at_least, floats_of, rename_errors
 from ..copy import cat, result_type
-from ..index import index_select, near_each_other
+from ..index import index_select, on_common_device
 from ..matmul import matmul
 from ..norm import vector_norm
 from ..pointwise import where
@@ -46,7 +46,7 @@ def _distances(a: Any, b: Any, p: float, rows: int) -> Any:
     return parts[0] if len(parts) == 1 else cat(parts, -2)
 
 
-@own_errors
+@rename_errors
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
     """The p-norms of all differences of rows: (..., M, K) and (..., N, K) give (..., M, N).
 
@@ -76,7 +76,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     return derived(d.Cdist, lambda a, b: _distances(a, b, p, rows), a, b, param=p, rows=rows)
 
 
-@own_errors
+@rename_errors
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last axis."""
     difference = as_float(x1, "pairwise_distance") - as_float(x2, "pairwise_distance") + eps
@@ -92,7 +92,7 @@ def _pairs(x: Any) -> Any:
     return triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
 
 
-@own_errors
+@rename_errors
 def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     """The p-norms of the differences of each two rows of input (N, M): (N (N - 1) / 2), row 0 with 1, 0 with 2 ...
 
@@ -113,7 +113,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     return derived(d.Pdist, distances, x, pairs=_pairs, param=p)
 
 
-@own_errors
+@rename_errors
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between vectors along dim, whose lengths count as eps at least; the others broadcast.
 
@@ -121,13 +121,15 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     tensor(0.7071)
     """
     dtype = result_type(x1, x2)
-    a, b = near_each_other(*(floats_of(must(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2)))
+    a, b = on_common_device(
+        *(floats_of(as_operand(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2))
+    )
     a, b = broadcast_tensors(a, b)  # dim counts the axes of both
     lengths = sum_(a * a, dim).clamp(min=eps * eps).sqrt() * sum_(b * b, dim).clamp(min=eps * eps).sqrt()
     return sum_(a * b, dim) / lengths
 
 
-@own_errors
+@rename_errors
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that."""
     x = at_least(2, floats_of(input, "renorm"), "renorm")

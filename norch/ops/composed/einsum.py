@@ -23,7 +23,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from .._operand import must, on_one_device
+from .._operand import as_operand, on_one_device
 from ..matmul import product
 from ..pointwise import mul
 from ..reduce import sum as sum_
@@ -66,7 +66,7 @@ def einsum(equation: Any, *operands: Any) -> Any:
         operands = tuple(operands[0])
     if not operands:
         raise ArgumentError(f"einsum({equation!r}): needs at least one operand")
-    tensors = [must(x, "einsum") for x in operands]
+    tensors = [as_operand(x, "einsum") for x in operands]
     shapes = tuple([x.shape for x in tensors])
     plan = _plan_of(equation, shapes, tuple([x.stride() for x in tensors]))
     return _run(f"einsum({equation!r})", plan, tensors)

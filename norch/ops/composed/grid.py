@@ -12,7 +12,7 @@ from typing import Any
 from ..._lib import flag, int64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import must, on_one_device, own_errors, tensor_of, tensors_of
+from .._operand import as_operand, on_one_device, rename_errors, tensor_of, tensors_of
 from ..copy import cast, stack
 from ..index import index_select
 from ..view import expand, reshape, transpose
@@ -44,7 +44,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     return tuple(transpose(grid, 0, 1) if indexing == "xy" and count > 1 else grid for grid in grids)
 
 
-@own_errors
+@rename_errors
 def cartesian_prod(*tensors: Any) -> Any:
     """All choices of one element of each vector, a row each; of one vector, itself.
 
@@ -104,14 +104,14 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     return stack(columns, 1) if count else wide.new_empty(len(x), 0)
 
 
-@own_errors
+@rename_errors
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """Positions in the flattened shape as one tensor of indices an axis.
 
     >>> norch.unravel_index(norch.tensor([5]), (2, 4))
     (tensor([1]), tensor([1]))
     """
-    at = must(indices, "unravel_index")
+    at = as_operand(indices, "unravel_index")
     sizes = [shape] if isinstance(shape, int) else list(shape)
     if at.dtype.is_floating_point or at.dtype.kind == "b":
         raise DTypeError(f"unravel_index: indices are integers, not {at.dtype.name}")

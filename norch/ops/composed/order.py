@@ -9,10 +9,10 @@ from ..._lib import flag, int64, lib
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import at_least, iota, must, numpy_names, own_errors, public
+from .._operand import as_operand, at_least, iota, numpy_names, public, rename_errors
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
-from ..index import near_each_other
+from ..index import on_common_device
 from ..pointwise import isnan, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
 from ..scan import cummax, cumsum
@@ -54,7 +54,7 @@ def nanquantile(  # noqa: PLR0913
 
 
 def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
-    x = must(x, name)
+    x = as_operand(x, name)
     flag(keepdim, f"{name}: keepdim")
     if x.dtype not in (float32, float64):
         raise DTypeError(f"{name}: expected float32 or float64, got {x.dtype}")
@@ -103,7 +103,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  
     >>> norch.kthvalue(norch.tensor([4.0, 1.0, 3.0]), 2).values
     tensor(3.)
     """
-    x = must(input, "kthvalue")
+    x = as_operand(input, "kthvalue")
     dim = axis(dim, x.ndim, "kthvalue")
     size = x.shape[dim] if x.ndim else 1
     if not size:
@@ -118,7 +118,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  
 @numpy_names
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The most frequent element along dim (the smallest of those), and the last place of it: (values, indices)."""
-    x = must(input, "mode")
+    x = as_operand(input, "mode")
     dim = axis(dim, x.ndim, "mode")
     if x.ndim and not x.shape[dim]:
         raise BoundsError(f"mode: axis {dim} of shape {tuple(x.shape)} is empty")
@@ -153,7 +153,7 @@ def unique(
     (tensor([1, 2]), tensor([1, 2]))
     """
     flag(sorted, "unique: sorted")
-    return _distinct(must(input, "unique").detach(), True, return_inverse, return_counts, dim)
+    return _distinct(as_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
 @numpy_names
@@ -164,7 +164,7 @@ def unique_consecutive(
     dim: int | None = None,
 ) -> Any:
     """As unique(), but of equal neighbours only, in their order."""
-    return _distinct(must(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
+    return _distinct(as_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
 
 
 def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
@@ -201,14 +201,14 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
     return tuple(out) if len(out) > 1 else values
 
 
-@own_errors
+@rename_errors
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
     """Where elements are among test_elements; with invert where they are not. Either may be a number.
 
     >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
     tensor([False,  True, False,  True])
     """
-    x, among = near_each_other(must(elements, "isin"), must(test_elements, "isin"))
+    x, among = on_common_device(as_operand(elements, "isin"), as_operand(test_elements, "isin"))
     if among.numel() == 0:
         found = (x != x) & False
     else:
@@ -230,7 +230,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     >>> norch.diff(norch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
-    x = at_least(1, must(input, "diff"), "diff")
+    x = at_least(1, as_operand(input, "diff"), "diff")
     dim = axis(dim, x.ndim, "diff")
     if int64(n, "diff: n") < 0:
         raise ArgumentError(f"diff: the order n is not negative, got {n}")
@@ -246,7 +246,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     return x
 
 
-@own_errors
+@rename_errors
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
     """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
 
@@ -255,7 +255,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
     >>> norch.bincount(norch.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    x = must(input, "bincount")
+    x = as_operand(input, "bincount")
     if x.dtype.is_floating_point or x.dtype is bool_:
         raise DTypeError(f"bincount: expected integers, got {x.dtype}")
     if x.ndim != 1 or (x.numel() and x.amin().item() < 0):
@@ -265,7 +265,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
     if weights is None:
         ones = x.new_ones((1,), dtype=int64_).expand(x.shape)
     else:
-        ones = must(weights, "bincount").detach()
+        ones = as_operand(weights, "bincount").detach()
         if ones.shape != x.shape:
             raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
         ones = ones if ones.dtype is float32 else ones.to(float64)

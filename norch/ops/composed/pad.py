@@ -7,12 +7,12 @@ from typing import Any
 
 from ..._lib import int64, lib
 from ...errors import ArgumentError, ShapeError
-from .._operand import own_errors, tensor_of
+from .._operand import rename_errors, tensor_of
 from ..copy import cat, clone, padded
 from ..view import expand, slice_, tied
 
 
-@own_errors
+@rename_errors
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
     """A copy with more elements at the ends of its last axes: pad holds (before, after) of the last axis, then of the
     one before it, and so on; negative numbers cut off.

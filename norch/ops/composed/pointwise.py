@@ -13,7 +13,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .._forms import derived
 from .._inplace import in_place
-from .._operand import floats_of, must, numbers_of, own_errors, public
+from .._operand import as_operand, floats_of, numbers_of, public, rename_errors
 from .._results import frexp_result
 from ..copy import clone, fill_
 from ..norm import vector_norm
@@ -52,7 +52,7 @@ def positive(input: Any) -> Any:
     return numbers_of(input, "positive")
 
 
-@own_errors
+@rename_errors
 def round(input: Any, *, decimals: int = 0) -> Any:
     """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one.
 
@@ -86,7 +86,7 @@ def logit(input: Any, eps: float | None = None) -> Any:
     """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first held between eps and 1 - eps."""
     if eps is not None:
         check_numbers("logit", eps=eps)
-        input = must(input, "logit")
+        input = as_operand(input, "logit")
         input = where(input < eps, eps, where(input > 1 - eps, 1 - eps, input))
     return _logit(input)
 
@@ -97,7 +97,7 @@ def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf
     >>> norch.nan_to_num(norch.tensor([float("nan"), float("inf")]), posinf=9.0)
     tensor([0., 9.])
     """
-    input = must(input, "nan_to_num")
+    input = as_operand(input, "nan_to_num")
     if not input.dtype.is_floating_point:
         return input.clone()
     limits = finfo(input.dtype)
@@ -122,7 +122,7 @@ def isneginf(input: Any) -> Any:
 
 def isreal(input: Any) -> Any:
     """True everywhere: there are no complex numbers."""
-    input = must(input, "isreal")
+    input = as_operand(input, "isreal")
     return eq(input, input) | isnan(input)
 
 
@@ -136,12 +136,12 @@ def polygamma(n: int, input: Any) -> Any:
     return PointwiseMethods._zeta(n + 1, input) * (factor if n % 2 else -factor)
 
 
-@own_errors
+@rename_errors
 def mvlgamma(input: Any, p: int) -> Any:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
     if int64(p, "mvlgamma: p") < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
-    x = must(input, "mvlgamma")
+    x = as_operand(input, "mvlgamma")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
     return derived(d.Mvlgamma, lambda x: _mvlgamma(x, p), x, count=p)
 
@@ -185,29 +185,29 @@ def fill(input: Any, value: Any) -> Any:
 # ---- two and more -------------------------------------------------------------------------------------------------
 
 
-@own_errors
+@rename_errors
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """other - alpha * input."""
     return _sub(other, input if alpha == 1 else _times(other, input, alpha, "rsub"))
 
 
-@own_errors
+@rename_errors
 def float_power(input: Any, exponent: Any) -> Any:
     """input ** exponent in float64."""
-    a, b = must(input, "float_power"), must(exponent, "float_power")
+    a, b = as_operand(input, "float_power"), as_operand(exponent, "float_power")
     return _pow(a.to(float64), b.to(float64))
 
 
-@own_errors
+@rename_errors
 def ldexp(input: Any, other: Any) -> Any:
     """input * 2**other, as floats: of input's dtype, where other is of integers."""
-    x, power = must(input, "ldexp"), must(other, "ldexp")
+    x, power = as_operand(input, "ldexp"), as_operand(other, "ldexp")
     if not power.dtype.is_floating_point:
         power = power.to(x.dtype if x.dtype.is_floating_point else get_default_dtype())
     return derived(d.Ldexp, lambda x, power: mul(x, exp2(power)), x, power)
 
 
-@own_errors
+@rename_errors
 def addcmul(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value: Any = 1) -> Any:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
@@ -215,7 +215,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
     return _addcmul(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcmul"), tensor2)
 
 
-@own_errors
+@rename_errors
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value: Any = 1) -> Any:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
@@ -223,7 +223,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
     return _addcdiv(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcdiv"), tensor2)
 
 
-@own_errors
+@rename_errors
 def dist(input: Any, other: Any, p: float = 2) -> Any:
     """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats only."""
     return vector_norm(floats_of(_sub(input, other), "dist"), p)
@@ -240,7 +240,7 @@ def equal(input: Any, other: Any) -> bool:
 # ---- activations that are functions of tensors, too ---------------------------------------------------------------
 
 
-@own_errors
+@rename_errors
 def threshold(input: Any, threshold: float, value: float) -> Any:
     """input where it is above the threshold (or NaN), value elsewhere."""
     check_numbers("threshold", threshold=threshold, value=value)
@@ -253,7 +253,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
 
 
-@own_errors
+@rename_errors
 def prelu(input: Any, weight: Any) -> Any:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
     input, weight = floats_of(input, "prelu"), floats_of(weight, "prelu")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._handle import Handle
 from ...dtype import dtype_named, get_default_dtype
-from .._operand import must
+from .._operand import as_operand
 
 __all__ = ["is_same_size", "is_signed", "real", "typename"]
 
@@ -22,12 +22,12 @@ TYPES = dict(
 
 def is_same_size(input: Any, other: Any) -> bool:  # noqa: A002
     """Whether two tensors have one shape."""
-    return tuple(must(input, "is_same_size").shape) == tuple(must(other, "is_same_size").shape)
+    return tuple(as_operand(input, "is_same_size").shape) == tuple(as_operand(other, "is_same_size").shape)
 
 
 def is_signed(input: Any) -> bool:  # noqa: A002
     """Whether the dtype has negative numbers."""
-    return must(input, "is_signed").dtype.is_signed
+    return as_operand(input, "is_signed").dtype.is_signed
 
 
 def typename(obj: Any) -> str:
@@ -38,7 +38,7 @@ def typename(obj: Any) -> str:
 
 def real(input: Any) -> Any:  # noqa: A002
     """The tensor itself, as its numbers are real."""
-    return must(input, "real")
+    return as_operand(input, "real")
 
 
 class PortableMethods(Handle):

@@ -11,9 +11,9 @@ from ...autograd import derivatives as d
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .._forms import derived
 from .._inplace import in_place
-from .._operand import must, on_one_device, own_errors, rounded_once
+from .._operand import as_operand, on_one_device, rename_errors, rounded_once
 from ..copy import stack
-from ..index import near_each_other
+from ..index import on_common_device
 from ..matmul import bmm, linear, matmul, mm, mv
 from ..pointwise import where
 from ..reduce import sum as sum_
@@ -37,7 +37,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
     tensor([[4., 1.],
             [1., 4.]])
     """
-    input, mat1, mat2 = must(input, "addmm"), must(mat1, "addmm"), must(mat2, "addmm")
+    input, mat1, mat2 = as_operand(input, "addmm"), as_operand(mat1, "addmm"), as_operand(mat2, "addmm")
     if beta == alpha == 1 and input.ndim == 1 and mat1.ndim == mat2.ndim == 2 and input.dtype is mat1.dtype:
         if input.shape[0] == mat2.shape[1]:
             return linear(mat1, t(mat2), input)
@@ -70,7 +70,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1)
 
 
 def _added(x: Any, product: Any, beta: Any, alpha: Any, name: str, same: bool = True) -> Any:
-    x = must(x, name)
+    x = as_operand(x, name)
     if same and x.dtype is not product.dtype:
         raise DTypeError(f"{name}: expected one dtype, got an input of {x.dtype.name} and {product.dtype.name}")
     try:
@@ -98,10 +98,10 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
 # ---- contractions -----------------------------------------------------------------------------------------------
 
 
-@own_errors
+@rename_errors
 def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
     """out[i][j] = input[i] * vec2[j] for two vectors."""
-    a, b = must(input, "outer"), must(vec2, "outer")
+    a, b = as_operand(input, "outer"), as_operand(vec2, "outer")
     for x in (a, b):
         if x.ndim != 1:
             raise ShapeError(f"outer: expected 1 dimension, got shape {tuple(x.shape)}")
@@ -116,7 +116,7 @@ def inner(input: Any, other: Any) -> Any:  # noqa: A002
 
     Shapes (..., K) and (...', K) give (..., ...').
     """
-    a, b = must(input, "inner"), must(other, "inner")
+    a, b = as_operand(input, "inner"), as_operand(other, "inner")
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.shape[-1] != b.shape[-1]:
@@ -132,7 +132,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     >>> norch.tensordot(norch.ones(2, 3, 4), norch.ones(4, 3, 5), ([1, 2], [1, 0])).shape
     norch.Size([2, 5])
     """
-    a, b = must(a, "tensordot"), must(b, "tensordot")
+    a, b = as_operand(a, "tensordot"), as_operand(b, "tensordot")
     if isinstance(dims, Handle):
         dims = dims.tolist()  # type: ignore[attr-defined]
     if isinstance(dims, (list, tuple)) and len(dims) == 2:
@@ -184,14 +184,14 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 
     Shapes (..., I), (..., J), (O, I, J) and (O) give (..., O).
     """
-    a, b, weight = must(input1, "bilinear"), must(input2, "bilinear"), must(weight, "bilinear")
+    a, b, weight = as_operand(input1, "bilinear"), as_operand(input2, "bilinear"), as_operand(weight, "bilinear")
     shapes = f"{tuple(a.shape)}, {tuple(b.shape)} and a weight of {tuple(weight.shape)}"
     if a.ndim != b.ndim or a.ndim == 0 or a.shape[:-1] != b.shape[:-1] or weight.ndim != 3:
         raise ShapeError(f"bilinear: expected (..., I), (..., J) and (O, I, J), got {shapes}")
     if a.shape[-1] != weight.shape[1] or b.shape[-1] != weight.shape[2]:
         raise ShapeError(f"bilinear: inner sizes do not match: {shapes}")
     out = derived(d.Bilinear, _bilinear, a, b, weight)
-    return out if bias is None else out + must(bias, "bilinear")
+    return out if bias is None else out + as_operand(bias, "bilinear")
 
 
 def _bilinear(a: Any, b: Any, weight: Any) -> Any:
@@ -204,16 +204,16 @@ def _bilinear_weight(g: Any, a: Any, b: Any) -> Any:
     return contract("bilinear", (g, a, b), ((*batch, o), (*batch, i), (*batch, j)), (o, i, j))
 
 
-@own_errors
+@rename_errors
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """The sum of products along an axis; the others broadcast."""
-    x, y = must(x, "vecdot"), must(y, "vecdot")
+    x, y = as_operand(x, "vecdot"), as_operand(y, "vecdot")
     if not x.dtype.is_floating_point or x.dtype is not y.dtype:
         raise DTypeError(f"vecdot: expected two tensors of one floating dtype, got {x.dtype.name} and {y.dtype.name}")
     return sum_(x * y, dim)
 
 
-@own_errors
+@rename_errors
 def kron(input: Any, other: Any) -> Any:  # noqa: A002
     """The Kronecker product: every element of input times all of other, block by block along each axis.
 
@@ -221,7 +221,7 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
     tensor([[1., 1., 0., 0.],
             [0., 0., 1., 1.]])
     """
-    a, b = near_each_other(must(input, "kron"), must(other, "kron"))
+    a, b = on_common_device(as_operand(input, "kron"), as_operand(other, "kron"))
     ndim = max(a.ndim, b.ndim)
     of_a, of_b = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
     blocks = reshape(a, tuple(n for size in of_a for n in (size, 1))) * reshape(
@@ -232,7 +232,7 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
 
 def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
     """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
-    a, b = must(input, "cross"), must(other, "cross")
+    a, b = as_operand(input, "cross"), as_operand(other, "cross")
     if dim is None:
         dim = next((k for k, size in enumerate(a.shape) if size == 3), None)
         if dim is None:
@@ -246,7 +246,7 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
     >>> norch.linalg.cross(norch.tensor([1, 0, 0]), norch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    a, b = must(input, "cross"), must(other, "cross")
+    a, b = as_operand(input, "cross"), as_operand(other, "cross")
     on_one_device("cross", a, b)
     if a.ndim != b.ndim:
         raise ShapeError(f"cross: {a.ndim} and {b.ndim} dimensions: {tuple(a.shape)} and {tuple(b.shape)}")
@@ -262,26 +262,26 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
 # ---- many factors -----------------------------------------------------------------------------------------------
 
 
-@own_errors
+@rename_errors
 def chain_matmul(*matrices: Any) -> Any:
     """The product of matrices one after the other, in the order that costs least."""
     if not matrices:
         raise ArgumentError("chain_matmul: needs at least one matrix")
-    listed = [must(x, "chain_matmul") for x in matrices]
+    listed = [as_operand(x, "chain_matmul") for x in matrices]
     for k, x in enumerate(listed):
         if x.ndim != 2:
             raise ShapeError(f"chain_matmul: matrix {k} has shape {tuple(x.shape)}, expected 2 dimensions")
     return _chain(listed, "chain_matmul")
 
 
-@own_errors
+@rename_errors
 def multi_dot(tensors: Sequence[Any]) -> Any:
     """The product of matrices in the order that costs least; the first and the last may be vectors.
 
     >>> norch.linalg.multi_dot([norch.ones(3), norch.eye(3), norch.ones(3)])
     tensor(3.)
     """
-    listed = [must(x, "multi_dot") for x in tensors]
+    listed = [as_operand(x, "multi_dot") for x in tensors]
     if len(listed) < 2:
         raise ArgumentError(f"multi_dot: expected at least 2 tensors, got {len(listed)}")
     for k, x in enumerate(listed):
@@ -319,7 +319,7 @@ def _chain(factors: list[Any], name: str) -> Any:
 
 def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
     """Square matrices (..., M, M) multiplied n times by themselves, n not negative; the identity for 0."""
-    x = must(input, "matrix_power")
+    x = as_operand(input, "matrix_power")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: expected square matrices, got shape {tuple(x.shape)}")
     if (power := int64(n, "matrix_power: n")) < 0:

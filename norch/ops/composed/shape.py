@@ -16,7 +16,7 @@ from ..._lib import int64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._inplace import in_place, turned_
-from .._operand import at_least, called, must, numpy_names, own_errors, tensor_of, tensors_of
+from .._operand import as_operand, at_least, named_function, numpy_names, rename_errors, tensor_of, tensors_of
 from ..copy import cast, cat, clone, contiguous
 from ..index import index_select
 from ..view import (
@@ -59,7 +59,7 @@ def ravel(input: Any) -> Any:
     return view(contiguous(tensor_of(input, "ravel")), -1)
 
 
-@own_errors
+@rename_errors
 def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """One axis as several, of the given sizes, one of which may be -1.
 
@@ -82,7 +82,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     return view(input, (*shape[:at], *wanted, *shape[at + 1 :]))
 
 
-@own_errors
+@rename_errors
 def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
     """transpose(input, axis0, axis1)."""
     return transpose(input, axis0, axis1)
@@ -131,7 +131,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return Size(out)
 
 
-@own_errors
+@rename_errors
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """Views of the tensors, all broadcast to one shape."""
     listed = tensors_of(
@@ -149,7 +149,7 @@ def _at_least(ndim: int, name: str, function: Any) -> Any:
         return function(tensors[0], tensors[0].ndim)
 
     about = f"Views with at least {ndim} dimensions: of one tensor, or a tuple of those of several."
-    return called(at_least, name, about)
+    return named_function(at_least, name, about)
 
 
 atleast_1d = _at_least(1, "atleast_1d", lambda x, n: unsqueeze(x, 0) if n == 0 else x)
@@ -185,7 +185,7 @@ def _along(x: Any, dim: int, name: str) -> tuple[int, int]:
     return at, x.shape[at]
 
 
-@own_errors
+@rename_errors
 def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Views of parts of the given sizes along dim; the sizes must add up to its own."""
     at, size = _along(input, dim, "split_with_sizes")
@@ -238,7 +238,7 @@ def _split_along(name: str, least: int, about: str) -> Any:
             raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
         return tensor_split(input, indices_or_sections, dim, indices=indices, sections=sections)
 
-    return own_errors(called(function, name, about + ", into equal sections or cut before indices."))
+    return rename_errors(named_function(function, name, about + ", into equal sections or cut before indices."))
 
 
 hsplit = _split_along("hsplit", 1, "Views of parts along the second axis (the first of a vector)")
@@ -258,14 +258,14 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 # ---- joins ----------------------------------------------------------------------------------------------------------
 
 
-@own_errors
+@rename_errors
 def hstack(tensors: Sequence[Any]) -> Any:
     """The tensors side by side: along the second axis, or the first of vectors."""
     listed = [atleast_1d(x) for x in tensors_of(tensors, "hstack")]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
-@own_errors
+@rename_errors
 def vstack(tensors: Sequence[Any]) -> Any:
     """The tensors one below the other; vectors count as rows."""
     return cat([atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
@@ -274,19 +274,19 @@ def vstack(tensors: Sequence[Any]) -> Any:
 row_stack = vstack
 
 
-@own_errors
+@rename_errors
 def dstack(tensors: Sequence[Any]) -> Any:
     """The tensors one behind the other, along the third axis."""
     return cat([atleast_3d(x) for x in tensors_of(tensors, "dstack")], 2)
 
 
-@own_errors
+@rename_errors
 def column_stack(tensors: Sequence[Any]) -> Any:
     """The tensors side by side; vectors count as columns."""
     return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensors_of(tensors, "column_stack")], 1)
 
 
-@own_errors
+@rename_errors
 def block_diag(*tensors: Any) -> Any:
     """A matrix with these matrices along its diagonal and zeros elsewhere; vectors count as rows.
 
@@ -340,7 +340,7 @@ def flipud(input: Any) -> Any:
     return flip(at_least(1, input, "flipud"), 0)
 
 
-@own_errors
+@rename_errors
 def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
     """A copy turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if not hasattr(dims, "__len__"):
@@ -397,7 +397,7 @@ def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
     return reshape(clone(spread), [count * size for count, size in zip(counts, shape)])
 
 
-@own_errors
+@rename_errors
 def tile(input: Any, *counts: Any, dims: Any = None) -> Any:
     """repeat(), where missing numbers in front count as 1.
 
@@ -475,13 +475,13 @@ def _replaced(input: Any, src: Any, name: str, take: Any) -> Any:
     return out
 
 
-@own_errors
+@rename_errors
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     """A copy of input whose part select(dim, index) is src."""
     return _replaced(input, src, "select_scatter", lambda x: select(x, dim, index))
 
 
-@own_errors
+@rename_errors
 def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Any:
@@ -492,7 +492,7 @@ def slice_scatter(
     return _replaced(input, src, "slice_scatter", lambda x: slice_(x, int64(dim, "dim"), *bounds, step))
 
 
-@own_errors
+@rename_errors
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A copy of input whose diagonal is src."""
     return _replaced(input, src, "diagonal_scatter", lambda x: diagonal(x, offset, dim1, dim2))
@@ -501,10 +501,10 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 # ---- as methods -----------------------------------------------------------------------------------------------------
 
 
-@own_errors
+@rename_errors
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:  # noqa: A002
     """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src."""
-    out = must(input, "as_strided_scatter").clone()
+    out = as_operand(input, "as_strided_scatter").clone()
     as_strided(out, size, stride, storage_offset).copy_(src)
     return out
 

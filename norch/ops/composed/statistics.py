@@ -7,7 +7,7 @@ from typing import Any
 from ..._handle import Handle
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import must, numbers_of, own_errors
+from .._operand import as_operand, numbers_of, rename_errors
 from ..matmul import matmul
 from ..reduce import sum as sum_
 from ..view import narrow, reshape, unsqueeze
@@ -30,7 +30,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
     tensor([[ 1., -1.],
             [-1.,  1.]])
     """
-    x = must(input, "cov")
+    x = as_operand(input, "cov")
     if x.ndim > 2:
         raise ShapeError(f"cov: expected at most 2 dimensions, got shape {tuple(x.shape)}")
     x = as_float(reshape(x, (1, -1)) if x.ndim < 2 else x, "cov")
@@ -39,7 +39,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
     for given, name in ((fweights, "fweights"), (aweights, "aweights")):
         if given is None:
             continue
-        given = must(given, "cov")
+        given = as_operand(given, "cov")
         if tuple(given.shape) != (count,):
             raise ShapeError(f"cov: {name} has shape {tuple(given.shape)} for {count} observations")
         if given.dtype.is_floating_point == (name == "fweights"):
@@ -62,7 +62,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
     return result.squeeze()
 
 
-@own_errors
+@rename_errors
 def corrcoef(input: Any) -> Any:  # noqa: A002
     """The correlations of variables, one a row: cov() over the product of their standard deviations, within [-1, 1]."""
     c = cov(input)
@@ -72,7 +72,7 @@ def corrcoef(input: Any) -> Any:  # noqa: A002
     return (c / unsqueeze(spread, 1) / spread).clamp(-1, 1)
 
 
-@own_errors
+@rename_errors
 def trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
     """The integral along dim by the trapezoidal rule, of samples y at x, or dx (1) apart.
 
@@ -83,7 +83,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) 
     return sum_(parts, dim)
 
 
-@own_errors
+@rename_errors
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
     """trapezoid() up to the second sample, the third, and so on."""
     return _trapezoids(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim)
@@ -104,7 +104,7 @@ def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> Any:
     pairs = narrow(y, dim, 1, n - 1) + narrow(y, dim, 0, n - 1)
     if x is None:
         return pairs * ((1 if dx is None else dx) / 2)
-    x = must(x, name)
+    x = as_operand(x, name)
     if x.ndim == 0:
         raise ShapeError(f"{name}: the places of the samples have 1 dimension or more, not 0")
     if x.ndim == 1:
