@@ -14,7 +14,7 @@ from .._handle import alias, tick
 from .._lib import lib, listed
 from ..autograd.forms import Binary, Operation, Ternary, Unary
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge, like_of, written
+from ..autograd.inplace import check_writable, edge, meta_of, written
 from ..dtype import get_default_dtype
 from ._operand import as_operand, named_function, operand
 
@@ -122,7 +122,7 @@ def binary(
             node.edges = (to_a, to_b)
             node.seq = tick()
             node.hooks = None
-            node.likes = (like_of(a), like_of(b)) if out._mixed else None
+            node.likes = (meta_of(a), meta_of(b)) if out._mixed else None
             if saves_inputs:
                 node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
                 node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
@@ -155,7 +155,7 @@ def binary_(name: str, node_class: type[Binary] | None, accept: Callable[[Any, s
         node = None
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
             node = node_class(to_a, to_b)
-            node.likes = (like_of(self), like_of(other))
+            node.likes = (meta_of(self), meta_of(other))
             saves_a = (a_for_a and to_a is not None) or (a_for_b and to_b is not None)
             saves_b = (b_for_a and to_a is not None) or (b_for_b and to_b is not None)
             node._a = before(self) if saves_a else None
@@ -183,7 +183,7 @@ def ternary(name: str, node_class: type[Ternary], about: str = "") -> Op:
         edges = (edge(inputs[0]), edge(inputs[1]), edge(inputs[2]))
         if mode.enabled and edges != (None, None, None):
             node = node_class(*edges)
-            node.likes = tuple(like_of(x) for x in inputs) if out._mixed else None
+            node.likes = tuple(meta_of(x) for x in inputs) if out._mixed else None
             _save(node, inputs, out)
         return out
 
@@ -221,7 +221,7 @@ def derived(node_class: type[Operation], function: Op, *inputs: Any, **slots: An
     finally:
         mode.enabled = True
     node = node_class(*edges)
-    node.likes = tuple([like_of(x) for x in inputs])
+    node.likes = tuple([meta_of(x) for x in inputs])
     for name, value in slots.items():
         setattr(node, name, value)
     _save(node, inputs, out)

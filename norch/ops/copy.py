@@ -9,7 +9,7 @@ from .._handle import Handle
 from .._lib import flag, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge, like_of, written
+from ..autograd.inplace import check_writable, edge, meta_of, written
 from ..device import device as Device  # noqa: N812
 from ..device import place
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
@@ -23,7 +23,7 @@ def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any
         node = node_class(to_x)
         node._out = node.likes = None
         if node_class is d.Cast:
-            node.like = like_of(x)
+            node.like = meta_of(x)
         out._node = node
     return out
 
@@ -119,7 +119,7 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
         to_x = edge(x)  # what can fail comes before the write
         if (to_src := edge(src)) is not None and x.dtype.is_floating_point:
             node = d.CopyInto(to_src, to_x if x._view is None else None)
-            node.like = like_of(src)
+            node.like = meta_of(src)
     lib.norch_copy(x, src)
     written(x, node)
     return x
