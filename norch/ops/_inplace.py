@@ -13,22 +13,22 @@ from ..autograd.node import Leaf
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from ._forms import Op, before
-from ._operand import as_operand, named_function, rename_errors
+from ._operand import kernel_operand, named_function, rename_errors
 from .copy import copy_
 
 
-def in_place(*functions: Op, accept: Callable[[Any, str], Any] = as_operand) -> list[Op]:
+def in_place(*functions: Op, accept: Callable[[Any, str], Any] = kernel_operand) -> list[Op]:
     """The in-place methods of functions: of a row its own kernel, else what is computed is copied into the tensor. As
     operators they accept `operand`: what we cannot read gets the chance to read us."""
     return [f.in_place(accept) if hasattr(f, "in_place") else composed_(f, accept) for f in functions]
 
 
-def composed_(function: Op, accept: Callable[[Any, str], Any] = as_operand) -> Op:
+def composed_(function: Op, accept: Callable[[Any, str], Any] = kernel_operand) -> Op:
     """The in-place method of a function whose result has the shape of its first argument, which must not change it."""
     name = function.__name__ + "_"
 
     def function_(self: Any, *arguments: Any, **named: Any) -> Any:
-        if accept is not as_operand and accept(arguments[0], name) is NotImplemented:
+        if accept is not kernel_operand and accept(arguments[0], name) is NotImplemented:
             return NotImplemented
         check_writable(self, name)
         given = (self, *arguments, *named.values())
