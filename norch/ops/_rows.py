@@ -16,7 +16,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, meta_of, written
 from ..autograd.record import OpNode, record
 from ..dtype import get_default_dtype
-from ._operand import as_operand
+from ._operand import kernel_operand
 
 Accept = Callable[[Any, str], Any]
 
@@ -45,7 +45,7 @@ def unary(name: str, node_class: type[OpNode] | None) -> Any:
     ((saves_x, saves_out),) = _needs(node_class, "x", "out") or [(False, False)]
 
     def function(input: Any) -> Any:  # noqa: A002  (PyTorch's name)
-        x = input if type(input) is _handle.result_class else as_operand(input, name)
+        x = input if type(input) is _handle.result_class else kernel_operand(input, name)
         out = call(op, x)
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
@@ -98,7 +98,7 @@ def snapshot(x: Any) -> Any:
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
 
-def binary(name: str, node_class: type[OpNode] | None, accept: Accept = as_operand) -> Any:
+def binary(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_operand) -> Any:
     """The function of a BINARY row. accept makes a tensor of what is none, or NotImplemented."""
     op, call = OPCODES[name], lib.norch_binary
     (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needs(node_class, "a", "b", "out") or _NOTHING
@@ -107,7 +107,7 @@ def binary(name: str, node_class: type[OpNode] | None, accept: Accept = as_opera
 
     def function(input: Any, other: Any) -> Any:  # noqa: A002
         tensor = _handle.result_class
-        a = input if type(input) is tensor else as_operand(input, name)
+        a = input if type(input) is tensor else kernel_operand(input, name)
         b = other
         if type(b) is not tensor:
             if (b := accept(b, name)) is NotImplemented:
@@ -135,7 +135,7 @@ def binary(name: str, node_class: type[OpNode] | None, accept: Accept = as_opera
     return function
 
 
-def binary_(name: str, node_class: type[OpNode] | None, accept: Accept = as_operand) -> Any:
+def binary_(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_operand) -> Any:
     """The in-place method of a BINARY row; accept as in binary()."""
     op = OPCODES[name]
     (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needs(node_class, "a", "b", "out") or _NOTHING
@@ -172,7 +172,7 @@ def ternary(name: str, node_class: type[OpNode]) -> Any:
     op, call = OPCODES[name], lib.norch_ternary
 
     def function(a: Any, b: Any, c: Any) -> Any:
-        inputs = (as_operand(a, name), as_operand(b, name), as_operand(c, name))
+        inputs = (kernel_operand(a, name), kernel_operand(b, name), kernel_operand(c, name))
         out = call(op, inputs[0], inputs[1], inputs[2])
         return record(node_class, out, inputs, out._mixed)
 

@@ -15,7 +15,7 @@ from ..device import place
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError
-from ._operand import as_operand, tensor_of, tensors_of
+from ._operand import as_operand, kernel_operand, tensor_of, tensors_of
 
 
 def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
@@ -112,7 +112,7 @@ def to(
 
 def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     """Writes src, broadcast and cast, into x."""
-    src = as_operand(src, "copy_")
+    src = kernel_operand(src, "copy_")
     check_writable(x, "copy_")
     node = None
     if mode.enabled:
@@ -127,7 +127,7 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
 
 def fill_(x: Any, value: Any) -> Any:
     """Sets every element of x to value, a number or a 0-d tensor."""
-    number, value = value, as_operand(value, "fill_")
+    number, value = value, kernel_operand(value, "fill_")
     if isinstance(number, (int, float)):
         check_fits(number, x.dtype, "fill_")
     if value.ndim:
@@ -263,4 +263,4 @@ class CopyMethods(Handle):
 
     def is_pinned(self, device: Any = None) -> Any:
         """Whether its memory is that of pin_memory()."""
-        return bool(lib.norch_is_pinned(self))
+        return bool(lib.norch_is_pinned(tensor_of(self, "is_pinned")))

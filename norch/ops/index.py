@@ -20,7 +20,7 @@ from ..dtype import int64 as int64_
 from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
 from ._forms import OPS
 from ._inplace import in_place
-from ._operand import as_operand, named_function, on_one_device, rename_errors
+from ._operand import as_operand, kernel_operand, named_function, on_one_device, rename_errors
 from .copy import cast, copy_, to
 from .pointwise import where
 from .view import axis as dim_of
@@ -458,7 +458,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
 def _filling(name: str, value: Any, x: Any) -> Any:
     """The same as _one(); but among floats a number needs no cast, as where() knows it for one."""
     if type(value) is float and x.dtype.is_floating_point:
-        return as_operand(value, name)
+        return kernel_operand(value, name)
     return _one(name, value, x)
 
 

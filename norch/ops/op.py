@@ -24,7 +24,7 @@ from ..autograd.record import Gradient, derivative
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from . import _rows
-from ._operand import as_operand, named_function, operand, rename_errors
+from ._operand import kernel_operand, named_function, operand, rename_errors
 from ._rows import OPCODES, snapshot
 
 Function = Callable[..., Any]
@@ -92,7 +92,7 @@ def method(function: Any = None, *, name: str = "", aliases: tuple[str, ...] = (
 # ---- in-place forms --------------------------------------------------------------------------------------------------
 
 
-def inplace_form(function: Function, accept: _rows.Accept = as_operand) -> Function:
+def inplace_form(function: Function, accept: _rows.Accept = kernel_operand) -> Function:
     """The in-place method of a function: that of a row runs its kernel, else what was computed is copied into the
     tensor. As operators they accept `operand`, which gives what is no tensor the chance to handle the operation."""
     form, row, node_class = getattr(function, "row", ("", "", None))
@@ -109,7 +109,7 @@ def _composed_(function: Function, accept: _rows.Accept) -> Function:
     name = function.__name__ + "_"
 
     def function_(self: Any, *arguments: Any, **named: Any) -> Any:
-        if accept is not as_operand and accept(arguments[0], name) is NotImplemented:
+        if accept is not kernel_operand and accept(arguments[0], name) is NotImplemented:
             return NotImplemented
         check_writable(self, name)
         given = (self, *arguments, *named.values())
