@@ -35,7 +35,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev \
-    cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs
+    cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs api
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -351,6 +351,9 @@ cuda-counts: $(VENV)/ready-test  ## bytes, launches and operations of the CUDA k
 
 docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
 	$(Q)$(RUN) docs/operations.py
+
+api: $(VENV)/ready-test  ## tests/api.txt, the public names and their signatures, from the code
+	$(Q)$(RUN) tests/api.py
 
 clean:  ## removes what make made, the .venv included
 	rm -rf build dist norch/libnorch.so norch/libnorch_cuda.so $(VENV) .pytest_cache .hypothesis .ruff_cache .mypy_cache
