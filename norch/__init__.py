@@ -1,4 +1,4 @@
-"""norch: a deep-learning framework small enough to read in an afternoon and fast enough to keep.
+"""norch: a small deep-learning framework with PyTorch's names and semantics, over a C library of its own.
 
 This file only hands names on; the map of folders in README.md says where things live. What a program may do without
 (layers, optimizers and so on) is imported when it is first asked for.
