@@ -111,7 +111,7 @@ class Attention(Ternary):  # softmax(q k^T scale) v of q (a), k (b) and v (c)
         if mode.enabled:
             grads = self._recorded(g, q, k, v)
         else:
-            grads = tuple(lib.norch_empty_beside(x, x.shape[-1]) for x in (q, k, v))
+            grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in (q, k, v))
             lib.norch_attention_backward(g, q, k, v, self.scale, self.causal, grads)
         return tuple(None if to is None else grad for to, grad in zip(self.edges, grads))
 
