@@ -1,10 +1,11 @@
-"""norch: a deep-learning framework small enough to read in an afternoon and fast enough to keep.
+"""norch: a small deep-learning framework with the names and semantics of PyTorch.
 
-This file only hands names on; the map of folders in README.md says where things live. What a program may do without
-(layers, optimizers and so on) is imported when it is first asked for.
+This file defines no operation: it gathers the public names. README.md has the map of the folders. Modules that a
+program may do without (layers, optimizers and so on) are imported when they are first asked for.
 """
 
 from math import e, inf, nan, pi
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -159,9 +160,12 @@ newaxis = None
 # Methods of Tensor that PyTorch has as functions too, beside all that work in place.
 _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
 
-# Modules that are imported when they are first asked for, and what is found in one of them.
-_LATER = frozenset("backends cuda distributions func legacy linalg memory nn optim serialization testing utils".split())
-_FOUND_IN = {
+# Public modules; those that are not imported above are imported when they are asked for. So are the names of the table:
+# {module: names}.
+_MODULES = frozenset(
+    "autograd backends cuda distributions func linalg memory nn optim random serialization testing utils".split()
+)
+_NAMES_OF = {
     "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
     "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
@@ -169,10 +173,10 @@ _FOUND_IN = {
     "func": "vmap",
     "backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
-    "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
+    "compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
 }
-_PLACES = {name: place for place, names in _FOUND_IN.items() for name in names.split()}
+_MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
 if _TYPE_CHECKING:
     from . import cuda, distributions, func, linalg, memory, nn, optim, utils
@@ -182,17 +186,19 @@ if _TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_PLACES})
+    """The public names, for completion: no underscore, and no module that belongs to the package alone."""
+    here = {name for name, thing in globals().items() if name[0] != "_" and type(thing) is not _ModuleType}
+    return sorted({*here, *_MODULES, *_MODULE_OF, "__doc__", "__file__", "__name__", "__path__", "__version__"})
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _LATER or name in _PLACES:
+    if name in _MODULES or name in _MODULE_OF:
         from importlib import import_module
 
-        module = import_module("." + _PLACES.get(name, name), __name__)
-        return getattr(module, name) if name in _PLACES else module
+        module = import_module("." + _MODULE_OF.get(name, name), __name__)
+        return getattr(module, name) if name in _MODULE_OF else module
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
-    from . import _left_out
+    from ._left_out import missing
 
-    raise _left_out.missing(__name__, name)
+    raise missing(__name__, name)

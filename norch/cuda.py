@@ -369,4 +369,10 @@ class Event:
             lib.norch_device_event(*self._place, 5, self._event, None, None)
 
 
+def __dir__() -> list[str]:
+    """The public names, for completion: what this file defines, and the error."""
+    here = [name for name, thing in globals().items() if getattr(thing, "__module__", "") == __name__]
+    return [name for name in here if name[0] != "_"] + ["OutOfMemoryError"]
+
+
 __getattr__ = nothing_more(__name__)

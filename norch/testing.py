@@ -21,6 +21,7 @@ from .random import Generator, randint, randn
 from .tensor import Tensor
 
 __all__ = ["GradcheckError", "assert_close", "gradcheck", "gradgradcheck", "make_tensor"]
+__dir__ = __all__.copy  # completion shows the public names only
 
 # Relative and absolute tolerance by floating dtype; integers and bool must be equal.
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}

@@ -30,8 +30,10 @@ __all__ = [
     "OneHotCategorical",
     "OneHotCategoricalStraightThrough",
     "Uniform",
+    "constraints",
     "kl_divergence",
     "register_kl",
 ]
+__dir__ = __all__.copy  # completion shows the public names only
 
 __getattr__ = _nothing_more(__name__)
