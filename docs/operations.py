@@ -43,7 +43,9 @@ What has a derivative has that of the derivative too. All of it runs on the CPU;
 
 # Sections, by the module that a function comes from.
 SECTIONS = {
-    "norch.create": "Creation",
+    "norch.ops.values": "Creation",
+    "norch.ops.create": "Creation",
+    "norch.ops.random": "Random numbers",
     "norch.random": "Random numbers",
     "norch.ops.pointwise": "Pointwise",
     "norch.ops.composed.pointwise": "Pointwise",

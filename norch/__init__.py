@@ -18,28 +18,6 @@ from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.anomaly import set_detect_anomaly as set_anomaly_enabled
 from .autograd.grad_mode import inference_mode
-from .create import (
-    arange,
-    as_tensor,
-    asarray,
-    empty,
-    empty_like,
-    empty_strided,
-    eye,
-    from_numpy,
-    full,
-    full_like,
-    linspace,
-    logspace,
-    ones,
-    ones_like,
-    scalar_tensor,
-    tensor,
-    tril_indices,
-    triu_indices,
-    zeros,
-    zeros_like,
-)
 from .device import device, get_default_device, set_default_device
 from .dtype import (
     bfloat16,
@@ -91,6 +69,7 @@ from .ops.composed.products import *  # noqa: F403
 from .ops.composed.shape import *  # noqa: F403
 from .ops.composed.statistics import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
+from .ops.create import *  # noqa: F403
 from .ops.getitem import index_put
 from .ops.index import (
     argwhere,
@@ -114,10 +93,12 @@ from .ops.index import (
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.norm import norm
 from .ops.pointwise import *  # noqa: F403
+from .ops.random import *  # noqa: F403
 from .ops.reduce import *  # noqa: F403
 from .ops.scan import *  # noqa: F403
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import *  # noqa: F403
+from .ops.values import as_tensor, asarray, from_numpy, tensor
 from .ops.view import (
     as_strided,
     broadcast_to,
@@ -132,26 +113,7 @@ from .ops.view import (
     transpose,
     unsqueeze,
 )
-from .random import (
-    Generator,
-    bernoulli,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    multinomial,
-    normal,
-    poisson,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-    seed,
-    set_rng_state,
-)
+from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .tensor import Tensor, is_nonzero, is_tensor, numel
 
 __version__ = "0.1.0"

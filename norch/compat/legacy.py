@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..create import legacy_tensor
 from ..dtype import BY_NAME
 from ..dtype import dtype as DType
 from ..ops.composed.portable import TYPES
+from ..ops.create import legacy_tensor
 from ..tensor import Tensor, adopt
 
 

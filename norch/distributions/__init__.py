@@ -30,10 +30,9 @@ __all__ = [
     "OneHotCategorical",
     "OneHotCategoricalStraightThrough",
     "Uniform",
-    "constraints",
     "kl_divergence",
     "register_kl",
 ]
-__dir__ = __all__.copy  # completion shows the public names only
+__dir__ = [*__all__, "constraints"].copy  # completion shows the public names only
 
 __getattr__ = _nothing_more(__name__)

@@ -11,6 +11,7 @@ from .._lib import constants, lib
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64
 from ..errors import DeviceError, DTypeError, Error, ShapeError, rename_error
+from .values import tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,8 +39,6 @@ def operand(value: Any, name: str = "tensor") -> Any:
     if number is None:
         if not hasattr(value, "__array__"):
             return NotImplemented
-        from ..create import tensor  # late, as it stands above
-
         return tensor(value)
     if key is not None:
         if len(_numbers) >= _LIMIT:
