@@ -43,7 +43,9 @@ What has a derivative has that of the derivative too. All of it runs on the CPU;
 
 # Sections, by the module that a function comes from.
 SECTIONS = {
-    "norch.create": "Creation",
+    "norch.ops.values": "Creation",
+    "norch.ops.create": "Creation",
+    "norch.ops.random": "Random numbers",
     "norch.random": "Random numbers",
     "norch.ops.pointwise": "Pointwise",
     "norch.ops.composed.pointwise": "Pointwise",
@@ -248,14 +250,12 @@ def text() -> str:
         ]
         lines += [f"## {title}", "", *table(rows)]
     lines += ["## Settings and questions", "", "| | |", "| --- | --- |", *settings, ""]
-    lines += ["## Left out", "", "Names of PyTorch that norch has not, by reason (`norch/_left_out.py`).", ""]
-    for why, names in _left_out.LEFT_OUT.items():
+    lines += ["## Left out", "", "Names of PyTorch that norch has not, by reason (`norch/compat/left_out.txt`).", ""]
+    for why, names in _left_out.table().items():
         lines += [f"**{why[0].upper()}{why[1:]}**", ""]
-        for where, listed in names.items():
-            left = listed.split()
-            if left:
-                prefix = "nn.functional" if where == "functional" else where
-                lines += [textwrap.fill(f"{prefix}: " + ", ".join(f"`{name}`" for name in left), 120), ""]
+        for where, left in names.items():
+            prefix = "nn.functional" if where == "functional" else where
+            lines += [textwrap.fill(f"{prefix}: " + ", ".join(f"`{name}`" for name in left), 120), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

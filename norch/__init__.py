@@ -1,10 +1,11 @@
-"""norch: a small deep-learning framework with PyTorch's names and semantics, over a C library of its own.
+"""norch: a small deep-learning framework with the names and semantics of PyTorch.
 
-This file only hands names on; the map of folders in README.md says where things live. What a program may do without
-(layers, optimizers and so on) is imported when it is first asked for.
+This file defines no operation: it gathers the public names. README.md has the map of the folders. Modules that a
+program may do without (layers, optimizers and so on) are imported when they are first asked for.
 """
 
 from math import e, inf, nan, pi
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -17,28 +18,6 @@ from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.anomaly import set_detect_anomaly as set_anomaly_enabled
 from .autograd.grad_mode import inference_mode
-from .create import (
-    arange,
-    as_tensor,
-    asarray,
-    empty,
-    empty_like,
-    empty_strided,
-    eye,
-    from_numpy,
-    full,
-    full_like,
-    linspace,
-    logspace,
-    ones,
-    ones_like,
-    scalar_tensor,
-    tensor,
-    tril_indices,
-    triu_indices,
-    zeros,
-    zeros_like,
-)
 from .device import device, get_default_device, set_default_device
 from .dtype import (
     bfloat16,
@@ -90,6 +69,7 @@ from .ops.composed.products import *  # noqa: F403
 from .ops.composed.shape import *  # noqa: F403
 from .ops.composed.statistics import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
+from .ops.create import *  # noqa: F403
 from .ops.getitem import index_put
 from .ops.index import (
     argwhere,
@@ -113,10 +93,12 @@ from .ops.index import (
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.norm import norm
 from .ops.pointwise import *  # noqa: F403
+from .ops.random import *  # noqa: F403
 from .ops.reduce import *  # noqa: F403
 from .ops.scan import *  # noqa: F403
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import *  # noqa: F403
+from .ops.values import as_tensor, asarray, from_numpy, tensor
 from .ops.view import (
     as_strided,
     broadcast_to,
@@ -131,26 +113,7 @@ from .ops.view import (
     transpose,
     unsqueeze,
 )
-from .random import (
-    Generator,
-    bernoulli,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    multinomial,
-    normal,
-    poisson,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-    seed,
-    set_rng_state,
-)
+from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .tensor import Tensor, is_nonzero, is_tensor, numel
 
 __version__ = "0.1.0"
@@ -159,9 +122,12 @@ newaxis = None
 # Methods of Tensor that PyTorch has as functions too, beside all that work in place.
 _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
 
-# Modules that are imported when they are first asked for, and what is found in one of them.
-_LATER = frozenset("backends cuda distributions func legacy linalg memory nn optim serialization testing utils".split())
-_FOUND_IN = {
+# Public modules; those that are not imported above are imported when they are asked for. So are the names of the table:
+# {module: names}.
+_MODULES = frozenset(
+    "autograd backends cuda distributions func linalg memory nn optim random serialization testing utils".split()
+)
+_NAMES_OF = {
     "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
     "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
@@ -169,10 +135,10 @@ _FOUND_IN = {
     "func": "vmap",
     "backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
-    "legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
+    "compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
 }
-_PLACES = {name: place for place, names in _FOUND_IN.items() for name in names.split()}
+_MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
 if _TYPE_CHECKING:
     from . import cuda, distributions, func, linalg, memory, nn, optim, utils
@@ -182,17 +148,19 @@ if _TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_PLACES})
+    """The public names, for completion: no underscore, and no module that belongs to the package alone."""
+    here = {name for name, thing in globals().items() if name[0] != "_" and type(thing) is not _ModuleType}
+    return sorted({*here, *_MODULES, *_MODULE_OF, "__doc__", "__file__", "__name__", "__path__", "__version__"})
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _LATER or name in _PLACES:
+    if name in _MODULES or name in _MODULE_OF:
         from importlib import import_module
 
-        module = import_module("." + _PLACES.get(name, name), __name__)
-        return getattr(module, name) if name in _PLACES else module
+        module = import_module("." + _MODULE_OF.get(name, name), __name__)
+        return getattr(module, name) if name in _MODULE_OF else module
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
-    from . import _left_out
+    from ._left_out import missing
 
-    raise _left_out.missing(__name__, name)
+    raise missing(__name__, name)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _repr, create
+from . import _repr
 from ._handle import Handle
 from ._lib import buffer, lib
 from .errors import ArgumentError, DTypeError, Error
 from .ops._operand import tensor_of
 from .ops.copy import copy_
+from .ops.values import as_tensor
+from .ops.values import tensor as _tensor
 from .storage import Memory
 
 
@@ -70,7 +72,7 @@ class ProtocolMethods(Handle):
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """What NumPy's elementwise functions make of a result: a tensor again, where its dtype is one of norch."""
         try:
-            return create.as_tensor(array)
+            return as_tensor(array)
         except DTypeError:
             return array
 
@@ -83,7 +85,7 @@ class ProtocolMethods(Handle):
         if self.requires_grad or tensor_of(tensor, "map_").requires_grad:
             raise Error("map_: Python functions have no derivatives; detach() the tensors first")
         pairs = zip(self._values(), tensor.expand(self.shape)._values())
-        values = create.tensor([callable(a, b) for a, b in pairs], dtype=self.dtype, device=self.device)
+        values = _tensor([callable(a, b) for a, b in pairs], dtype=self.dtype, device=self.device)
         return copy_(self, values.view(self.shape))
 
     # ---- the protocols of Python -----------------------------------------------------------------------------

@@ -17,15 +17,10 @@ from typing import Any
 from . import random
 from ._left_out import nothing_more
 from ._lib import buffer, doubles, int64s, lib
-from .device import current, place
+from .device import cuda_device_count, current, device_code
 from .device import device as Device  # noqa: N812
 from .errors import ArgumentError, DeviceError, Error
 from .errors import OutOfMemoryError as OutOfMemoryError
-
-
-def _check() -> int:
-    """The number of devices; a DeviceError says why there are none."""
-    return lib.norch_device_count(1)
 
 
 def is_available() -> bool:
@@ -40,16 +35,13 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """The number of CUDA devices; 0 where none can be used (why_not() says why)."""
-    try:
-        return _check()
-    except DeviceError:
-        return 0
+    return cuda_device_count()
 
 
 def why_not() -> str | None:
     """Why there is no CUDA device to use, in a sentence; None where there is one."""
     try:
-        _check()
+        init()
     except DeviceError as error:
         return str(error)
     return None
@@ -62,25 +54,25 @@ def is_initialized() -> bool:
 
 def init() -> None:
     """Finds the devices now rather than at the first use; DeviceError where there are none."""
-    _check()
+    lib.norch_device_count(1)
 
 
 def current_device() -> int:
     """The number of the device that "cuda" stands for."""
-    _check()
+    init()
     return current.cuda
 
 
 def _place(device: Any) -> tuple[int, int]:
-    found = place("cuda" if device is None else device)
+    found = device_code("cuda" if device is None else device)
     if found[0] != 1:
         raise ArgumentError(f"expected a CUDA device, not {device!r}")
     return found
 
 
 def _exists(index: int) -> None:
-    """A DeviceError that says what is there, where this device is not."""
-    if not 0 <= index < _check():
+    """DeviceError for a device that does not exist."""
+    if not 0 <= index < lib.norch_device_count(1):
         lib.norch_device_synchronize(1, index)
 
 
@@ -367,6 +359,12 @@ class Event:
     def __del__(self) -> None:
         if self._place is not None:
             lib.norch_device_event(*self._place, 5, self._event, None, None)
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion: what this file defines, and the error."""
+    here = [name for name, thing in globals().items() if getattr(thing, "__module__", "") == __name__]
+    return [name for name in here if name[0] != "_"] + ["OutOfMemoryError"]
 
 
 __getattr__ = nothing_more(__name__)

@@ -1,14 +1,11 @@
-"""Devices: where a tensor's elements live."""
+"""Devices: where the elements of a tensor are, and where new tensors are made."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ._lib import constants
+from ._lib import constants, lib
 from .errors import DeviceError
-
-if TYPE_CHECKING:
-    from ._handle import Handle
 
 _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"]}
 
@@ -16,10 +13,12 @@ _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"]}
 class device:  # noqa: N801  (PyTorch's name)
     """A device by name: ``device("cpu")``, ``device("cuda:1")``; ``device("cuda")`` is the current CUDA device.
 
+    DeviceError for other names.
+
     >>> norch.device("cuda", 1)
     device(type='cuda', index=1)
 
-    In a with statement it is where new tensors stand, as after set_default_device().
+    In a with statement it is the default device, as after set_default_device().
 
     >>> with norch.device("cpu"):
     ...     norch.zeros(1).device
@@ -79,14 +78,22 @@ _cuda_devices: list[device] = []
 
 
 def cuda_device(index: int) -> device:
-    """The CUDA device of a number, one object for each."""
+    """The CUDA device of an index; the same object each time."""
     while len(_cuda_devices) <= index:
         _cuda_devices.append(device("cuda", len(_cuda_devices)))
     return _cuda_devices[index]
 
 
-def device_of(x: Handle) -> device:
-    """Where the elements of a tensor live, or would, if it has a shape only."""
+def cuda_device_count() -> int:
+    """The number of CUDA devices that can be used."""
+    try:
+        return lib.norch_device_count(1)
+    except DeviceError:
+        return 0
+
+
+def device_of(x: Any) -> device:
+    """The device of a tensor, which may have a shape only (norch_like)."""
     return CPU if x._device_type == CPU.code else cuda_device(x._device_index)
 
 
@@ -98,11 +105,11 @@ class _Current:
 
 
 current = _Current()
-_defaults_before: list[device] = []  # of the with statements under way
+_defaults_before: list[device] = []  # what with statements restore
 
 
-def place(wanted: Any) -> tuple[int, int]:
-    """The numbers that C knows a device by; None is the default device."""
+def device_code(wanted: Any) -> tuple[int, int]:
+    """The type and index of a device as C takes them; None stands for the default device."""
     if wanted is None:
         wanted = current.default
     elif not isinstance(wanted, device):
@@ -112,13 +119,13 @@ def place(wanted: Any) -> tuple[int, int]:
 
 
 def set_default_device(device: Any) -> None:  # noqa: F811
-    """Makes new tensors stand on a device where none is given. None: the CPU."""
+    """Sets the device of tensors that are made without one. None stands for the CPU."""
     wanted = CPU if device is None else _named(device)
     current.default = CPU if wanted.code == CPU.code else wanted
 
 
 def get_default_device() -> device:
-    """The device of tensors made without one: the CPU unless changed."""
+    """The device of tensors that are made without one: the CPU unless changed."""
     return current.default
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+__dir__ = __all__.copy  # completion shows the public names only
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]

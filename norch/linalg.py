@@ -17,6 +17,7 @@ from .ops.norm import matrix_norm, vector_norm
 from .ops.view import diagonal as _diagonal
 
 __all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm", "vecdot", "vector_norm"]
+__dir__ = __all__.copy  # completion shows the public names only
 
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803  (PyTorch's name)

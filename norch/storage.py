@@ -11,6 +11,7 @@ from ._lib import lib, read_bytes
 from .device import device as Device  # noqa: N812
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import uint8
+from .ops.values import from_bytes
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -61,8 +62,6 @@ class Storage:
 
 def restored(data: bytes) -> Storage:
     """What was pickled, on the CPU."""
-    from .create import from_bytes
-
     if type(data) is not bytes:
         raise TypeError(f"a storage is made of bytes, not of {type(data).__name__}")
     return Storage(from_bytes(data, (len(data),), uint8))

@@ -15,7 +15,6 @@ from .autograd import engine
 from .autograd.hooks import Accumulated, Keep, RemovableHandle, hook_onto
 from .autograd.inplace import SEVERED, edge
 from .autograd.node import Leaf
-from .create import CreateMethods, legacy_tensor
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
 from .ops._operand import tensor_of
@@ -28,13 +27,14 @@ from .ops.composed.shape import ShapeMethods
 from .ops.composed.statistics import StatisticsMethods
 from .ops.conv import ConvMethods
 from .ops.copy import CopyMethods
+from .ops.create import CreateMethods, legacy_tensor
 from .ops.getitem import ItemMethods
 from .ops.index import IndexMethods
 from .ops.nll import NllMethods
 from .ops.op import METHODS
 from .ops.pool import PoolMethods
+from .ops.random import RandomMethods
 from .ops.view import ViewMethods, axis
-from .random import RandomMethods
 from .storage import Storage, storage_of
 
 

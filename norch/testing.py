@@ -11,16 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .autograd import enable_grad, grad, no_grad
-from .create import empty, tensor
-from .create import ones_like as _ones_like
-from .create import zeros_like as _zeros_like
 from .dtype import dtype_named, finfo, float64, promote_types
 from .errors import Error
 from .ops.copy import stack
-from .random import Generator, randint, randn
+from .ops.create import empty
+from .ops.create import ones_like as _ones_like
+from .ops.create import zeros_like as _zeros_like
+from .ops.random import randint, randn
+from .ops.values import tensor
+from .random import Generator
 from .tensor import Tensor
 
 __all__ = ["GradcheckError", "assert_close", "gradcheck", "gradgradcheck", "make_tensor"]
+__dir__ = __all__.copy  # completion shows the public names only
 
 # Relative and absolute tolerance by floating dtype; integers and bool must be equal.
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}

@@ -1,6 +1,6 @@
-"""PyTorch's public names: each is in norch, or in the list of what is left out (norch/_left_out.py), with its reason.
+"""PyTorch's public names: each is in norch, or in the list of what is left out, with its reason.
 
-Runs where PyTorch is installed. What issue 3 promised may be in no list.
+The list is norch/compat/left_out.txt. Runs where PyTorch is installed. What issue 3 promised may be in no list.
 """
 
 from __future__ import annotations
@@ -74,8 +74,7 @@ HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": fu
 HERE |= {"nn.Module": nn.Module, "optim.Optimizer": optim.Optimizer}
 HERE |= {name: importlib.import_module(f"norch.{name}") for name in MODULES}
 LISTED = {
-    where: {name: why for why, names in _left_out.LEFT_OUT.items() for name in names.get(where, "").split()}
-    for where in HERE
+    where: {name: why for why, names in _left_out.table().items() for name in names.get(where, ())} for where in HERE
 }
 
 
@@ -107,7 +106,7 @@ def test_every_name_is_here_or_left_out_with_a_reason(there: dict[str, Any], whe
     unknown = [name for name in public(thing) if not hasattr(HERE[where], name) and name not in LISTED[where]]
     # which modules of its own PyTorch has loaded by now depends on what ran before
     unknown = [name for name in unknown if not isinstance(getattr(thing, name), types.ModuleType)]
-    assert not unknown, f"{where}: neither in norch nor in norch/_left_out.py: {' '.join(unknown)}"
+    assert not unknown, f"{where}: neither in norch nor in norch/compat/left_out.txt: {' '.join(unknown)}"
 
 
 @pytest.mark.parametrize("where", HERE)
@@ -120,7 +119,7 @@ def test_the_list_holds_nothing_else(there: dict[str, Any], where: str) -> None:
 
 @pytest.mark.parametrize("where", HERE)
 def test_names_are_listed_once(where: str) -> None:
-    listed = [name for names in _left_out.LEFT_OUT.values() for name in names.get(where, "").split()]
+    listed = [name for names in _left_out.table().values() for name in names.get(where, ())]
     assert len(listed) == len(set(listed))
 
 
@@ -175,3 +174,21 @@ def test_messages() -> None:
     assert norch.exp_ is norch.Tensor.exp_ and callable(functional.relu_)
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nonsense'"):
         _ = norch.ones(1).nonsense
+
+
+COMPLETED = "autograd autograd.functional cuda distributions func linalg testing utils.data"
+
+
+@pytest.mark.parametrize("name", ["", *COMPLETED.split()])
+def test_completion_shows_public_names_only(name: str) -> None:
+    """No underscore, no module of the package alone, nothing that is imported from elsewhere."""
+    module = importlib.import_module(f"norch.{name}".rstrip("."))
+    shown = [name for name in dir(module) if not name.startswith("__")]
+    public = {"autograd", "constraints", "functional", "graph", "random", *norch._MODULES}
+    assert len(shown) == len(set(shown)) >= 3 and not [name for name in shown if name[0] == "_"]
+    for name in shown:
+        thing = getattr(module, name)
+        if is_module(thing):
+            assert name in public
+        elif callable(thing):
+            assert (getattr(thing, "__module__", None) or "norch").startswith("norch"), name

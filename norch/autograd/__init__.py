@@ -34,6 +34,7 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+__dir__ = __all__.copy  # completion shows the public names only
 
 if TYPE_CHECKING:
     from . import functional, graph
@@ -49,7 +50,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(testing, name)
     if name == "Variable":
-        from ..legacy import Variable
+        from ..compat.legacy import Variable
 
         return Variable
     raise missing(__name__, name)

@@ -265,6 +265,7 @@ def _hessian_product(
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__dir__ = __all__.copy  # completion shows the public names only
 
 
 __getattr__ = nothing_more(__name__)

@@ -10,6 +10,7 @@ from .._left_out import nothing_more
 from .node import Node
 
 __all__ = ["Node", "increment_version"]
+__dir__ = __all__.copy  # completion shows the public names only
 
 
 def increment_version(tensor: Any | Iterable[Any]) -> None:

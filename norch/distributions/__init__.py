@@ -33,5 +33,6 @@ __all__ = [
     "kl_divergence",
     "register_kl",
 ]
+__dir__ = [*__all__, "constraints"].copy  # completion shows the public names only
 
 __getattr__ = _nothing_more(__name__)

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from ..autograd import enable_grad, no_grad
-from ..create import arange
 from ..nn.functional import binary_cross_entropy_with_logits
+from ..ops.create import arange
 from ..ops.pointwise import where
-from ..random import bernoulli
+from ..ops.random import bernoulli
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, clamped, either

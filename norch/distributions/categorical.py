@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from ..autograd import enable_grad, no_grad
-from ..create import arange, full_like
 from ..dtype import finfo, int64
 from ..errors import ShapeError
 from ..ops.composed.shape import broadcast_tensors
-from ..random import multinomial
+from ..ops.create import arange, full_like
+from ..ops.random import multinomial
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, clamped, either

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from .._handle import Size
 from ..autograd import no_grad
-from ..create import as_tensor
 from ..dtype import finfo, get_default_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.composed.shape import broadcast_tensors
+from ..ops.values import as_tensor
 from ..tensor import Tensor
 from .constraints import Constraint
 

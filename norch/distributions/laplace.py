@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..random import rand
+from ..ops.random import rand
 from ..tensor import Tensor
 from .normal import LocationScale
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ..random import randn
+from ..ops.random import randn
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all

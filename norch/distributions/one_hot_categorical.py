@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..create import eye
 from ..nn.functional import one_hot
+from ..ops.create import eye
 from ..tensor import Tensor
 from . import constraints
 from .categorical import Classes

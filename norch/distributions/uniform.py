@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ..create import full_like
 from ..errors import ArgumentError
-from ..random import rand
+from ..ops.create import full_like
+from ..ops.random import rand
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import create
 from ..errors import ArgumentError, ShapeError
+from ..ops import create
 from ..ops._operand import tensor_of
 from ..ops.activation import gelu, gelu_tanh, silu
 from ..ops.pointwise import relu, sigmoid, tanh

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from ..create import arange, tensor
 from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ArgumentError, ShapeError
 from ..ops._operand import rename_errors, tensor_of
 from ..ops.composed.order import bincount
+from ..ops.create import arange
+from ..ops.values import tensor
 from ..tensor import Tensor
 from .embedding import Embedding, embedding
 

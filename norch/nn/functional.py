@@ -48,8 +48,8 @@ from ..ops.pool import avg_pool1d as avg_pool1d
 from ..ops.pool import avg_pool2d as avg_pool2d
 from ..ops.pool import max_pool1d as max_pool1d
 from ..ops.pool import max_pool2d as max_pool2d
+from ..ops.random import rand_like
 from ..ops.view import tied
-from ..random import rand_like
 from ..tensor import Tensor
 from . import functional_activation as _activation
 from . import functional_loss as _loss

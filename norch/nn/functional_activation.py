@@ -25,7 +25,7 @@ from ..ops.composed.pointwise import threshold as _threshold
 from ..ops.pointwise import mul, sub, tanh
 from ..ops.pointwise import relu as _relu
 from ..ops.pointwise import sigmoid as sigmoid
-from ..random import rand_like
+from ..ops.random import rand_like
 from ..tensor import Tensor
 
 # ruff: noqa: A002  (PyTorch's names)

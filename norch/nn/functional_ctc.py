@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..create import arange, as_tensor
 from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, ShapeError
 from ..ops._operand import rename_errors, tensor_of
 from ..ops.composed.pad import pad
 from ..ops.copy import stack
+from ..ops.create import arange
 from ..ops.pointwise import logaddexp, where
+from ..ops.values import as_tensor
 from ..tensor import Tensor
 from .functional_loss import reduced
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._lib import int64 as int_
-from ..create import linspace, ones, ones_like
 from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops._operand import rename_errors, tensor_of
 from ..ops.composed.grid import meshgrid
 from ..ops.copy import cat, stack
+from ..ops.create import linspace, ones, ones_like
 from ..ops.pointwise import where
 from ..tensor import Tensor
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..create import arange
 from ..dtype import float32, float64, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops._operand import rename_errors, tensor_of
 from ..ops.composed.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d
 from ..ops.composed.pad import pad
+from ..ops.create import arange
 from ..tensor import Tensor
 
 # mode: how many axes it is for (None: any), and whether it takes align_corners

@@ -10,12 +10,13 @@ import warnings
 
 from .._left_out import nothing_more
 from ..autograd import no_grad
-from ..create import eye
 from ..dtype import finfo, float32, promote_types
 from ..errors import ShapeError
 from ..ops._operand import rename_errors
 from ..ops.composed.products import outer
-from ..random import Generator, randn, randperm
+from ..ops.create import eye
+from ..ops.random import randn, randperm
+from ..random import Generator
 from ..tensor import Tensor
 
 

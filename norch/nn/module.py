@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from ..autograd.hooks import RemovableHandle, hook_into
-from ..create import empty, empty_like
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
 from ..ops.copy import goal
+from ..ops.create import empty, empty_like
 from ..tensor import Tensor
 from ._state import IncompatibleKeys as IncompatibleKeys
 from ._state import State

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..create import ones, tensor, zeros
 from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ShapeError
 from ..ops._operand import tensor_of
+from ..ops.create import ones, zeros
+from ..ops.values import tensor
 from ..tensor import Tensor
 from . import functional as F  # noqa: N812
 from . import init

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._left_out import nothing_more
-from ..create import empty
 from ..errors import Error, rename_error
+from ..ops.create import empty
 from ..tensor import Tensor, adopt
 
 

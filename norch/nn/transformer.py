@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..create import full
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
 from ..ops._operand import tensors_of
+from ..ops.create import full
 from ..tensor import Tensor
 from . import functional as F
 from . import init

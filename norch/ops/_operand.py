@@ -11,6 +11,7 @@ from .._lib import constants, lib
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64
 from ..errors import DeviceError, DTypeError, Error, ShapeError, rename_error
+from .values import tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,8 +73,6 @@ def _made(value: Any, name: str) -> Any:
     """A number or an array as a new Tensor; NotImplemented for anything else."""
     number = _number(value, name)
     if number is None and hasattr(value, "__array__"):
-        from ..create import tensor  # late, as it stands above
-
         return tensor(value)
     return NotImplemented if number is None else number
 

@@ -10,8 +10,8 @@ from .._lib import flag, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, meta_of, written
+from ..device import cuda_device_count, device_code
 from ..device import device as Device  # noqa: N812
-from ..device import place
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError
@@ -102,7 +102,7 @@ def to(
         flag(copy, "to: copy")
     out = x
     if device is not None:
-        out = lib.norch_to_device(x, place(device), non_blocking)
+        out = lib.norch_to_device(x, device_code(device), non_blocking)
         if out is not x:
             _recorded(out, x, d.Cast)
     if dtype is not None:
@@ -255,10 +255,8 @@ class CopyMethods(Handle):
         """A copy in page-locked memory of the host, which a CUDA device reads by itself: to(device, non_blocking=True)
         returns while it does. This tensor itself where it lies there already, or where there is no CUDA device.
         DeviceError for a tensor that is not on the CPU."""
-        from .. import cuda  # late, as it stands above
-
-        if not self.is_cpu or (not self.is_pinned() and cuda.is_available()):
-            return lib.norch_pin(self, place(device or "cuda"))
+        if not self.is_cpu or (not self.is_pinned() and cuda_device_count()):
+            return lib.norch_pin(self, device_code(device or "cuda"))
         return self
 
     def is_pinned(self, device: Any = None) -> Any:

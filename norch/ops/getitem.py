@@ -19,6 +19,7 @@ from ..errors import BoundsError, Error, rename_error
 from ._operand import as_operand
 from .copy import copy_, fill_
 from .index import FIRST_AXES, Places, as_values, get_at, masked_fill_, nonzero, places_of, put_at, to_device_of
+from .values import tensor
 from .view import _made as made
 
 _ALL = slice(None)
@@ -167,8 +168,6 @@ def _part(part: Any) -> Any:
 
 def _listed(part: Any) -> Any:
     """A list, an array or another sequence as a tensor of the CPU, which goes with any device."""
-    from ..create import tensor  # late, as it stands above
-
     if hasattr(part, "__array__"):
         part = part.__array__()
         if part.dtype.kind in "iu":

@@ -11,7 +11,7 @@ from typing import Any
 from .._handle import Handle
 from .._lib import lib
 from ..autograd import derivatives as d
-from ..device import place
+from ..device import device_code
 from ..dtype import int64 as index_dtype
 from ..errors import ArgumentError, ShapeError
 from ._forms import hang
@@ -25,7 +25,7 @@ Averaging = tuple[tuple[int, ...], bool, float]
 
 def places_of_largest(x: Any, window: tuple[int, ...], result: Sequence[int]) -> tuple[Any, Any]:
     """The largest elements, and their places in the planes of x."""
-    index = lib.norch_empty((*x.shape[:-2], *result), index_dtype.code, place(x.device))
+    index = lib.norch_empty((*x.shape[:-2], *result), index_dtype.code, device_code(x.device))
     out = lib.norch_pool_max(x, window, index)
     return hang(out, d.MaxPool, x, index=index, window=window, size=x.shape[-2:]), index
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._handle import bump_all
 from .._lib import address, lib
-from ..create import full_like, zeros_like
+from ..ops.create import full_like, zeros_like
 from ..tensor import Tensor
 from .optimizer import Elementwise, Params, at_least_0, by_step, with_gradients
 

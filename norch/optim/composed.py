@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import no_grad
-from ..create import full_like, ones_like, zeros_like
+from ..ops.create import full_like, ones_like, zeros_like
 from ..tensor import Tensor
 from .optimizer import Elementwise, Params, at_least_0
 

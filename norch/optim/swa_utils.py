@@ -11,10 +11,10 @@ from typing import Any
 
 from .._left_out import nothing_more
 from ..autograd import no_grad
-from ..create import tensor
 from ..errors import ArgumentError
 from ..nn.module import Module
 from ..nn.norm import _BatchNorm
+from ..ops.values import tensor
 from ..tensor import Tensor
 from .lr_scheduler import LRScheduler, _one_a_group
 from .optimizer import Optimizer

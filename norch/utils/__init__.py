@@ -5,5 +5,6 @@ from . import checkpoint as checkpoint
 from . import data as data
 
 __all__ = ["checkpoint", "data"]
+__dir__ = __all__.copy  # completion shows the public names only
 
 __getattr__ = _nothing_more(__name__)

@@ -74,7 +74,7 @@ class Unfold(ViewOf):
 class Strided(ViewOf):
     """Any strides over the memory of x: gradients are added up in memory of that form, where x then finds its own."""
     def grad_x(self, g: Any) -> Any:
-        from ...create import arange  # late, as it stands above
+        from ...ops.create import arange  # late, as it stands above
 
         size, stride, shift, own = self.step[1]
         shape = tuple(self.like.shape)

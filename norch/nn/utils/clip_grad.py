@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from functools import reduce
 
 from ...autograd import no_grad
-from ...create import tensor
 from ...dtype import check_numbers, float32, promote_types
 from ...dtype import dtype as DType
 from ...ops._operand import tensor_of, tensors_of
 from ...ops.copy import stack
+from ...ops.values import tensor
 from ...tensor import Tensor
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..._left_out import nothing_more
-from ...create import arange, as_tensor
 from ...dtype import dtype as DType
 from ...dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from ...errors import ArgumentError, ShapeError
 from ...ops._operand import named_function, rename_errors, tensor_of, tensors_of
 from ...ops.composed.pad import pad
 from ...ops.copy import stack
+from ...ops.create import arange
+from ...ops.values import as_tensor
 from ...tensor import Tensor
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import constants, lib
-from ...device import place
+from ...device import device_code
 from ...dtype import bool_
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._operand import tensor_of
 from ..attention import attention
 from ..matmul import product
 from ..pointwise import where
+from ..random import rand_like
 from ..softmax import softmax
 from .diagonal import triu
 
@@ -91,7 +92,7 @@ def _composed(
     """The same of products and a softmax, which says what the kernel computes."""
     scores = product(query * factor, key, False, True)
     if is_causal:
-        ahead = lib.norch_full(scores.shape[-2:], scores.dtype.code, -math.inf, 0, place(scores.device))
+        ahead = lib.norch_full(scores.shape[-2:], scores.dtype.code, -math.inf, 0, device_code(scores.device))
         scores = scores + triu(ahead, 1)
     elif attn_mask is not None:
         # A row that sees nothing keeps its scores here, so that no NaN comes up in backward, and is 0 in the end.
@@ -103,8 +104,6 @@ def _composed(
             scores = scores + where(blind, 0.0, attn_mask)
     weights = softmax(scores, -1)
     if dropout_p:
-        from ...random import rand_like  # late, as it stands above
-
         weights = weights * (rand_like(weights) >= dropout_p) * (1 / (1 - dropout_p) if dropout_p < 1 else 0.0)
     out = product(weights, value)
     return out if attn_mask is None else where(blind, 0.0, out)

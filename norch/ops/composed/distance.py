@@ -12,6 +12,7 @@ from .._forms import derived
 from .._inplace import in_place
 from .._operand import as_operand, at_least, floats_of, rename_errors
 from ..copy import cat, result_type
+from ..create import triu_indices
 from ..index import index_select, on_common_device
 from ..matmul import matmul
 from ..norm import vector_norm
@@ -87,8 +88,6 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 
 def _pairs(x: Any) -> Any:
     """The indices of each two rows of x."""
-    from ...create import triu_indices  # late, as it stands above
-
     return triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
 
 

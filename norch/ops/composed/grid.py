@@ -14,7 +14,9 @@ from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._operand import as_operand, on_one_device, rename_errors, tensor_of, tensors_of
 from ..copy import cast, stack
+from ..create import ones_like
 from ..index import index_select
+from ..values import tensor
 from ..view import expand, reshape, transpose
 
 
@@ -65,8 +67,6 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-    from ...create import tensor  # late, as it stands above
-
     if tensor_of(input, "combinations").ndim != 1:
         raise ShapeError(f"combinations: takes a vector, got shape {tuple(input.shape)}")
     if int64(r, "combinations: r") < 0:
@@ -88,7 +88,6 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     >>> norch.vander(norch.tensor([2, 3])).tolist()
     [[2, 1], [3, 1]]
     """
-    from ...create import ones_like  # late, as it stands above
     from ...dtype import int64 as norch_int64
 
     if tensor_of(x, "vander").ndim != 1:

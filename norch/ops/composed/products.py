@@ -13,6 +13,7 @@ from .._forms import derived
 from .._inplace import in_place
 from .._operand import as_operand, on_one_device, rename_errors, rounded_once
 from ..copy import stack
+from ..create import eye
 from ..index import on_common_device
 from ..matmul import bmm, linear, matmul, mm, mv
 from ..pointwise import where
@@ -325,8 +326,6 @@ def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
     if (power := int64(n, "matrix_power: n")) < 0:
         raise Error(f"matrix_power: n = {power} needs an inverse, which is left to NumPy: numpy.linalg.inv(x.numpy())")
     if power == 0:
-        from ...create import eye  # late, as it stands above
-
         return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=x.device), tuple(x.shape)).clone()
     result = None
     while True:

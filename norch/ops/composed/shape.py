@@ -18,7 +18,9 @@ from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._inplace import in_place, turned_
 from .._operand import as_operand, at_least, named_function, numpy_names, rename_errors, tensor_of, tensors_of
 from ..copy import cast, cat, clone, contiguous
+from ..create import zeros
 from ..index import index_select
+from ..values import tensor
 from ..view import (
     _END,
     Axes,
@@ -300,8 +302,6 @@ def block_diag(*tensors: Any) -> Any:
             f"block_diag: takes at most 2 dimensions, got {', '.join(str(tuple(x.shape)) for x in listed)}"
         )
     if not listed:
-        from ...create import zeros  # late, as it stands above
-
         return zeros(1, 0)
     width, before, rows = sum(x.shape[1] for x in listed), 0, []
     for x in listed:
@@ -457,8 +457,6 @@ def _counts(repeats: Any) -> list[int]:
 
 def _indices(values: Any, x: Any) -> Any:
     from array import array
-
-    from ...create import tensor  # late, as it stands above
 
     return tensor(array("q", values), device=x.device)
 

@@ -42,5 +42,6 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+__dir__ = __all__.copy  # completion shows the public names only
 
 __getattr__ = _nothing_more(__name__)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...create import as_tensor, from_numpy, tensor
 from ...dtype import float64
 from ...errors import ArgumentError
 from ...ops.copy import stack
+from ...ops.values import as_tensor, from_numpy, tensor
 from ...tensor import Tensor
 
 

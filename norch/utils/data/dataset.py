@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Any, Generic, TypeVar
 
-from ...create import tensor
 from ...dtype import int64
+from ...ops.values import tensor
 from ...tensor import Tensor
 from .sampler import Source, permutation
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any
 
-from ...create import as_tensor
 from ...dtype import float64
 from ...errors import ArgumentError
-from ...random import Generator, multinomial, randint, randperm
+from ...ops.random import multinomial, randint, randperm
+from ...ops.values import as_tensor
+from ...random import Generator
 from ...tensor import Tensor
 
 # What a random order may come from: a seed, a Generator, or None for the global stream.

@@ -1,0 +1,379 @@
+"""Tensors made by a rule: constants, ranges, the identity, the indices of triangles. values.py makes those of data.
+
+The elements are computed on the default device, or on the one that is given, as leaves where requires_grad asks for it.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import ceil, isfinite
+from typing import Any
+
+from .._handle import Handle, Size
+from .._lib import int64, lib
+from ..device import device_code
+from ..dtype import check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
+from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import int64 as norch_int64
+from ..errors import ArgumentError, Error, rename_error
+from ._operand import public, rename_errors, tensor_of
+from .values import Tensor, common_dtype, finished, tensor
+from .view import sizes
+
+# ---- the options that all makers share --------------------------------------------------------------------------
+
+
+def dtype_or_default(dtype: Any) -> DType:
+    """The dtype of an option, where None stands for the default float dtype."""
+    return get_default_dtype() if dtype is None else dtype_named(dtype)
+
+
+def options_like(name: str, x: Any, dtype: Any, device: Any, memory_format: Any) -> tuple[DType, Any]:
+    """The dtype and the device of a tensor like x unless given, after the checks of a function name_like()."""
+    if memory_format is not None:
+        check_format(memory_format, name)
+    if not isinstance(x, Handle):
+        tensor_of(x, name)
+    return x.dtype if dtype is None else dtype_named(dtype), device or x.device
+
+
+def number_of(value: Any, name: str) -> Any:
+    """A number, a 0-d tensor or a NumPy scalar as a bool, an int or a float; TypeError for others."""
+    if isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return float(value)  # NumPy's float64 is a subclass
+    if isinstance(value, Handle):
+        return value.item()  # type: ignore[attr-defined]
+    if hasattr(value, "dtype") and hasattr(value, "item"):
+        return number_of(value.item(), name)
+    for conversion in ("__index__", "__float__"):
+        if hasattr(value, conversion):
+            return getattr(value, conversion)()
+    raise TypeError(f"{name}: expected a number, not {type(value).__name__}")
+
+
+def _double_and_int(value: Any, name: str) -> tuple[float, int]:
+    """A number as C takes it: as a double, and exactly where it is an integer."""
+    if isinstance(value, (bool, int)):
+        if not -(1 << 63) <= value < 1 << 63:
+            raise OverflowError(f"{name}: {value} does not fit 64 bits")
+        return float(value), int(value)
+    number = float(value)
+    return number, int(number) if abs(number) < 2.0**63 else 0
+
+
+# ---- constants --------------------------------------------------------------------------------------------------
+
+
+def empty(
+    *shape: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of undefined elements: whatever the memory held."""
+    if memory_format is not None:
+        check_format(memory_format, "empty")
+    out = lib.norch_empty(sizes(shape, size), dtype_or_default(dtype).code, device_code(device))
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+@rename_errors
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of undefined elements with the given strides, which must not be negative."""
+    steps = [int64(step, "empty_strided: stride") for step in stride]
+    if min(steps, default=0) < 0:
+        raise ArgumentError(f"empty_strided: strides must not be negative, got {tuple(steps)}")
+    reach = sum((int64(count, "empty_strided: size") - 1) * step for count, step in zip(size, steps))
+    out = empty(0 if 0 in size else reach + 1, dtype=dtype, device=device).as_strided(size, steps)
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool.
+
+    >>> norch.full((2, 2), 7)
+    tensor([[7, 7],
+            [7, 7]])
+    """
+    fill_value = number_of(fill_value, "full")
+    wanted = common_dtype({type(fill_value)}) if dtype is None else dtype_named(dtype)
+    value, integer = _double_and_int(fill_value, "full")
+    check_fits(fill_value, wanted, "full")
+    out = lib.norch_full(sizes((size,)), wanted.code, value, integer, device_code(device))
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A number as a 0-d tensor, of the default dtype unless given."""
+    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def zeros(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros, of the default dtype unless given.
+
+    >>> norch.zeros(2, 3).shape
+    norch.Size([2, 3])
+    """
+    return _constant("zeros", 0, shape, size, dtype, device, requires_grad)
+
+
+def ones(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones, of the default dtype unless given."""
+    return _constant("ones", 1, shape, size, dtype, device, requires_grad)
+
+
+def _constant(name: str, value: int, shape: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    wanted = dtype_or_default(dtype)
+    try:
+        out = lib.norch_full(sizes(shape, size), wanted.code, float(value), value, device_code(device))
+    except (Error, TypeError, OverflowError) as error:  # of "full"
+        rename_error(error, name)
+        raise
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """fill_value in the shape and dtype of input, on its device, with its strides where input is dense in memory.
+
+    memory_format=contiguous_format gives C order instead, here and in the other functions of this form.
+
+    >>> norch.full_like(norch.ones(2, 3).T, 7.0).stride()
+    (1, 3)
+    """
+    return _constant_like("full_like", input, fill_value, dtype, device, requires_grad, memory_format)
+
+
+def _constant_like(
+    name: str, input: Any, value: Any, dtype: Any, device: Any, requires_grad: bool, memory_format: Any
+) -> Tensor:
+    dtype, device = options_like(name, input, dtype, device, memory_format)
+    value = number_of(value, name)
+    check_fits(value, dtype, name)
+    like = lib.norch_like(input) if memory_format is contiguous_format else input
+    out = lib.norch_full_like(like, dtype.code, *_double_and_int(value, name))
+    return finished(out, device, requires_grad)
+
+
+def zeros_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
+    """Zeros in the shape and dtype of input, on its device."""
+    return _constant_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
+
+
+def ones_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
+    """Ones in the shape and dtype of input, on its device."""
+    return _constant_like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
+
+
+def empty_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
+    """Undefined elements in the shape and dtype of input, on its device."""
+    dtype, device = options_like("empty_like", input, dtype, device, memory_format)
+    if not input._contiguous and memory_format is not contiguous_format:
+        return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+    out = lib.norch_empty(input.shape, dtype.code, device_code(device))
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+# ---- ranges -----------------------------------------------------------------------------------------------------
+
+
+def arange(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """start, start + step ... up to end, which is excluded. int64 where all three are integers, else the default dtype.
+
+    >>> norch.arange(1, 7, 2)
+    tensor([1, 3, 5])
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (number_of(x, "arange") for x in (start, end, step))
+    wanted = None if dtype is None else dtype_named(dtype)
+    if wanted is norch_int64 and isfinite(start) and isfinite(end) and isfinite(step):  # as PyTorch, for int64 alone
+        start, end, step = int(start), int(end), int(step)
+    if step == 0:
+        raise ArgumentError("arange: step must not be 0")
+    whole = all(isinstance(x, int) for x in (start, end, step))
+    if not whole and not (isfinite(start) and isfinite(end) and isfinite(step)):
+        raise ArgumentError(f"arange: from {start} to {end} in steps of {step} is no range")
+    count = -((start - end) // step) if whole else ceil((end - start) / step)
+    if count < 0 or (end - start) * step < 0:
+        raise ArgumentError(f"arange: from {start} in steps of {step} never comes to {end}")
+    wanted = wanted or (norch_int64 if whole else get_default_dtype())
+    (first, int_first), (step, int_step) = _double_and_int(start, "arange"), _double_and_int(step, "arange")
+    return finished(lib.norch_arange(count, wanted.code, first, step, int_first, int_step), device, requires_grad)
+
+
+def _evenly_spaced(name: str, start: Any, end: Any, steps: int, options: Any, base: Any = None) -> Tensor:
+    """steps numbers from start to end, or base to their power, in the dtype of options: (dtype, device, requires_grad).
+
+    They are computed from each end to the middle, in double precision, so that both ends are exact.
+    """
+    wanted = dtype_or_default(options[0])
+    if int64(steps, f"{name}: steps") < 0:
+        raise ArgumentError(f"{name}: {steps} steps")
+    start, end = (float(number_of(x, name)) for x in (start, end))
+    if not wanted.is_floating_point:
+        start, end = float(int(start)), float(int(end))
+    gap = (end - start) / (steps - 1) if steps > 1 else 0.0
+    half = steps // 2 if steps > 1 else steps
+    code = (wanted if wanted is float32 and base is None else float64).code  # float32 is rounded once
+    out = lib.norch_arange(half, code, start, gap, 0, 0)
+    if half < steps:
+        out = lib.norch_cat((out, lib.norch_arange(steps - half, code, end, -gap, 0, 0).flip(0)), 0)
+    if base is not None:
+        out = float(number_of(base, name)) ** out
+    return finished(out.to(wanted), *options[1:])
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """steps evenly spaced numbers from start to end, both included.
+
+    >>> norch.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    return _evenly_spaced("linspace", start, end, steps, (dtype, device, requires_grad))
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """base to the power of linspace(start, end, steps).
+
+    >>> norch.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    return _evenly_spaced("logspace", start, end, steps, (dtype, device, requires_grad), base)
+
+
+# ---- matrices and their indices -----------------------------------------------------------------------------------
+
+
+@rename_errors
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """An (n, m) matrix with ones on its diagonal; m is n unless given."""
+    out = zeros(n, n if m is None else m, dtype=dtype, device=device)
+    out.diagonal().fill_(1)
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int64, device: Any = None) -> Tensor:
+    """Rows and columns, (2, N), of the lower triangle of a (row, col) matrix, row by row.
+
+    >>> norch.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    lengths = [min(max(i + offset + 1, 0), col) for i in _rows(row, col, offset, "tril_indices")]
+    return _triangle(lengths, [0] * row, dtype, device)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int64, device: Any = None) -> Tensor:
+    """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row."""
+    begins = [min(max(i + offset, 0), col) for i in _rows(row, col, offset, "triu_indices")]
+    return _triangle([col - begin for begin in begins], begins, dtype, device)
+
+
+def _rows(row: int, col: int, offset: int, name: str) -> range:
+    for number in (row, col, offset):
+        int64(number, f"{name}: size")
+    if row < 0 or col < 0:
+        raise ArgumentError(f"{name}: sizes must not be negative, got {row} and {col}")
+    return range(row)
+
+
+def _triangle(lengths: list[int], begins: list[int], dtype: Any, device: Any) -> Tensor:
+    """The indices of lengths[i] elements in row i, from column begins[i] on."""
+    counts = tensor(lengths, dtype=norch_int64, device="cpu")
+    shifts = [begin - before for begin, before in zip(begins, accumulate([0, *lengths]))]
+    rows = arange(len(lengths), device="cpu").repeat_interleave(counts, 0)
+    columns = arange(sum(lengths), device="cpu") + tensor(shifts, dtype=norch_int64, device="cpu")[rows]
+    return finished(lib.norch_stack((rows, columns), 0).to(dtype_named(dtype)), device, False)
+
+
+# ---- values or sizes, and the methods of Tensor -------------------------------------------------------------------
+
+
+def legacy_tensor(data: tuple[Any, ...], dtype: DType | None = None) -> Tensor:
+    """What Tensor(*data) holds: undefined elements of these sizes, or the values of one list, array or tensor."""
+    if not data:
+        return empty(0, dtype=dtype)
+    if len(data) == 1 and not isinstance(data[0], Size):
+        if not hasattr(data[0], "__index__") or isinstance(data[0], Handle) or hasattr(data[0], "__array__"):
+            return tensor(data[0], dtype=dtype or get_default_dtype())
+    return empty(*data, dtype=dtype)
+
+
+class CreateMethods(Handle):
+    """Methods of Tensor that make others, of its dtype and on its device unless given."""
+
+    __slots__ = ()
+
+    def new(self, *data: Any, size: Any = ()) -> Tensor:
+        """Tensor(*data), of sizes or values, in this dtype and on this device: the older new_tensor()."""
+        return legacy_tensor(data or tuple(size), self.dtype).to(self.device)
+
+    def new_tensor(self, data: Any, **more: Any) -> Tensor:
+        """The values in data, in this dtype and on this device; see norch.tensor."""
+        return tensor(data, **self._like(more))
+
+    def new_empty(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        """Undefined elements in the given shape, in this dtype and on this device unless given."""
+        return empty(*shape, size=size, **self._like(more))
+
+    def new_zeros(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        """Zeros in the given shape, in this dtype and on this device unless given."""
+        return zeros(*shape, size=size, **self._like(more))
+
+    def new_ones(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        """Ones in the given shape, in this dtype and on this device unless given."""
+        return ones(*shape, size=size, **self._like(more))
+
+    def new_full(self, size: Any, fill_value: Any, **more: Any) -> Tensor:
+        """fill_value in the given shape, in this dtype and on this device unless given."""
+        return full(size, fill_value, **self._like(more))
+
+    def new_empty_strided(self, size: Any, stride: Any, **more: Any) -> Tensor:
+        """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
+        return empty_strided(size, stride, **self._like(more))
+
+    def _like(self, more: dict[str, Any]) -> dict[str, Any]:
+        dtype, device = more.get("dtype"), more.get("device")
+        return {**more, "dtype": dtype or self.dtype, "device": self.device if device is None else device}
+
+
+__all__ = public(globals(), "dtype_or_default", "legacy_tensor", "number_of", "options_like")

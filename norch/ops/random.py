@@ -1,0 +1,395 @@
+"""Random tensors, drawn from the generators of norch/random.py.
+
+C draws uniform and normal numbers, integers, bits and permutations. The other distributions are composed of these, by
+inverting their distribution functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .._handle import Handle
+from .._lib import int64, lib
+from ..autograd.inplace import check_writable
+from ..device import device_code
+from ..dtype import check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
+from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import int64 as norch_int64
+from ..errors import ArgumentError, DTypeError
+from ..random import Generator, state_of
+from ._operand import public, tensor_of
+from .composed.shape import broadcast_shapes
+from .copy import cast, copy_
+from .create import dtype_or_default, options_like
+from .pointwise import where
+from .sort import searchsorted
+from .values import Tensor
+from .view import expand, narrow, sizes
+
+# ---- tensors of one distribution ------------------------------------------------------------------------------------
+
+
+def _drawn(call: Any, generator: Any, shape: Any, dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+    """What norch_rand or norch_randn draws, as a leaf where requires_grad asks for it."""
+    out = call(state_of(generator), shape, dtype.code, device_code(device))
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+def rand(
+    *shape: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers drawn uniformly from [0, 1)."""
+    return _drawn(lib.norch_rand, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad)
+
+
+def randn(
+    *shape: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers drawn from the normal distribution of mean 0 and variance 1."""
+    return _drawn(lib.norch_randn, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad)
+
+
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """rand() in the shape and dtype of input, on its device."""
+    dtype, device = options_like("rand_like", input, dtype, device, memory_format)
+    out = _drawn(lib.norch_rand, generator, input.shape, dtype, device, requires_grad)
+    return _strided_like(input, out, memory_format)
+
+
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """randn() in the shape and dtype of input, on its device."""
+    dtype, device = options_like("randn_like", input, dtype, device, memory_format)
+    out = _drawn(lib.norch_randn, generator, input.shape, dtype, device, requires_grad)
+    return _strided_like(input, out, memory_format)
+
+
+def _strided_like(x: Any, out: Any, memory_format: Any) -> Tensor:
+    """out, or its copy with the strides of x where x is dense and memory_format does not ask for C order."""
+    if x._contiguous or memory_format is contiguous_format:
+        return out
+    copy: Any = lib.norch_full_like(x, -1, 0, 0).to(out.device, out.dtype)
+    return copy_(copy, out.detach()).requires_grad_(out.requires_grad)
+
+
+def randint(
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers drawn uniformly from [low, high), by default int64: randint(low, high, size) or randint(high, size)."""
+    if size is None:
+        if isinstance(high, int):
+            raise TypeError(f"randint: the size is a sequence, as in randint(0, 10, (3,)), not {high}")
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if size is None or high is None:
+        raise TypeError("randint: give a size, as in randint(0, 10, (3,))")
+    wanted = norch_int64 if dtype is None else dtype_named(dtype)
+    low = 0 if low is None else low
+    out = lib.norch_randint(state_of(generator), sizes((size,)), low, high, wanted.code, device_code(device))
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format: Any = None, **more: Any) -> Tensor:
+    """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
+    more["dtype"], more["device"] = options_like(
+        "randint_like", input, more.get("dtype"), more.get("device"), memory_format
+    )
+    if low is None and high is None:
+        raise TypeError("randint_like: give a bound, as in randint_like(input, 10)")
+    low, high = (0, low) if high is None else (low, high)
+    return _strided_like(input, randint(low, high, tuple(input.shape), **more), memory_format)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers 0, 1, ... n - 1 in random order; int64 unless given."""
+    out: Any = lib.norch_randperm(state_of(generator), n, device_code(device))
+    out = out if dtype is None else cast(out, dtype_named(dtype))
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size.
+
+    TypeError for two numbers without a size, ArgumentError for a negative std.
+
+    >>> norch.normal(norch.zeros(2), norch.ones(3, 1)).shape
+    norch.Size([3, 2])
+    """
+    check_numbers("normal", mean=mean, std=std)
+    tensors: list[Any] = [x for x in (mean, std) if isinstance(x, Handle)]
+    mean, std = (x.detach() if isinstance(x, Handle) else x for x in (mean, std))  # type: ignore[attr-defined]
+    if (size is None) is (not tensors):
+        raise TypeError("normal: takes a tensor of means or deviations, or else a size")
+    if tensors:
+        size = broadcast_shapes(*(x.shape for x in tensors))
+        dtype = tensors[0].dtype if len(tensors) == 1 else promote_types(tensors[0].dtype, tensors[1].dtype)
+        device = device or next((x.device for x in tensors if x.is_cuda), tensors[0].device)
+    if not bool((std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[attr-defined, operator]
+        raise ArgumentError(f"normal: deviations must not be negative, got {std}")
+    out = randn(size=size, generator=generator, dtype=dtype, device=device) * std + mean
+    return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0."""
+    if p is None:
+        return lib.norch_bernoulli(state_of(generator), tensor_of(input, "bernoulli"))
+    return _ones_with_probability("bernoulli", tensor_of(input, "bernoulli"), p, generator)
+
+
+def _ones_with_probability(name: str, x: Any, p: Any, generator: Generator | None) -> Any:
+    """1 with probability p (a number, or a tensor that broadcasts), else 0, in the shape and dtype of x."""
+    if isinstance(p, Handle):
+        chances = expand(p.detach(), x.shape)  # type: ignore[attr-defined]
+    else:
+        check_numbers(name, p=p)
+        wanted = x.dtype if x.dtype.is_floating_point else float32
+        chances = lib.norch_full_like(x, wanted.code, p, 0)
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"{name}: probability {p:g} is not in [0, 1]")
+    return cast(lib.norch_bernoulli(state_of(generator), chances), x.dtype)
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Draws num_samples categories, int64, from each row of weights, which are not negative and need not sum to 1.
+
+    input (K) gives (num_samples), (N, K) gives (N, num_samples). Without replacement no category is drawn twice.
+    ArgumentError for other weights, and for more samples than there are categories to draw.
+
+    >>> norch.multinomial(norch.tensor([0.0, 3.0, 0.0]), 4, replacement=True)
+    tensor([1, 1, 1, 1])
+    """
+    weights: Any = tensor_of(input, "multinomial").detach()
+    count = int64(num_samples, "multinomial: num_samples")
+    if weights.ndim not in (1, 2) or not weights.dtype.is_floating_point:
+        raise ArgumentError(
+            f"multinomial: expected weights of a floating dtype in 1 or 2 dimensions, got {weights.dtype.name} "
+            f"{tuple(weights.shape)}"
+        )
+    weights = weights.to(float64)
+    categories = weights.shape[-1]
+    if count <= 0 or (not replacement and count > categories):
+        raise ArgumentError(f"multinomial: cannot draw {count} of {categories} categories, replacement={replacement}")
+    if not bool(((weights >= 0) & weights.isfinite()).all()):
+        raise ArgumentError("multinomial: a weight is infinite, NaN or negative")
+    if not bool(((weights > 0).sum(-1) >= (1 if replacement else count)).all()):
+        raise ArgumentError(f"multinomial: too few weights that are not 0 for {count} samples")
+    if not replacement:  # an exponential race: the first to arrive is i with probability weight[i] / sum
+        arrivals = -(1 - rand_like(weights, generator=generator)).log() / weights
+        return where(weights > 0, arrivals, math.inf).topk(count, -1, largest=False).indices
+    sums = weights.cumsum(-1)
+    total = narrow(sums, -1, categories - 1, 1)
+    draws = rand_like(expand(total, (*weights.shape[:-1], count)), generator=generator) * total
+    return searchsorted(sums, draws, right=True).minimum(searchsorted(sums, total))  # a draw may round up to the total
+
+
+_LARGE = 1e7  # rates from which a Poisson distribution is approximated by a normal one
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Numbers drawn from the Poisson distributions whose rates input holds, in its shape and dtype.
+
+    By inversion: the probabilities of the outcomes are subtracted from a uniform number, from the likeliest outcome
+    outwards, until it is negative. Rates above 10 million take rounded normal numbers. DTypeError for integers,
+    ArgumentError for rates that are negative or not finite.
+    """
+    dtype = tensor_of(input, "poisson").dtype
+    given: Any = cast(input.detach(), float64)
+    if not dtype.is_floating_point:
+        raise DTypeError(f"poisson: rates must be floats, not {dtype.name}")
+    if not bool(((given >= 0) & (given < math.inf)).all()):
+        raise ArgumentError("poisson: rates must be finite and not negative")
+    rate = where(given < _LARGE, given, 0.0)
+    found = up = down = rate.floor()
+    above = below = where(rate > 0, (down * rate.log() - rate - _log_factorial(down)).exp(), 1.0)
+    left = rand_like(rate, generator=generator) - above
+    searching = left >= 0
+    while bool(searching.any()):
+        for upwards in (True, False):
+            if upwards:
+                up = up + 1
+                probability = above = above * (rate / up)
+            else:
+                probability = below = below * (down / rate)
+                down = down - 1
+            left = left - probability
+            hit = searching & (left < 0)
+            found = where(hit, up if upwards else down, found)
+            searching = searching & ~hit
+        searching = searching & ((above > 0) | (below > 0))  # where rounding leaves a rest, it is the likeliest
+    if bool((given >= _LARGE).any()):
+        normals = randn_like(given, generator=generator) * given.sqrt() + given
+        found = where(given < _LARGE, found, normals.round())
+    return cast(found, dtype)
+
+
+def _log_factorial(n: Any) -> Any:
+    """log(n!) by Stirling's series for n + 10, where four terms are exact to 1e-14."""
+    z, product = n + 11, n + 1
+    for k in range(2, 11):
+        product = product * (n + k)
+    inverse = 1.0 / (z * z)
+    series = (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse * (1 / 1680)))) / z
+    return (z - 0.5) * z.log() - z + (0.5 * math.log(2 * math.pi) + series) - product.log()
+
+
+# ---- fills ----------------------------------------------------------------------------------------------------------
+
+
+def _filled(x: Any, name: str, valid: Any, message: str, draw: Callable[[], Any], floats: bool = True) -> Any:
+    """x with draw() written into it. DTypeError where floats are needed, ArgumentError unless valid."""
+    if floats and not x.dtype.is_floating_point:
+        raise DTypeError(f"{name}: the dtype must be a float, not {x.dtype.name}")
+    if not valid:
+        raise ArgumentError(f"{name}: {message}")
+    check_writable(x, name)
+    return copy_(x, draw())
+
+
+def _drawn_like(x: Any, call: Any, generator: Generator | None) -> Any:
+    """A draw of norch_rand or norch_randn in the shape and dtype of x, on its device."""
+    return _drawn(call, generator, x.shape, x.dtype, x.device, False)
+
+
+def _uniform(x: Any, generator: Generator | None) -> Any:
+    """Uniform numbers from (0, 1] in the shape of x, in double precision unless its dtype is float32."""
+    wanted = float32 if x.dtype is float32 else float64
+    return 1.0 - rand(x.shape, dtype=wanted, device=x.device, generator=generator)
+
+
+class RandomMethods(Handle):
+    """The random fills of Tensor."""
+
+    __slots__ = ()
+
+    def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers drawn uniformly from [from_, to)."""
+        check_numbers("uniform_", from_=from_, to=to)
+        return _filled(
+            self, "uniform_", from_ <= to, f"[{from_}, {to}) is no interval",
+            lambda: _drawn_like(self, lib.norch_rand, generator) * (to - from_) + from_,
+        )  # fmt: skip
+
+    def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers drawn from a normal distribution."""
+        check_numbers("normal_", mean=mean, std=std)
+        return _filled(
+            self, "normal_", std >= 0, f"the deviation must not be negative, got {std}",
+            lambda: _drawn_like(self, lib.norch_randn, generator) * std + mean,
+        )  # fmt: skip
+
+    def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers whose logarithms are normal, of the given mean and deviation."""
+        check_numbers("log_normal_", mean=mean, std=std)
+        return _filled(
+            self, "log_normal_", std > 0, f"the deviation must be positive, got {std}",
+            lambda: (_drawn_like(self, lib.norch_randn, generator) * std + mean).exp(),
+        )  # fmt: skip
+
+    def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers drawn from a Cauchy distribution."""
+        check_numbers("cauchy_", median=median, sigma=sigma)
+        return _filled(
+            self, "cauchy_", sigma > 0, f"sigma must be positive, got {sigma}",
+            lambda: ((_uniform(self, generator) - 0.5) * math.pi).tan() * sigma + median,
+        )  # fmt: skip
+
+    def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
+        """Fills with numbers of density lambd * exp(-lambd * x)."""
+        check_numbers("exponential_", lambd=lambd)
+        return _filled(
+            self, "exponential_", lambd > 0, f"lambd must be positive, got {lambd}",
+            lambda: _uniform(self, generator).log() * (-1.0 / lambd),
+        )  # fmt: skip
+
+    def geometric_(self, p: float, *, generator: Generator | None = None) -> Any:
+        """Fills with the number of trials up to the first success, each of which has probability p."""
+        check_numbers("geometric_", p=p)
+        return _filled(
+            self, "geometric_", 0 < p < 1, f"p must lie in (0, 1), got {p}",
+            lambda: (_uniform(self, generator).log() * (1.0 / math.log1p(-p))).ceil().clamp(1), floats=False,
+        )  # fmt: skip
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Any:
+        """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""
+        draw = lambda: _ones_with_probability("bernoulli_", self, p, generator)  # noqa: E731
+        return _filled(self, "bernoulli_", True, "", draw, floats=False)
+
+    def random_(self, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None) -> Any:
+        """Fills with integers from [from_, to), or from [0, from_) without to. The upper bound None, which is the
+        default, stands for the largest integer up to which the dtype holds all integers."""
+        low, high = (0, from_) if to is ... else (from_ or 0, to)
+        dtype = self.dtype
+        if high is None:
+            digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53, "bool": 1}
+            held = digits.get(self.dtype.name, 8 * dtype.itemsize - dtype.is_signed)
+            high = min((1 << held) + dtype.is_floating_point, (1 << 63) - 1)
+        low, high = int64(low, "random_: from"), int64(high, "random_: to")
+        return _filled(
+            self, "random_", low < high, f"from {low} is not below to {high}",
+            lambda: randint(low, high, self.shape, dtype=dtype, device=self.device, generator=generator), floats=False,
+        )  # fmt: skip
+
+    def bernoulli(self, p: float | None = None, *, generator: Generator | None = None) -> Any:
+        """1 with the probability in each element, or with probability p; else 0."""
+        return bernoulli(self, p, generator=generator)
+
+    def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Any:
+        """Categories drawn by the weights in each row; see norch.multinomial."""
+        return multinomial(self, num_samples, replacement, generator=generator)
+
+
+__all__ = public(globals())

@@ -1,0 +1,247 @@
+"""Tensors of values that exist already: Python numbers, nested lists, arrays, buffers, memory of others.
+
+The operations make tensors of their numbers and arrays through this module, so it knows none of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from functools import reduce
+from typing import Any
+
+from .._handle import Handle
+from .._lib import flag, forget, ints, keep_alive, lib
+from ..device import CPU, current
+from ..dtype import BY_NAME, DTYPES, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
+from ..dtype import bool_ as norch_bool
+from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import int64 as norch_int64
+from ..errors import ArgumentError, DTypeError, ShapeError
+
+Tensor = Any  # the class of results is defined in tensor.py, which stands on the operations
+
+_PLAIN = {float, int, bool}
+_DEPTH = 64  # of nested lists
+
+
+def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """A tensor of the C-ordered elements in data."""
+    return lib.norch_from_bytes(data, len(data), len(shape), ints(shape), dtype.code)
+
+
+def finished(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
+    """x on the device that was asked for (None: the default one), and as a leaf with requires_grad."""
+    if device is not None or current.default is not CPU:
+        x = x.to(current.default if device is None else device)
+    return x.requires_grad_(requires_grad) if requires_grad else x
+
+
+# ---- numbers and nested lists -----------------------------------------------------------------------------------
+
+
+def _flatten(data: Any, numbers: list[Any], types: set[Any], depth: int = 0) -> tuple[int, ...]:
+    """The shape of nested lists; appends their numbers to numbers, in C order, and adds their types to types."""
+    if not isinstance(data, (list, tuple, range)):
+        kind = type(data)
+        if kind is float or kind is int or kind is bool:
+            types.add(kind)
+            numbers.append(data)
+        elif hasattr(data, "__getitem__") and not (hasattr(data, "__float__") or isinstance(data, (str, bytes, dict))):
+            return _flatten([data[i] for i in range(len(data))], numbers, types, depth)
+        else:
+            numbers.append(_number(data, types))
+        return ()
+    if depth > _DEPTH:
+        raise TypeError(f"tensor: lists nested more than {_DEPTH} deep; does one hold itself?")
+    if (kinds := set(map(type, data))) <= _PLAIN:
+        types |= kinds
+        numbers.extend(data)
+        return (len(data),)
+    first: tuple[int, ...] | None = None
+    for i, part in enumerate(data):
+        scalar = part.numel() == 1 if isinstance(part, Handle) else not getattr(part, "ndim", 0)  # as in PyTorch
+        if hasattr(part, "__array__") and not scalar:
+            _add_dtype(part, types)
+            shape = _flatten(part.tolist(), numbers, set())
+        else:
+            shape = _flatten(part, numbers, types, depth + 1)
+        if first is not None and shape != first:
+            raise ShapeError(f"tensor: ragged lists: item {i} has shape {shape} where item 0 has shape {first}")
+        first = shape
+    return (len(data), *(first or ()))
+
+
+def _add_dtype(data: Any, types: set[Any]) -> bool:
+    """Adds the dtype of an array, a tensor or a NumPy scalar to types; False where norch has no such dtype."""
+    found = BY_NAME.get(getattr(getattr(data, "dtype", None), "name", ""))
+    if found is not None:
+        types.add(found)
+    return found is not None
+
+
+def _number(data: Any, types: set[Any]) -> Any:
+    """An object that converts to a number as a Python number; TypeError for others."""
+    if isinstance(data, (str, bytes)) or not hasattr(data, "__float__"):
+        raise TypeError(f"tensor: a {type(data).__name__} is no number: {data!r}")
+    known = _add_dtype(data, types)
+    number = data.item() if hasattr(data, "item") else data
+    if not isinstance(number, (bool, int, float)):
+        number = int(number) if hasattr(number, "__index__") else float(number)
+    if not known:
+        types.add(bool if isinstance(number, bool) else float if isinstance(number, float) else int)
+    return number
+
+
+def common_dtype(types: set[Any]) -> DType:
+    """The dtype that the given Python types and dtypes promote to; the default dtype for none."""
+    if not types:
+        return get_default_dtype()
+    return reduce(promote_types, (get_default_dtype() if one is float else dtype_named(one) for one in types))
+
+
+def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | None, known: DType) -> Tensor:
+    """A tensor of Python numbers, which promote to the dtype known."""
+    wanted = dtype or known
+    if wanted is not known and wanted.kind in "iu" and numbers:
+        for number in numbers if known.is_floating_point else (min(numbers), max(numbers)):
+            check_fits(number, wanted, "tensor")
+    if known is norch_bool:
+        data, source = bytes(numbers), norch_bool
+    elif known.kind in "iu":
+        try:
+            data, source = array("q", map(int, numbers)).tobytes(), norch_int64
+        except OverflowError:
+            if not wanted.is_floating_point:
+                raise OverflowError("tensor: an integer does not fit 64 bits") from None
+            data, source = array("d", map(float, numbers)).tobytes(), float64
+    else:
+        source = float32 if wanted is float32 else float64
+        data = array(source.format, map(float, numbers)).tobytes()  # what is too large for float32 becomes infinite
+    made = from_bytes(data, shape, source)
+    return made if source is wanted else made.to(wanted)
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor of the values in data: a number, nested lists, an array, a buffer or a tensor; always a copy.
+
+    Its dtype is that of the values: int64 for integers, bool for bools, the default dtype for floats, the array's own
+    for arrays. ShapeError for ragged lists, TypeError for objects that are no numbers.
+
+    >>> norch.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    wanted = None if dtype is None else dtype_named(dtype)
+    if isinstance(data, Handle):
+        made = data.detach().clone()  # type: ignore[attr-defined]
+    elif isinstance(data, (list, tuple, bool, int, float)):
+        made = None
+    elif hasattr(data, "__array_interface__"):
+        interface = data.__array_interface__
+        made = from_bytes(data.tobytes(), tuple(interface["shape"]), _array_dtype(interface["typestr"]))
+    elif _is_buffer(data):
+        made = _from_buffer(data)
+    elif hasattr(data, "__array__"):
+        return tensor(data.__array__(), dtype=dtype, device=device, requires_grad=requires_grad)
+    else:
+        made = None
+    if made is None:
+        numbers: list[Any] = []
+        types: set[Any] = set()
+        shape = _flatten(data, numbers, types)
+        made = _from_numbers(numbers, shape, wanted, common_dtype(types))
+    elif wanted is not None:
+        made = made.to(wanted)
+    return finished(made, device, requires_grad)
+
+
+# ---- buffers and arrays -----------------------------------------------------------------------------------------
+
+
+def _is_buffer(data: Any) -> bool:
+    if isinstance(data, (bytes, str)):
+        return False
+    try:
+        memoryview(data)
+    except TypeError:
+        return False
+    return True
+
+
+def _from_buffer(data: Any) -> Tensor:
+    """A copy of an object with the buffer protocol, such as array.array."""
+    view = memoryview(data)
+    kind = {"?": "b", "B": "u", "e": "f", "f": "f", "d": "f"}.get(view.format, "i" if view.format in "bhilq" else None)
+    found = _dtype_of(kind, view.itemsize, view.format)
+    return from_bytes(view.tobytes(), tuple(view.shape or (view.nbytes // view.itemsize,)), found)
+
+
+def _dtype_of(kind: str | None, itemsize: int, shown: Any) -> DType:
+    for one in DTYPES:
+        if one.kind == kind and one.itemsize == itemsize:
+            return one
+    raise DTypeError(f"tensor: elements of type {shown} have no dtype in norch; convert them first")
+
+
+def _array_dtype(typestr: str) -> DType:
+    if typestr[0] == ">":
+        raise DTypeError(f"tensor: big-endian elements ({typestr}); convert them to native order first")
+    return _dtype_of(typestr[1], int(typestr[2:] or 0), typestr)
+
+
+def _is_ndarray(data: Any) -> bool:
+    """Whether data is a NumPy array, which keeps its memory; the array interface of a scalar points at a temporary."""
+    numpy = sys.modules.get("numpy")  # imported by whoever made an array
+    return numpy is not None and isinstance(data, numpy.ndarray)
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor over the memory of a NumPy array: writes go both ways, and each keeps the memory alive.
+
+    TypeError for what is no array, as a NumPy scalar; ArgumentError for arrays that are read-only, or whose strides are
+    no multiples of the element size; DTypeError for dtypes that norch lacks.
+    """
+    if not _is_ndarray(array):
+        raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
+    found = _array_dtype(array.dtype.str)
+    if not array.flags.writeable:
+        raise ArgumentError("from_numpy: this array cannot be written to; copy it, or use norch.tensor()")
+    shape, steps = array.shape, array.strides
+    if any(step % found.itemsize for step in steps):
+        raise ArgumentError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
+    strides = ints([step // found.itemsize for step in steps], "stride")
+    release, context = keep_alive(array)
+    try:
+        return lib.norch_from_memory(array.ctypes.data, len(shape), ints(shape), strides, found.code, release, context)
+    except BaseException:
+        forget(array)
+        raise
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """data as a tensor, which shares memory with tensors and writable NumPy arrays where dtype and device allow."""
+    if isinstance(data, Handle):
+        return data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
+    if _is_ndarray(data) and data.flags.writeable:
+        return finished(from_numpy(data), device, False).to(dtype=dtype)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+) -> Tensor:
+    """obj as a tensor, which shares memory with obj where possible (copy None), never (True), or always (False, with an
+    ArgumentError where it cannot). A tensor stays in its graph unless requires_grad is False."""
+    if copy is not None and flag(copy, "asarray: copy") and not isinstance(obj, Handle):
+        made = tensor(obj, dtype=dtype, device=device)
+    elif copy:
+        made = obj.to(dtype=dtype, device=device, copy=True)
+    else:
+        made = as_tensor(obj, dtype, device)
+        shared = made is obj or (_is_ndarray(obj) and obj.ctypes.data == made.data_ptr())
+        if copy is False and not shared:
+            raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")
+    if requires_grad is None or flag(requires_grad, "asarray: requires_grad") == made.requires_grad:
+        return made
+    return made.requires_grad_() if requires_grad else made.detach()
