@@ -107,8 +107,16 @@ _logit = op(  # NaN outside [0, 1], infinite at its ends
 _add = op("add", grad_a=lambda g: g, grad_b=lambda g: g, shares_grad=True, is_method=False)
 _sub = op("sub", grad_a=lambda g: g, grad_b=lambda g: -g, shares_grad=True, is_method=False)
 mul = multiply = op("mul", "a * b.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a, aliases=("multiply",))
-true_divide = op(
-    "true_divide", "a / b as floats.", row="div", grad_a=lambda g, b: g / b, grad_b=lambda g, a, b: -g * ((a / b) / b)
+true_divide = method(
+    op(
+        "div",
+        "a / b as floats.",
+        is_method=False,
+        grad_a=lambda g, b: g / b,
+        grad_b=lambda g, a, b: -g * ((a / b) / b),
+    ),
+    name="true_divide",
+    inplace=True,
 )
 floor_divide = op("floor_divide", "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
 _floor_divide = op("floor_divide", is_method=False, grad_a=_zeros, grad_b=_zeros)
