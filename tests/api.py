@@ -33,7 +33,6 @@ norch.distributions.distribution: Distribution
 norch.distributions.kl: kl_divergence register_kl
 norch.errors: ArgumentError BoundsError DTypeError DeviceError DivisionError Error OutOfMemoryError ShapeError
 norch.func
-norch.legacy
 norch.linalg
 norch.memory
 norch.nn
