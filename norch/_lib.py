@@ -45,6 +45,7 @@ _SCALARS: dict[str, Any] = {
     "int64_t": ctypes.c_int64,
     "uint64_t": ctypes.c_uint64,
     "double": ctypes.c_double,
+    "bool": ctypes.c_bool,
 }
 
 
