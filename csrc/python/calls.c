@@ -32,7 +32,7 @@ typedef struct columns {
     void **memory;
     void *tuples[MOST_COLUMNS];
     void *own[OWN];
-} columns, tensors, columns3, columns5;
+} columns, tensors, columns5;
 
 /* Which argument it was is left out: callers of the Python function count others than this builtin has. */
 static bool refuse(const char *name, const char *wanted, const void *object) {
@@ -164,7 +164,6 @@ static bool take_columns(const char *name, void *from, int width, columns *to) {
 }
 
 static bool take_tensors(const char *name, void *from, tensors *to) { return take_columns(name, from, 1, to); }
-static bool take_columns3(const char *name, void *from, columns3 *to) { return take_columns(name, from, 3, to); }
 static bool take_columns5(const char *name, void *from, columns5 *to) { return take_columns(name, from, 5, to); }
 
 /* What a kind leaves behind when the call is over. */
@@ -184,7 +183,6 @@ static inline void drop_columns(columns *taken) {
 #define DROP_axes
 #define DROP_place
 #define DROP_tensors __attribute__((cleanup(drop_columns)))
-#define DROP_columns3 DROP_tensors
 #define DROP_columns5 DROP_tensors
 
 /* What of a kind is passed on. */
@@ -199,7 +197,6 @@ static inline void drop_columns(columns *taken) {
 #define PASS_axes(a) a.count, a.values
 #define PASS_place(a) a.type, a.index
 #define PASS_tensors(a) a.count, a.column[0]
-#define PASS_columns3(a) a.count, a.column[0], a.column[1], a.column[2]
 #define PASS_columns5(a) a.count, a.column[0], a.column[1], a.column[2], a.column[3], a.column[4]
 
 /* An opcode gives the call the name of its operation, for what is wrong with the other arguments. */
@@ -215,7 +212,6 @@ static inline void drop_columns(columns *taken) {
 #define NAME_axes(a)
 #define NAME_place(a)
 #define NAME_tensors(a)
-#define NAME_columns3(a)
 #define NAME_columns5(a)
 
 /* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
