@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .._handle import bump_all
 from .._lib import address, lib, listed, struct_of_doubles
-from ..create import zeros_like
+from ..ops.create import zeros_like
 from ..tensor import Tensor
 from .optimizer import Elementwise
 
