@@ -17,7 +17,7 @@ norch/ops/__init__.py norch/ops/_forms.py norch/ops/_inplace.py norch/ops/_opera
 # Of pages, but in folders of the trunk: the plans of families, the conversions of copies, the stream of random, x[...],
 # operations of the user's own, and who looks on at gradients.
 ELSEWHERE = """
-csrc/core/families.h csrc/core/convert.h csrc/core/random.h csrc/python/region.c
+csrc/families csrc/core/convert.h csrc/python/region.c
 norch/autograd/function.py norch/autograd/hooks.py
 """.split()
 COMPOSED = "norch/ops/composed"  # built of other operations, so no part of the heart

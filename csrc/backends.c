@@ -1,4 +1,4 @@
-/* backends: finds what computes. The CPU is built in; CUDA is a plugin, a library of its own that is loaded when
+/* backends: registers the devices. The CPU is built in; CUDA is a plugin, a library of its own that is loaded when
  * it is first needed: libnorch_cuda.so beside this library, or the file that NORCH_CUDA_LIBRARY names. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "cpu/cpu.h"
 
 static const nr_backend *const *devices; /* one a device, when the plugin has been opened */
@@ -76,22 +77,27 @@ static int32_t find_devices(void) {
     return status;
 }
 
-const nr_backend *nr_backend_find(int64_t device_type, int64_t device_index) {
-    if (device_type == NORCH_CPU && device_index == 0) return nr_cpu_backend();
-    if (device_type == NORCH_CPU) {
-        nr_fail(NORCH_ERROR_DEVICE, "cpu:%lld does not exist; there is one CPU device", (long long)device_index);
-    } else if (device_type != NORCH_CUDA) {
-        nr_fail(NORCH_ERROR_DEVICE, "there is no device type number %lld", (long long)device_type);
-    } else if (find_devices() == NORCH_OK) {
-        if (device_index >= 0 && device_index < device_count) return devices[device_index];
-        nr_fail(NORCH_ERROR_DEVICE, "cuda:%lld does not exist; this machine has %d CUDA device%s",
-                (long long)device_index, device_count, device_count == 1 ? "" : "s");
-    }
-    return NULL;
+static const nr_backend *find_cuda(int64_t device_index) {
+    if (find_devices() != NORCH_OK) return NULL;
+    if (device_index >= 0 && device_index < device_count) return devices[device_index];
+    return NR_REFUSE(NORCH_ERROR_DEVICE, "cuda:%lld does not exist; this machine has %d CUDA device%s",
+                     (long long)device_index, device_count, device_count == 1 ? "" : "s");
 }
 
-int64_t norch_device_count(int64_t device_type) {
-    if (device_type == NORCH_CUDA) /* there they are; enter() knows whether this process may use them */
-        return find_devices() == NORCH_OK && devices[0]->device->enter(devices[0]) == NORCH_OK ? device_count : -1;
-    return nr_backend_find(device_type, 0) ? 1 : -1;
+/* find_devices() sees what the machine has; enter() tells whether this process may use it. */
+static int64_t count_cuda(void) {
+    return find_devices() == NORCH_OK && devices[0]->device->enter(devices[0]) == NORCH_OK ? device_count : -1;
+}
+
+static const nr_backend *find_cpu(int64_t device_index) {
+    if (device_index == 0) return nr_cpu_backend();
+    return NR_REFUSE(NORCH_ERROR_DEVICE, "cpu:%lld does not exist; there is one CPU device", (long long)device_index);
+}
+
+static int64_t count_cpu(void) { return 1; }
+
+__attribute__((constructor)) static void register_devices(void) {
+    static const nr_device_type cpu = {find_cpu, count_cpu}, cuda = {find_cuda, count_cuda};
+    nr_register_device_type(NORCH_CPU, &cpu);
+    nr_register_device_type(NORCH_CUDA, &cuda);
 }

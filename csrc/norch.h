@@ -77,7 +77,7 @@ typedef struct norch_tensor {
 /* ---- the library ---------------------------------------------------------------------------- */
 
 /* The text of this header, and the number that changes whenever the header, what backends are given (core/backend.h,
- * families.h) or the table of operations does. */
+ * families/) or the table of operations does. */
 const char *norch_header(void);
 uint64_t norch_abi(void);
 int64_t norch_sizeof_tensor(void);
@@ -163,8 +163,8 @@ int32_t norch_default_dtype(void);
 
 norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type, int64_t device_index);
 
-/* As x but for the size of the last axis, which is the innermost one in memory; the others lie in the order of those of x. */
-norch_tensor *norch_empty_beside(const norch_tensor *x, int64_t last);
+/* As x but for the size of the last axis, which is the innermost in memory; the others have the order in memory of those of x. */
+norch_tensor *norch_empty_like(const norch_tensor *x, int64_t last);
 /* Every element set to value; for integers and bool the exact number is given in `integer`. */
 norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer,
                          int64_t device_type, int64_t device_index);
@@ -291,7 +291,7 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
 /* ---- attention ------------------------------------------------------------------------------ */
 
 /* softmax(q k^T scale) v over q (..., L, E), k (..., S, E), v (..., S, V), of one float dtype and with the same leading axes;
- * causal: query i sees the keys up to i; the result lies in memory as norch_empty_beside(q, V) does. back: from g, the gradient
+ * causal: query i sees the keys up to i; the result lies in memory as norch_empty_like(q, V) does. back: from g, the gradient
  * of the result, those of q, k and v into tensors of their shapes whose rows are contiguous. */
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
                               int64_t causal);

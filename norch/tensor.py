@@ -18,9 +18,9 @@ from .autograd.node import Leaf
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
 from .ops._operand import tensor_of
+from .ops.composed import pointwise as _declared  # noqa: F401  (declares methods)
 from .ops.composed.distance import DistanceMethods
 from .ops.composed.order import OrderMethods
-from .ops.composed.pointwise import CompositeMethods
 from .ops.composed.portable import PortableMethods
 from .ops.composed.products import ProductMethods
 from .ops.composed.shape import ShapeMethods
@@ -30,25 +30,15 @@ from .ops.copy import CopyMethods
 from .ops.create import CreateMethods, legacy_tensor
 from .ops.getitem import ItemMethods
 from .ops.index import IndexMethods
-from .ops.matmul import MatmulMethods
 from .ops.nll import NllMethods
-from .ops.norm import NormMethods
-from .ops.pointwise import PointwiseMethods
+from .ops.op import METHODS
 from .ops.pool import PoolMethods
 from .ops.random import RandomMethods
-from .ops.reduce import ReduceMethods
-from .ops.scan import ScanMethods
-from .ops.softmax import SoftmaxMethods
-from .ops.sort import SortMethods
 from .ops.view import ViewMethods, axis
 from .storage import Storage, storage_of
 
 
 class Tensor(
-    PointwiseMethods,
-    CompositeMethods,
-    ReduceMethods,
-    MatmulMethods,
     ViewMethods,
     ShapeMethods,
     CopyMethods,
@@ -58,11 +48,7 @@ class Tensor(
     ConvMethods,
     PoolMethods,
     RandomMethods,
-    NormMethods,
-    ScanMethods,
-    SoftmaxMethods,
     NllMethods,
-    SortMethods,
     OrderMethods,
     StatisticsMethods,
     DistanceMethods,
@@ -309,6 +295,27 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(tensor_of(input, "is_nonzero"))
 
 
+def _bridge() -> None:  # private methods that derivatives not yet declared on their page call
+    from .autograd import broadcast
+    from .ops import activation, copy, matmul, pointwise, reduce, softmax
+
+    for n in ("relu_backward", "sigmoid_backward", "tanh_backward", "zeta"):
+        setattr(Tensor, "_" + n, getattr(pointwise, n))
+    M: Any = Tensor
+    M._between, M._logsigmoid, M._product = activation.hardtanh, activation.logsigmoid, matmul.product
+    M._sum_to, M._expand_to, M._spread = broadcast.sum_to, broadcast.expand_to, reduce.expand_reduced
+    M._reduced = lambda x, name, axes, keepdim: (reduce.mean_over if name == "mean" else reduce.sum_over)(
+        x, axes, keepdim
+    )
+    M._mean_square, M._cat_of, M._stack_of = reduce.mean_square, staticmethod(copy.cat), staticmethod(copy.stack)
+    M._softmax_backward = lambda g, out, dim, log: (softmax._log_softmax_backward if log else softmax.softmax_backward)(
+        g, out, dim
+    )
+
+
+_bridge()
+for _name, _function in METHODS.items():
+    setattr(Tensor, _name, _function)
 for _base in Tensor.__mro__[1:-1]:  # Python's own errors name methods by the class that users know
     for _method in vars(_base).values():
         if isinstance(_method, FunctionType) and _method.__qualname__.startswith(f"{_base.__name__}."):

@@ -10,6 +10,7 @@ import numpy as np
 from case import FLOAT_NAMES, INTEGER_NAMES, NUMBER_NAMES, PAIR, SPREAD_OUT, WHOLE_NAMES, Array, Shape, add, wide
 
 import norch
+from norch.ops import activation, pointwise
 from norch.ops.pointwise import _cube
 
 # ---- pointwise, one input -------------------------------------------------------------------------------------------
@@ -271,12 +272,13 @@ binary("bitwise_right_shift", lambda a, b: _shifted(a, b, False), (-99.0, 99.0),
 
 
 def backward_row(name: str, reference: Any, **more: Any) -> None:
-    """A fused derivative: a method of the gradient."""
+    """A fused derivative: a function of the gradient and the result, or the input."""
     row = f"{name}_backward"
+    page = pointwise if hasattr(pointwise, row) else activation
     add(
         row,
         row,
-        lambda m, a, b: getattr(a, "_" + row)(b),
+        lambda m, a, b: getattr(page, row)(a, b),
         reference,
         domains=SPREAD_OUT,
         shapes=BINARY_SHAPES,

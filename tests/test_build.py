@@ -85,6 +85,28 @@ def test_a_changed_header_rebuilds_what_includes_it(changed, rebuilt):
     assert "LINK" in planned
 
 
+def test_warnings_stop_only_those_who_ask(tmp_path):
+    """A newer compiler's warnings are no reason to refuse a user, or pip, the library."""
+    unit = tmp_path / "build" / "core" / "error.o"
+    (tmp_path / "warns.h").write_text("#warning of a newer compiler\n")
+    unmarked = {"BUILD": tmp_path / "build", "CFLAGS": f"-include {tmp_path}/warns.h"}
+    done = make(unit, **unmarked, WERROR="")
+    assert done.returncode == 0 and "warning: #warning of a newer compiler" in done.stderr
+    done = make(unit, **unmarked, WERROR="-Werror")
+    assert done.returncode != 0 and "error: #warning of a newer compiler" in done.stderr
+    env = {key: value for key, value in BARE.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "WERROR")}
+    planned = run("make", "-nB", "V=1", "NVCC=", unit, f"BUILD={tmp_path}/build", env=env).stdout
+    assert " -Wall " in planned and "-Werror" not in planned
+    checked = run("make", "-nB", "check", env=env).stdout
+    assert re.search(r" -Wall .* -Werror .* -o build/check/cpu/pool_isa\.baseline\.o ", checked)
+
+
+def test_pooling_compiles_at_O1_without_a_warning(tmp_path):
+    unit = tmp_path / "cpu" / "pool_isa.baseline.o"
+    done = make(unit, BUILD=tmp_path, CFLAGS="-O1", WERROR="-Werror")
+    assert done.returncode == 0, done.stderr
+
+
 def test_without_a_compiler_make_says_what_to_install():
     done = make("all", CC="no-such-compiler")
     assert done.returncode != 0

@@ -214,3 +214,33 @@ def test_fill_values_that_are_scalars_of_numpy_make_what_python_s_make() -> None
     ):
         assert norch.full((2,), value).dtype is wanted and norch.full((2,), value).tolist() == [value] * 2
     assert norch.tensor(np.float64(1.5)).dtype is norch.float64  # as in PyTorch, an array of no axis
+
+
+SCALARS = [np.float32, np.float64, np.float16, np.int8, np.int64, np.uint8, np.bool_]
+
+
+@pytest.mark.parametrize("kind", SCALARS)
+@pytest.mark.parametrize("make", [norch.as_tensor, norch.asarray, norch.tensor, norch.utils.data.default_convert])
+def test_a_scalar_of_numpy_is_copied(make, kind):
+    made = [make(kind(k)) for k in range(8)]
+    assert [x.item() for x in made] == [kind(k).item() for k in range(8)]
+    assert all(x.shape == () and x.numpy().dtype == kind for x in made)
+
+
+def test_scalars_of_numpy_in_loaders_and_distributions():
+    samples = np.arange(8, dtype=np.float32)
+    assert [x.item() for x in norch.utils.data.DataLoader(samples, batch_size=None)] == list(range(8))
+    drawn_from = norch.distributions.Normal(np.float32(1), np.float32(1.5))
+    assert (drawn_from.mean.item(), drawn_from.stddev.item()) == (1, 1.5)
+
+
+def test_from_numpy_takes_arrays_only():
+    class Pointing:  # at memory that it does not keep
+        __array_interface__ = np.zeros(2).__array_interface__
+
+    for bad in (np.float32(1), np.int64(1), Pointing(), array.array("d", [1.0]), memoryview(b"ab")):
+        with pytest.raises(TypeError, match=f"expected a NumPy array, not {type(bad).__name__}"):
+            norch.from_numpy(bad)
+    with pytest.raises(ValueError, match="without a copy"):
+        norch.asarray(np.float32(1), copy=False)
+    assert norch.from_numpy(np.array(2.5)).item() == 2.5  # an array of no axis

@@ -7,8 +7,28 @@
 #define NR_BACKEND_H
 
 #include <stddef.h>
-#include "families.h"
 #include "optable.h"
+#include "plan.h"
+
+/* The families of operations. The runner of one gets the plan that csrc/families/ defines for it; pointwise operations and
+ * copies have an nr_plan. */
+typedef enum nr_family {
+    NR_POINTWISE,
+    NR_REDUCTION,
+    NR_MATMUL,
+    NR_COPY,
+    NR_INDEXING,
+    NR_RANDOM,
+    NR_OPTIM,
+    NR_SCAN,
+    NR_SORT,
+    NR_SOFTMAX,
+    NR_CONV,
+    NR_POOL,
+    NR_NORMALIZE,
+    NR_ATTENTION,
+    NR_FAMILY_COUNT
+} nr_family;
 
 /* One entry of kernels[op][dtype]; what it points at is the backend's own affair. */
 typedef void (*nr_kernel)(void);
@@ -22,7 +42,7 @@ typedef struct nr_call {
     int32_t dtype;      /* what the kernel computes on */
     int32_t from_dtype; /* copy: what it reads */
     double work;        /* nanoseconds one core may take, roughly */
-    const void *plan;   /* the family's struct (families.h) */
+    const void *plan;   /* the struct of the family (csrc/families/) */
     nr_kernel kernel;   /* found by the gate, as the next */
     const nr_backend *backend;
     const char *name; /* for messages, where family and op do not tell it; or NULL */
@@ -70,8 +90,17 @@ struct nr_backend {
     const nr_device *device; /* NULL: the CPU */
 };
 
-/* The backend of a device, or NULL with an error that says why there is none. */
+/* The devices of one type. Each type registers before the first tensor is made (csrc/backends.c). */
+typedef struct nr_device_type {
+    const nr_backend *(*find)(int64_t device_index); /* NULL, and an error that says why, where there is none */
+    int64_t (*count)(void);                          /* -1, and an error, where there are none */
+} nr_device_type;
+
+void nr_register_device_type(int32_t device_type, const nr_device_type *type);
+/* The registered type, or the backend of one of its devices; NULL with an error that says why there is none. */
+const nr_device_type *nr_device_type_find(int64_t device_type);
 const nr_backend *nr_backend_find(int64_t device_type, int64_t device_index);
+
 uint64_t nr_abi(void);
 
 /* ---- plugins --------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "python.h"
+#include "interpreter.h"
 
 static _Thread_local char message[512];
 static _Thread_local int32_t last_kind;
@@ -16,7 +16,7 @@ int32_t nr_fail(int32_t kind, const char *format, ...) {
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     last_kind = kind;
-    nr_python_raise(kind, message);
+    if (nr_interpreter) nr_interpreter->raise(kind, message);
     return kind;
 }
 

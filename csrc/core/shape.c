@@ -22,11 +22,11 @@ void nr_fill_strides(int32_t ndim, const int64_t *shape, int64_t *strides) {
     }
 }
 
-void nr_fill_strides_beside(int32_t ndim, const int64_t *shape, const int64_t *other, int64_t *strides) {
-    int32_t axis[NORCH_MAX_DIMS]; /* from the outermost one in memory inwards */
+void nr_fill_strides_in_order(int32_t ndim, const int64_t *shape, const int64_t *order, int64_t *strides) {
+    int32_t axis[NORCH_MAX_DIMS]; /* the outermost in memory first */
     for (int32_t i = 0; i < ndim; i++) {
         int32_t at = i;
-        for (; at > 0 && other[axis[at - 1]] < other[i]; at--) axis[at] = axis[at - 1];
+        for (; at > 0 && order[axis[at - 1]] < order[i]; at--) axis[at] = axis[at - 1];
         axis[at] = i;
     }
     int64_t step = 1;

@@ -9,8 +9,8 @@
 bool nr_count(int32_t ndim, const int64_t *shape, int64_t *count);
 /* Strides of a C-ordered array. */
 void nr_fill_strides(int32_t ndim, const int64_t *shape, int64_t *strides);
-/* Strides of a dense array whose axes lie in memory as those of another one do, by its strides. */
-void nr_fill_strides_beside(int32_t ndim, const int64_t *shape, const int64_t *other, int64_t *strides);
+/* Strides of a dense array whose axes have the order in memory that the strides `order` describe. */
+void nr_fill_strides_in_order(int32_t ndim, const int64_t *shape, const int64_t *order, int64_t *strides);
 bool nr_is_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides);
 bool nr_same_shape(int32_t ndim_a, const int64_t *a, int32_t ndim_b, const int64_t *b);
 

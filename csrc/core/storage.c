@@ -1,42 +1,30 @@
-/* storage: see storage.h. */
+/* storage: see storage.h. Device memory is allocated and freed here and nowhere else. */
 #include "storage.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
-#include "call.h"
+#include "error.h"
+#include "memory.h"
 
 static _Atomic int64_t live_storages, live_bytes;
-static _Atomic int64_t failing_allocation = -1; /* counts down to the one that fails */
-static _Atomic int64_t counted_allocations;
-static _Atomic bool watching;
 
 int64_t norch_live_storages(void) { return live_storages; }
 
 int64_t norch_live_bytes(void) { return live_bytes; }
 
-int64_t norch_fail_allocation(int64_t n) {
-    failing_allocation = n;
-    watching = true;
-    return atomic_exchange(&counted_allocations, 0);
+static void *allocate(const nr_backend *backend, size_t bytes) {
+    bool refused = nr_allocation_fails();
+    void *memory = refused ? NULL : backend->alloc(backend, bytes);
+    if (!memory && (refused || !backend->device)) /* a device has said why */
+        nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes on %s", bytes, backend->name);
+    return memory;
 }
-
-bool nr_allocation_fails(void) {
-    if (!atomic_load_explicit(&watching, memory_order_relaxed)) return false;
-    counted_allocations++;
-    if (failing_allocation < 0) return false;
-    return failing_allocation-- == 0;
-}
-
-void *nr_malloc(size_t n) { return nr_allocation_fails() ? NULL : malloc(n ? n : 1); }
-
-void nr_free(void *memory) { free(memory); }
 
 norch_storage *nr_storage_make(const nr_backend *backend, size_t bytes) {
-    void *data = nr_gate_alloc(backend, bytes);
+    void *data = allocate(backend, bytes);
     if (!data) return NULL;
     norch_storage *storage = nr_storage_wrap(data, bytes, backend, NULL, NULL);
-    if (!storage) nr_gate_free(backend, data, bytes);
+    if (!storage) backend->free(backend, data, bytes);
     return storage;
 }
 
@@ -61,7 +49,7 @@ void nr_storage_release(norch_storage *storage) {
     if (storage->release)
         storage->release(storage->context);
     else
-        nr_gate_free(storage->backend, storage->data, storage->bytes);
+        storage->backend->free(storage->backend, storage->data, storage->bytes);
     atomic_fetch_sub_explicit(&live_storages, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&live_bytes, (int64_t)storage->bytes, memory_order_relaxed);
     nr_free(storage);

@@ -6,19 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
 #include "check.h"
-#include "python.h"
+#include "gate.h"
+#include "interpreter.h"
+#include "memory.h"
 
-/* A header where no Python is. */
-static norch_tensor *plain_header(void) {
+/* A tensor outside any interpreter. */
+static norch_tensor *plain_tensor(void) {
     norch_tensor *x = calloc(1, sizeof *x);
     if (x) x->references = 1;
     return x;
 }
 
 static norch_tensor *make_header(norch_storage *storage, int32_t ndim, const int64_t *shape, int32_t dtype) {
-    norch_tensor *x = nr_allocation_fails() ? NULL : nr_python_class ? nr_python_new(nr_python_class) : plain_header();
+    norch_tensor *x = nr_allocation_fails() ? NULL : nr_interpreter ? nr_interpreter->new_tensor() : plain_tensor();
     if (!x) return NR_REFUSE(NORCH_ERROR_MEMORY, "out of memory for %zu bytes", sizeof *x);
     x->data = NULL;
     x->storage = storage;
@@ -56,6 +57,22 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
     x->contiguous = 1;
     nr_fill_strides(ndim, shape, x->strides);
     return x;
+}
+
+void nr_preserve_strides(norch_tensor *out, const norch_tensor *x) {
+    int64_t strides[NORCH_MAX_DIMS];
+    if (x->contiguous) return;
+    nr_fill_strides_in_order(x->ndim, x->shape, x->strides, strides);
+    for (int32_t d = 0; d < x->ndim; d++)
+        if (x->shape[d] > 1 && x->strides[d] != strides[d]) return;
+    memcpy(out->strides, strides, (size_t)x->ndim * sizeof *strides);
+    out->contiguous = 0;
+}
+
+norch_tensor *nr_make_like(const norch_tensor *x, int32_t dtype) {
+    norch_tensor *out = nr_make(x->ndim, x->shape, dtype, x);
+    if (out) nr_preserve_strides(out, x);
+    return out;
 }
 
 norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
@@ -112,21 +129,21 @@ norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
 
 norch_tensor *norch_retain(norch_tensor *x) {
     if (x->type)
-        nr_python_retain(x);
+        nr_interpreter->retain(x);
     else
         __atomic_fetch_add(&x->references, 1, __ATOMIC_RELAXED);
     return x;
 }
 
-void nr_tensor_end(norch_tensor *x) {
+void nr_tensor_clear(norch_tensor *x) {
     if (x->storage) nr_storage_release(x->storage);
 }
 
 void norch_release(norch_tensor *x) {
     if (x && x->type) {
-        nr_python_release(x);
+        nr_interpreter->release(x);
     } else if (x && __atomic_fetch_sub(&x->references, 1, __ATOMIC_ACQ_REL) == 1) {
-        nr_tensor_end(x);
+        nr_tensor_clear(x);
         free(x);
     }
 }

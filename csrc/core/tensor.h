@@ -12,6 +12,10 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
 /* The same from a caller's numbers, checked. */
 norch_tensor *nr_make_on(const char *op, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
                          int64_t device_index);
+/* A new tensor of undefined elements with the shape and device of x, and its memory layout where x is dense. */
+norch_tensor *nr_make_like(const norch_tensor *x, int32_t dtype);
+/* Gives out, new and of the shape of x, the memory layout of x where x is dense in another order than C's (a transpose). */
+void nr_preserve_strides(norch_tensor *out, const norch_tensor *x);
 /* A new header over the storage of x, `shift` elements further; checks nothing. */
 norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
                            int64_t shift);
@@ -33,8 +37,8 @@ static inline norch_tensor *nr_finished(norch_tensor *x, int32_t status) {
     return NULL;
 }
 
-/* Lets go of what x holds, its last reference being gone. */
-void nr_tensor_end(norch_tensor *x);
+/* Releases what x holds, when its last reference is gone. */
+void nr_tensor_clear(norch_tensor *x);
 
 static inline const char *nr_shape_of(char text[NR_SHAPE_TEXT], const norch_tensor *x) {
     return nr_shape_text(text, x->ndim, x->shape);

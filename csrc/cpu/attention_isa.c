@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
+#include "../families/attention.h"
 #include "cpu.h"
 #include "gemm_isa.h"
 #include "math.h"

@@ -14,6 +14,7 @@
  * Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
+#include "../families/conv.h"
 #include "cpu.h"
 #include "gemm_isa.h"
 

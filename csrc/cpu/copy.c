@@ -25,6 +25,8 @@
 #define CHUNK 131072 /* elements a thread takes at a time */
 #define ROOM 1024    /* elements of a row that go past the cache together */
 
+nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
+
 /* n1 rows of n0 elements; steps in bytes. */
 typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0,
                       int64_t n1);

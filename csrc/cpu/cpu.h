@@ -5,7 +5,7 @@
 
 #include "../core/backend.h"
 #include "../core/error.h"
-#include "../core/storage.h"
+#include "../core/memory.h"
 
 const nr_backend *nr_cpu_backend(void);
 
@@ -24,7 +24,10 @@ int32_t nr_threads(void);
 /* Index in [0, 256) of the thread that runs the present chunk, for scratch memory a thread. */
 int32_t nr_thread_index(void);
 
-/* Aligned scratch memory through the backend's allocator; NULL when there is none. */
+/* The memory of tensors, for the table of the backend. */
+void *nr_cpu_alloc(const nr_backend *self, size_t n);
+void nr_cpu_free(const nr_backend *self, void *data, size_t n);
+/* Aligned scratch memory from the same allocator; NULL when there is none. */
 void *nr_scratch(size_t n);
 void nr_scratch_free(void *memory, size_t n);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../core/dtype.h"
+#include "../families/index.h"
 #include "cpu.h"
 
 #define CHUNK 32768 /* elements a thread takes at a time, about */

@@ -5,6 +5,7 @@
  * floats, its picture and its source, and is included once for float32 and once for float64. Integers go the plain way. */
 #include <stdatomic.h>
 #include <string.h>
+#include "../families/matmul.h"
 #include "cpu.h"
 #include "gemm_isa.h"
 #include "pointwise.h"

@@ -8,6 +8,7 @@
  * Counts, their running sums, writes: Blelloch, "Prefix Sums and Their Applications" (1990). */
 #include <string.h>
 
+#include "../families/index.h"
 #include "cpu.h"
 
 #define BLOCK 256 /* elements looked at without a branch */

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
+#include "../families/normalize.h"
 #include "cpu.h"
 
 #define CHUNK 16384   /* elements a thread takes at a time */

@@ -5,6 +5,7 @@
  *   state  [                |       |     ]    the lines of a formula, which optim_loops.h holds, with its sources */
 #include <math.h>
 
+#include "../families/optim.h"
 #include "cpu.h"
 
 #define INLINE static inline __attribute__((always_inline))

@@ -19,6 +19,8 @@
 #define ROOM 1024 /* elements of short rows that become one */
 #define SHORT 32  /* a row beside one number, which costs more to spread than to call the kernel once a row beyond */
 
+nr_spread_numbers *nr_spread;
+
 /* Short rows one after another as one: the next follows in memory, or each has one number, which is spread over its
  * row, or all are the same row. */
 typedef enum row_kind { FOLLOWS, ONE_NUMBER, THE_SAME, OTHERWISE } row_kind;

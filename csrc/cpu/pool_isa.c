@@ -9,6 +9,7 @@
  * Shapes and strides: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning" (2016), chapter 3. */
 #include <math.h>
 #include <string.h>
+#include "../families/pool.h"
 #include "cpu.h"
 
 #define CHUNK 16384 /* elements a thread takes at a time */

@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) void NAME(spread)(int64_t step, int
 static inline __attribute__((always_inline)) NAME(vec) NAME(apart)(const T *from, int64_t step) {
     if (step == 1) return *(const NAME(vec_at) *)from;
     if (step == 2) return SHUFFLE(*(const NAME(vec_at) *)from, *(const NAME(vec_at) *)(from + LANES), NAME(EVEN));
-    NAME(vec) v;
+    NAME(vec) v = {0}; /* gcc 12 warns at -O1 of lanes set one by one */
     for (int u = 0; u < LANES; u++) v[u] = from[u * step];
     return v;
 }

@@ -1,4 +1,4 @@
-/* random: fills memory with the numbers of core/random.h: Philox (Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
+/* random: fills memory with the numbers of families/random.h: Philox (Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
  * as easy as 1, 2, 3", 2011). The counter of a block of words is its number in the stream, so each chunk starts where it
  * likes, and threads change no number.
  *
@@ -11,7 +11,7 @@
  * A permutation is one thread's (Fisher and Yates; Durstenfeld, CACM 7, 1964): each step needs the one before it. */
 #include <string.h>
 
-#include "../core/random.h"
+#include "../families/random.h"
 #include "cpu.h"
 
 #define LANES 64    /* blocks made at a time */

@@ -11,6 +11,7 @@
  *   parts   few outputs and many elements: each part of the range gives a state, merged in the order of the parts */
 #include "reduce.h"
 
+#include "../families/reduce.h"
 #include "cpu.h"
 
 #define ALONE 65536    /* elements up to which one thread does it all */

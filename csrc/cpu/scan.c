@@ -9,6 +9,7 @@
  * 1990), would read it twice, and its sums would depend on the cuts: cuda/scan.cu needs that, for its many threads. */
 #include <math.h>
 
+#include "../families/scan.h"
 #include "cpu.h"
 
 #define WIDTH 64    /* lanes at once, at most */

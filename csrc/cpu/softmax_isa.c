@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "../families/softmax.h"
 #include "cpu.h"
 #include "math.h"
 

@@ -5,6 +5,7 @@
  *   x  3.0 -1.0 2.0   ->   (key, place)  bf.. 0 | 40.. 1 | c0.. 2   ->   by byte 0, by byte 1, ... 7   ->   values, places */
 #include <string.h>
 
+#include "../families/sort.h"
 #include "cpu.h"
 
 #define FEW 24      /* sorted by insertion */

@@ -9,6 +9,8 @@
  *     P anew;  D = g V^T;  dS = scale P (D - the sum of P D);  dQ = dS K;  dK += dS^T Q;  dV += P^T g
  *
  * Queries in parts, scores anew: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021). */
+#include "../families/matmul.h"
+#include "../families/attention.h"
 #include "rows.cuh"
 
 /* For the scores of one part, unless those of a single query take more. */

@@ -8,6 +8,7 @@
  * Positions run over the batch, too. Where a group has few output channels (depthwise convolutions) a thread sums each
  * element by itself. Sums are cut by shape alone, and their parts added in order. The way of looking at it: Chetlur et
  * al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+#include "../families/conv.h"
 #include "tile.cuh"
 
 #define FEW 4                             /* channels of a group that are not worth tiles */

@@ -10,6 +10,8 @@
  * thread goes down its column; or, where columns would leave the device idle, the indices of a column are sorted, and a
  * thread a place takes all that lands there. The plain way without atomics, whose order is chance; sorted, it is the
  * reduction by key of Thrust (Bell and Hoberock, GPU Computing Gems, 2011). */
+#include "../families/index.h"
+#include "../families/sort.h"
 #include "cuda.cuh"
 
 struct index_args {

@@ -8,6 +8,7 @@
  *           +----+----+----+
  *
  * BM and BN, from 128 down to 32, are as large as leaves no multiprocessor idle. */
+#include "../families/matmul.h"
 #include "tile.cuh"
 
 struct matmul_args {

@@ -7,6 +7,7 @@
  *            [8 bytes][8 bytes][ ...                         true ones before it, by warp shuffles: 0 2 2 3
  *
  * Scans in a warp, then over warps: Harris, Sengupta and Owens, "Parallel Prefix Sum (Scan) with CUDA" (GPU Gems 3, 2007). */
+#include "../families/index.h"
 #include "cuda.cuh"
 
 #define WARPS (NR_BLOCK / 32)

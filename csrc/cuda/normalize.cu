@@ -10,6 +10,7 @@
  * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019). Wu and He, "Group
  * Normalization" (2018). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing the Sample
  * Variance" (1983). */
+#include "../families/normalize.h"
 #include "rows.cuh"
 
 struct normalize_args {

@@ -7,6 +7,7 @@
  *   a thread      param, grad and buffers: IN_ROW neighbours of each read once, kept in registers, written once
  *
  * Many tensors a launch, as most are too small to fill a device: multi_tensor_apply of NVIDIA's Apex (2018). */
+#include "../families/optim.h"
 #include "cuda.cuh"
 
 #define AT_ONCE 40 /* tensors in one launch: their addresses travel with it */

@@ -7,6 +7,7 @@
  *
  * The plain way, without atomics. Which window sees what: Dumoulin and Visin, "A guide to convolution arithmetic for deep
  * learning" (2016), chapter 3. */
+#include "../families/pool.h"
 #include "cuda.cuh"
 
 struct pool_args {

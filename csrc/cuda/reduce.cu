@@ -8,6 +8,7 @@
  *
  * Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007); with shuffles: Luitjens, "Faster Parallel
  * Reductions on Kepler" (NVIDIA, 2014). */
+#include "../families/reduce.h"
 #include "reduce.cuh"
 
 #define BUSY 2048       /* blocks that keep any device busy */

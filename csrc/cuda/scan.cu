@@ -9,6 +9,7 @@
  *             then t joins t - 1, t - 2, t - 4, ...                         by itself, shared memory, the carry before it
  *
  * How a lane is cut follows from the shape alone. float sums run in double, as on the CPU. */
+#include "../families/scan.h"
 #include "cuda.cuh"
 
 #define ITEMS 4 /* neighbours that a thread combines by itself */

@@ -8,6 +8,7 @@
  *
  * The largest element is taken off first, so that nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41,
  * 2021). */
+#include "../families/softmax.h"
 #include "rows.cuh"
 
 struct softmax_args {

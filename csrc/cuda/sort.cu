@@ -8,6 +8,7 @@
  *
  * Networks: Batcher, "Sorting networks and their applications" (1968). Merging by bisection: Satish, Harris and Garland,
  * "Designing Efficient Sorting Algorithms for Manycore GPUs" (2009). */
+#include "../families/sort.h"
 #include "cuda.cuh"
 
 #define RUN 1024 /* elements that a block sorts in shared memory */

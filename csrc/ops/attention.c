@@ -1,5 +1,6 @@
 /* attention: which queries, keys and values go together, and where their batches lie. Vaswani et al., "Attention Is All You Need"
  * (2017). Operands are handed on with their strides, as heads are views; only rows that are not contiguous are copied. */
+#include "../families/attention.h"
 #include "ops.h"
 
 /* Rough speed of one core, for the gate. */
@@ -79,7 +80,7 @@ norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, cons
                               int64_t causal) {
     const norch_tensor *x[] = {q, k, v, NULL};
     if (check("attention", 3, x)) return NULL;
-    norch_tensor *out = norch_empty_beside(q, v->shape[v->ndim - 1]);
+    norch_tensor *out = norch_empty_like(q, v->shape[v->ndim - 1]);
     if (!out || out->numel == 0) return out;
     nr_attention_plan plan = {.scale = scale, .causal = causal != 0};
     norch_tensor *const written[4] = {out};

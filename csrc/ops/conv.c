@@ -1,5 +1,6 @@
 /* conv: what a convolution over two axes means, and its two adjoints: which sizes must agree and what comes out.
  * One axis is two of which the first has size 1; that, and the padding modes, are norch/ops/conv.py's affair. */
+#include "../families/conv.h"
 #include "ops.h"
 
 #define OPERATIONS_PER_NS 10.0

@@ -60,10 +60,9 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     return nr_gate(&call, dst);
 }
 
-/* A dense copy of x in another dtype, C-ordered unless it shall lie as x does; x has passed its checks. */
-static norch_tensor *copied(const norch_tensor *x, int32_t dtype, bool beside) {
-    norch_tensor *y = nr_make(x->ndim, x->shape, dtype, x);
-    if (y && beside) nr_lie_beside(y, x);
+/* A dense copy of x in another dtype, C-ordered or with the memory layout of x; x has passed its checks. */
+static norch_tensor *copied(const norch_tensor *x, int32_t dtype, bool preserve) {
+    norch_tensor *y = preserve ? nr_make_like(x, dtype) : nr_make(x->ndim, x->shape, dtype, x);
     return y ? nr_finished(y, nr_copy_into(y, x)) : NULL;
 }
 
@@ -167,7 +166,8 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
     if (bytes == 0) {
         status = NORCH_OK;
     } else if (from->device_type == NORCH_CPU) {
-        if (later && norch_is_pinned(dense)) to->device->reads_pinned(to, dense->storage->context);
+        if (later && dense->storage->release == to->device->unpin)
+            to->device->reads_pinned(to, dense->storage->context);
         status = nr_gate_from_host(to, y->data, dense->data, bytes, later != 0);
     } else if (to->device_type == NORCH_CPU) {
         status = nr_gate_to_host(from, y->data, dense->data, bytes);

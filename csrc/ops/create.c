@@ -31,9 +31,7 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
     if (!x) return NR_REFUSE(NORCH_ERROR_VALUE, "full_like: no tensor given");
     if (dtype == -1) dtype = x->dtype;
     if (nr_check_dtype("full_like", dtype)) return NULL;
-    norch_tensor *out = nr_make(x->ndim, x->shape, (int32_t)dtype, x);
-    if (out) nr_lie_beside(out, x);
-    return filled(out, value, integer);
+    return filled(nr_make_like(x, (int32_t)dtype), value, integer);
 }
 
 /* Multiplied, not summed up: the error stays that of one rounding. Vectors count places in 32 bits. */
@@ -150,17 +148,7 @@ int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {
     return NORCH_OK;
 }
 
-void nr_lie_beside(norch_tensor *out, const norch_tensor *x) {
-    int64_t strides[NORCH_MAX_DIMS];
-    if (x->contiguous) return;
-    nr_fill_strides_beside(x->ndim, x->shape, x->strides, strides);
-    for (int32_t d = 0; d < x->ndim; d++)
-        if (x->shape[d] > 1 && x->strides[d] != strides[d]) return;
-    memcpy(out->strides, strides, (size_t)x->ndim * sizeof *strides);
-    out->contiguous = 0;
-}
-
-norch_tensor *norch_empty_beside(const norch_tensor *x, int64_t last) {
+norch_tensor *norch_empty_like(const norch_tensor *x, int64_t last) {
     if (nr_check_tensor("empty", x)) return NULL;
     if (x->ndim == 0 || last < 0)
         return NR_REFUSE(NORCH_ERROR_SHAPE, "empty: no tensor of %d axes has a last one of size %lld", x->ndim,
@@ -172,7 +160,7 @@ norch_tensor *norch_empty_beside(const norch_tensor *x, int64_t last) {
     order[x->ndim - 1] = 0; /* innermost */
     norch_tensor *out = nr_make(x->ndim, shape, x->dtype, x);
     if (!out || out->numel == 0) return out;
-    nr_fill_strides_beside(x->ndim, shape, order, out->strides);
+    nr_fill_strides_in_order(x->ndim, shape, order, out->strides);
     out->contiguous = nr_is_contiguous(out->ndim, out->shape, out->strides);
     return out;
 }

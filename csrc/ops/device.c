@@ -4,6 +4,11 @@
 
 #include "ops.h"
 
+int64_t norch_device_count(int64_t type) {
+    const nr_device_type *devices = nr_device_type_find(type);
+    return devices ? devices->count() : -1;
+}
+
 static const nr_backend *find(const char *op, int64_t type, int64_t index) {
     const nr_backend *backend = nr_backend_find(type, index);
     if (!backend || backend->device) return backend;

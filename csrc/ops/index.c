@@ -7,6 +7,7 @@
  * before anything is written; a device checks its own. */
 #include <string.h>
 
+#include "../families/index.h"
 #include "ops.h"
 
 typedef struct way {

@@ -2,6 +2,7 @@
  *
  * Operands are handed on with their strides, so no transpose, slice or expansion is ever copied. Batches that
  * share one B and lie evenly become more rows of A: (B, T, C) @ (C, N) is one product of B * T rows. */
+#include "../families/matmul.h"
 #include "ops.h"
 
 /* Rough speed of one core, for the gate. */

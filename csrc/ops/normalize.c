@@ -1,6 +1,7 @@
 /* normalize: what normalising the last axes, or groups of channels, means: which shapes and dtypes go together. The formulas
  * of the derivatives are those of Ba, Kiros and Hinton, "Layer Normalization" (2016), Zhang and Sennrich (2019) for the mean
  * square alone, and Wu and He, "Group Normalization" (2018). */
+#include "../families/normalize.h"
 #include "ops.h"
 
 /* Which axes of x those of weight and bias are, `count` from `first` on: the last ones, or the channels of -axes groups. */

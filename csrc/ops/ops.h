@@ -2,12 +2,9 @@
 #ifndef NR_OPS_H
 #define NR_OPS_H
 
-#include "../core/call.h"
 #include "../core/check.h"
-
-/* create */
-/* Where x lies dense in another order than C's, as a transposed matrix does, out, a new tensor of its shape, shall lie so too. */
-void nr_lie_beside(norch_tensor *out, const norch_tensor *x);
+#include "../core/gate.h"
+#include "../core/memory.h"
 
 /* pointwise */
 /* True in *result when every element of x is non-zero. */

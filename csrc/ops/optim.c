@@ -1,5 +1,6 @@
 /* optim: one step of an optimizer over many tensors. All of them are checked, and what is not dense is
  * copied, before the first is written. The formulas are those of torch.optim, in cpu/optim_loops.h. */
+#include "../families/optim.h"
 #include "ops.h"
 
 /* The lists of a step: parameters, gradients and the buffers that the kind needs (NULL: none). */

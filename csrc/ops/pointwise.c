@@ -156,8 +156,8 @@ static int32_t run(job *j, norch_tensor *out) {
     return nr_gate(&call, out);
 }
 
-/* The result lies as the inputs do where those of its shape agree, so that one loop goes through all memory in order; else
- * C-ordered. */
+/* The result has the memory layout of the inputs of its shape where these agree, so that one loop goes through all memory in
+ * order; else it is C-ordered. */
 static norch_tensor *make_result(const job *j) {
     norch_tensor *out = nr_make(j->ndim, j->shape, j->result, where_to(j));
     const norch_tensor *first = NULL;
@@ -169,7 +169,7 @@ static norch_tensor *make_result(const job *j) {
         for (int32_t d = 0; d < j->ndim; d++)
             if (x->shape[d] > 1 && x->strides[d] != first->strides[d]) return out;
     }
-    if (first) nr_lie_beside(out, first);
+    if (first) nr_preserve_strides(out, first);
     return out;
 }
 

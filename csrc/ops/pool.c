@@ -1,5 +1,6 @@
 /* pool: windows over the last two axes, reduced to their largest element or their mean, and the adjoints. How large the
  * result is (rounding up or down) norch/ops/pool.py decides; here every window must see an element. */
+#include "../families/pool.h"
 #include "ops.h"
 
 #define WINDOW_LIMIT ((int64_t)1 << 31)

@@ -1,6 +1,7 @@
 /* random: what may be drawn, and how far a draw moves the stream. The stream is counted in blocks of four
  * 32-bit words; an element takes one word for float32 and two for everything else, so that any part of
  * a draw can be made by itself (threads, devices) and comes out the same. */
+#include "../families/random.h"
 #include "ops.h"
 
 /* Draws into y, which is dense, and moves the counter on; gives y back, or NULL with y released. */

@@ -2,6 +2,7 @@
  * and the plan of two loop nests. Formulas are the table's, loops the backend's. */
 #include <string.h>
 
+#include "../families/reduce.h"
 #include "ops.h"
 
 /* A bit for each axis of x. */

@@ -1,5 +1,6 @@
 /* scan: running sums, products and extremes along an axis. Only int64, float32 and float64 have kernels: other
  * dtypes are widened, which changes neither an order nor what an integer wraps to. */
+#include "../families/scan.h"
 #include "ops.h"
 
 norch_tensor *nr_scannable(const norch_tensor *x) {

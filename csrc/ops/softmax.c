@@ -1,5 +1,6 @@
 /* softmax: softmax, its logarithm and their gradients, which one pass over memory each makes worth kernels of their
  * own. What is not dense is copied; narrow floats pass through float32, integers become the default float dtype. */
+#include "../families/softmax.h"
 #include "ops.h"
 
 static norch_tensor *run(nr_softmax_kind kind, const norch_tensor *x, const norch_tensor *result, int32_t axis) {

@@ -1,5 +1,6 @@
 /* sort: places in sorted order, and places of values in what is sorted. Sorted values, medians, quantiles and the
  * like are these places with a gather, in Python. Dtypes are widened as for scans. */
+#include "../families/sort.h"
 #include "ops.h"
 
 static norch_tensor *argsort(const norch_tensor *x, int32_t axis, int64_t count, bool descending) {

@@ -3,10 +3,11 @@
  * lists them. */
 #include <string.h>
 
-#include "../core/python.h"
+#include "../core/memory.h"
 #include "../core/tensor.h"
 #include "abi.h"
 #include "calls.h"
+#include "object.h"
 
 /* ---- from Python: one function a kind of argument ----------------------------------------------------- */
 
@@ -45,7 +46,7 @@ static bool refuse(const char *name, const char *wanted, const void *object) {
 
 static inline bool take_tensor(const char *name, void *from, tensor *to) {
     *to = from;
-    return nr_python_is_tensor(from) || refuse(name, "a tensor", from);
+    return nr_is_tensor(from) || refuse(name, "a tensor", from);
 }
 
 static bool take_optional(const char *name, void *from, optional *to) {
@@ -331,11 +332,11 @@ static void *py_adopt(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;
     if (!counted("adopt", 2, n) || !take_tensor("adopt", given[1], &x)) return NULL;
-    if (!PyType_IsSubtype(given[0], nr_python_class)) {
+    if (!PyType_IsSubtype(given[0], nr_tensor_class)) {
         PyErr_Format(PyExc_TypeError, "adopt: expected a class of tensors, not %R", given[0]);
         return NULL;
     }
-    norch_tensor *adopted = nr_python_new(given[0]);
+    norch_tensor *adopted = nr_new_instance(given[0]);
     if (adopted && norch_set_data(adopted, x) != NORCH_OK) {
         norch_release(adopted);
         adopted = NULL;

@@ -1,7 +1,10 @@
-/* object: the tensor as a Python object, and failures as exceptions. See core/python.h. */
+/* object: the tensor as a Python object, and failures as exceptions.
+ * It registers with the core (core/interpreter.h). */
 #include <stddef.h>
 
-#include "../core/python.h"
+#include "object.h"
+
+#include "../core/interpreter.h"
 #include "../core/tensor.h"
 #include "abi.h"
 
@@ -39,8 +42,8 @@ static nr_property properties[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-void *nr_python_class;
-static void *base; /* our own type, of which the class is a subclass */
+void *nr_tensor_class;
+static void *base; /* norch.TensorBase, of which nr_tensor_class is a subclass */
 static void *exceptions[NORCH_ERROR_ZERO_DIVISION + 1];
 
 typedef int (*visitor)(void *object, void *argument);
@@ -68,10 +71,41 @@ static void dealloc(norch_tensor *x) {
     void *type = x->type;
     PyObject_GC_UnTrack(x);
     clear(x);
-    nr_tensor_end(x);
+    nr_tensor_clear(x);
     PyObject_GC_Del(x);
     Py_DecRef(type);
 }
+
+/* ---- what the core asks of Python ------------------------------------------------------------------- */
+
+norch_tensor *nr_new_instance(void *class) {
+    norch_tensor *x = PyType_GenericAlloc(class, 0);
+    if (!x) return NULL;
+    void **held[] = {&x->node, &x->grad, &x->cell, &x->view};
+    for (int i = 0; i < 4; i++) {
+        *held[i] = NR_NONE;
+        Py_IncRef(NR_NONE);
+    }
+    return x;
+}
+
+static norch_tensor *new_tensor(void) { return nr_new_instance(nr_tensor_class); }
+
+static void retain(norch_tensor *x) { Py_IncRef(x); }
+
+static void release(norch_tensor *x) { Py_DecRef(x); }
+
+static void raise(int32_t kind, const char *message) {
+    if (PyGILState_Check()) PyErr_SetString(exceptions[kind], message);
+}
+
+static void *release_gil(void) { return PyEval_SaveThread(); }
+
+static void acquire_gil(void *thread) { PyEval_RestoreThread(thread); }
+
+static const nr_interpreter_hooks hooks = {new_tensor, retain, release, raise, release_gil, acquire_gil};
+
+/* ---- the type ----------------------------------------------------------------------------------------- */
 
 #define FUNCTION(slot, f) {slot, (void *)(uintptr_t)(f)}
 
@@ -88,38 +122,14 @@ void *norch_bind_python(const void *const *classes) {
                        {NR_SLOT_PROPERTIES, properties},   {0, NULL}};
     nr_spec spec = {"norch.TensorBase", sizeof(norch_tensor), 0,
                     NR_TYPE_DEFAULT | NR_TYPE_BASE | NR_TYPE_COLLECTED | NR_TYPE_DISALLOW_INSTANTIATION, slots};
-    base = nr_python_class = PyType_FromSpec(&spec);
+    base = nr_tensor_class = PyType_FromSpec(&spec);
+    if (base) nr_interpreter = &hooks;
     return base;
 }
 
-void norch_set_class(void *class) { nr_python_class = class; }
+void norch_set_class(void *class) { nr_tensor_class = class; }
 
-norch_tensor *nr_python_new(void *class) {
-    norch_tensor *x = PyType_GenericAlloc(class, 0);
-    if (!x) return NULL;
-    void **held[] = {&x->node, &x->grad, &x->cell, &x->view};
-    for (int i = 0; i < 4; i++) {
-        *held[i] = NR_NONE;
-        Py_IncRef(NR_NONE);
-    }
-    return x;
-}
-
-bool nr_python_is_tensor(const void *object) {
+bool nr_is_tensor(const void *object) {
     void *type = ((const nr_object *)object)->type;
-    return type == nr_python_class || PyType_IsSubtype(type, base);
-}
-
-void nr_python_retain(norch_tensor *x) { Py_IncRef(x); }
-
-void nr_python_release(norch_tensor *x) { Py_DecRef(x); }
-
-void nr_python_raise(int32_t kind, const char *message) {
-    if (nr_python_class && PyGILState_Check()) PyErr_SetString(exceptions[kind], message);
-}
-
-void *nr_python_unlock(void) { return nr_python_class ? PyEval_SaveThread() : NULL; }
-
-void nr_python_lock(void *thread) {
-    if (thread) PyEval_RestoreThread(thread);
+    return type == nr_tensor_class || PyType_IsSubtype(type, base);
 }

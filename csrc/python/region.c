@@ -1,9 +1,9 @@
 /* region: x[...] for integers, slices, ... and None: one view, from one call. Other indices are left to
  * norch/ops/getitem.py, which hears None. */
-#include "../core/python.h"
 #include "../core/tensor.h"
 #include "abi.h"
 #include "calls.h"
+#include "object.h"
 
 typedef enum part_kind { INTEGER, SLICE, NEW, DOTS, OTHER } part_kind;
 
@@ -72,7 +72,7 @@ static int32_t take_part(region *r, void *part, const bounds **slices, int32_t s
 
 void *nr_py_region(void *self, void *const *given, int64_t n) {
     (void)self;
-    if (n != 2 || !nr_python_is_tensor(given[0])) {
+    if (n != 2 || !nr_is_tensor(given[0])) {
         PyErr_SetString(PyExc_TypeError, "region: takes a tensor and an index");
         return NULL;
     }

@@ -18,6 +18,7 @@ from typing import Any
 from .._handle import Handle
 from ..errors import ArgumentError, DeviceError, Error, ShapeError
 from . import anomaly, inplace
+from .broadcast import unbroadcast
 from .grad_mode import mode
 from .hooks import Accumulated
 from .node import Leaf, Node
@@ -77,8 +78,10 @@ def run(
                 node = None
                 continue
             inputs = node.propagate(g)
-            if create_graph and node.flat:
-                inputs = inplace.tied(node, inputs)
+            if node.metas is not None:
+                inputs = unbroadcast(inputs, node.metas)
+            if create_graph and node.connected:
+                inputs = inplace.connected(node, inputs)
             if check is not None:
                 check(node, inputs)
             following = g = None
@@ -86,7 +89,7 @@ def run(
                 if edge is None or part is None or (useful is not None and edge not in useful):
                     continue
                 if type(edge) is Leaf and edge.hooks is None and wanted is None:
-                    _accumulate(edge, part, not node.passes, create_graph)  # nobody needs to see the sum first
+                    _accumulate(edge, part, not node.shares_grad, create_graph)  # nobody needs to see the sum first
                 elif following is None:
                     following, g = edge, part
                 elif following is edge:

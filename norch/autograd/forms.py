@@ -19,7 +19,7 @@ class Operation(Node):
 
     __slots__ = ("_out", "likes")
 
-    passes = False
+    shares_grad = False
     inputs: tuple[str, ...] = ()
     saves: tuple[frozenset[str], ...] = ()
     saves_out = False
@@ -173,7 +173,7 @@ class ViewOf(Operation):
 
     __slots__ = ("like", "step")
     inputs = ("x",)
-    passes = True
+    shares_grad = True
 
     grad_x: Any
 

@@ -1,4 +1,4 @@
-"""Function: an operation of the user's own, with a derivative. (Built-in ones are in derivatives/.)"""
+"""Function: an operation of the user's own, with a derivative. (Built-in ones are declared in ops/.)"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .._handle import Handle, alias, cell_of, tick
 from .._lib import lib
 from ..errors import Error, ShapeError
 from . import inplace
+from .broadcast import sum_to
 from .grad_mode import F, decorated, mode, no_grad
 from .node import Node, freed, saved_intact
 
@@ -113,7 +114,7 @@ class Function(Node):
         if record:
             node.edges = edges
             node._input_shapes = [
-                None if to is None else inplace.like_of(cast(Handle, x)) for to, x in zip(edges, inputs)
+                None if to is None else inplace.meta_of(cast(Handle, x)) for to, x in zip(edges, inputs)
             ]
             outputs = node._record(result if isinstance(result, tuple) else (result,), inputs)
             result = outputs if isinstance(result, tuple) else outputs[0]
@@ -130,7 +131,7 @@ class Function(Node):
             inplace.check_writable(x, self.name())
             x._bump()
         self.seq = tick()  # forward may have made nodes of its own, and writes in place
-        self._output_shapes = [inplace.like_of(out) if isinstance(out, Handle) else None for out in outputs]
+        self._output_shapes = [inplace.meta_of(out) if isinstance(out, Handle) else None for out in outputs]
         for position, saved in enumerate(self._saved):
             for index, out in enumerate(outputs):
                 if saved is out and (self._is_dirty(out) or not any(saved is x for x in inputs)):
@@ -180,7 +181,7 @@ class Function(Node):
         if not isinstance(g, Handle):
             raise TypeError(f"{self.name()}: backward returned {type(g).__name__} where a gradient is due")
         try:
-            return cast(Any, g)._sum_to(like)
+            return sum_to(g, like)
         except Error:
             shapes = f"a gradient of shape {tuple(cast(Any, g).shape)} for an input of shape {lib.norch_shape(like)}"
             raise ShapeError(f"{self.name()}: backward returned {shapes}") from None

@@ -154,27 +154,27 @@ class Constant(Node):
         return (zeros_of(g),)
 
 
-class Flat(Node):
+class Connected(Node):
     """A gradient that is a function of the inputs of its operation, with the derivative 0."""
 
-    __slots__ = ("likes",)
-    likes: tuple[Any, ...]
+    __slots__ = ("input_metas",)
+    input_metas: tuple[Any, ...]
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        return (g, *(None if like is None else zeros_of(like) for like in self.likes))
+        return (g, *(None if meta is None else zeros_of(meta) for meta in self.input_metas))
 
 
-def tied(node: Node, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The gradients that a flat node gives, recorded as functions of its first inputs."""
-    likes = tuple(None if part is None else like_of(part) for part in parts[: node.flat])
+def connected(node: Node, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients that node gives, recorded as functions of its first inputs (Node.connected)."""
+    metas = tuple(None if grad is None else meta_of(grad) for grad in grads[: node.connected])
     found = []
-    for part in parts:
+    for grad in grads:
         out = None
-        if part is not None:
-            tie = Flat(edge(part), *node.edges[: node.flat])
-            tie.likes = likes
-            out = alias(part)
-            out._node = tie
+        if grad is not None:
+            connection = Connected(edge(grad), *node.edges[: node.connected])
+            connection.input_metas = metas
+            out = alias(grad)
+            out._node = connection
         found.append(out)
     return tuple(found)
 
@@ -197,16 +197,16 @@ class ViewWrite(Node):
         return kept, take(g, self.steps)
 
 
-def like_of(x: Handle) -> Handle:
-    """The shape, dtype and device of x over no memory, for nodes that must not keep x itself."""
+def meta_of(x: Handle) -> Handle:
+    """The meta tensor of x: its shape, dtype and device over no memory, for nodes that do not keep x itself."""
     return lib.norch_like(x)
 
 
-def full_of(like: Handle, value: float) -> Any:
-    """value everywhere, in the shape and dtype of like."""
-    return lib.norch_full_like(like, -1, value, int(value))
+def full_of(meta: Handle, value: float) -> Any:
+    """value everywhere, in the shape and dtype of meta."""
+    return lib.norch_full_like(meta, -1, value, int(value))
 
 
-def zeros_of(like: Handle) -> Any:
-    """Zeros of the shape and dtype of like."""
-    return full_of(like, 0.0)
+def zeros_of(meta: Handle) -> Any:
+    """Zeros of the shape and dtype of meta."""
+    return full_of(meta, 0.0)

@@ -24,12 +24,15 @@ class Node:
 
     __slots__ = ("__weakref__", "edges", "hooks", "seq")
 
-    # True when propagate may hand on its argument, or a view of it, instead of a fresh tensor.
-    passes = True
-    # True when what propagate gives is 0 but for a region, and add_to(whole, g) adds that region to a gradient.
+    # Whether a gradient that propagate gives may be its argument or a view of it, instead of a fresh tensor.
+    shares_grad = True
+    # Whether what propagate gives is 0 but for a region, and add_to(whole, g) adds that region to a gradient.
     partial = False
-    # Of how many inputs, the first ones, the gradients count as functions, as PyTorch's do, even where they are flat.
-    flat = 0
+    # Of how many of the first inputs recorded gradients are functions, as in PyTorch, also where the derivative is 0.
+    connected = 0
+    # For each input its meta tensor, where broadcasting or promotion made the result differ: the engine sums and casts
+    # the gradients that propagate gives back to these.
+    metas: tuple[Any, ...] | None = None
 
     edges: tuple[Node | None, ...]
     seq: int

@@ -16,7 +16,7 @@ _CALL = Module.__call__
 
 
 def can_end(forward: F) -> F:
-    """Marks Linear.forward: its product can end in an activation (`ops.matmul.linear_ending_in`)."""
+    """Marks Linear.forward: its product can end in an activation (`ops.matmul.linear_with_epilogue`)."""
     forward.can_end = True  # type: ignore[attr-defined]
     return forward
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
-from ..ops.matmul import linear_ending_in
+from ..ops.matmul import linear_with_epilogue
 from ._endings import ending_of
 from .module import Module, _indent
 
@@ -134,7 +134,7 @@ class Sequential(_Numbered):
             if linear is not None:
                 function = ending_of(linear, module)
                 if function is not None:
-                    input, linear = linear_ending_in(function, input, linear.weight, linear.bias), None
+                    input, linear = linear_with_epilogue(function, input, linear.weight, linear.bias), None
                     continue
                 input, linear = linear(input), None
             if getattr(type(module).forward, "can_end", False):

@@ -14,9 +14,9 @@ from .._handle import alias, tick
 from .._lib import lib, listed
 from ..autograd.forms import Binary, Operation, Ternary, Unary
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge, like_of, written
+from ..autograd.inplace import check_writable, edge, meta_of, written
 from ..dtype import get_default_dtype
-from ._operand import as_operand, named_function, operand
+from ._operand import kernel_operand, named_function, operand
 
 Op = Callable[..., Any]
 
@@ -43,7 +43,7 @@ def unary(name: str, node_class: type[Unary] | None, about: str) -> Op:
     saves_out = node_class is not None and node_class.saves_out
 
     def function(input: Any) -> Any:  # noqa: A002  (PyTorch's name)
-        x = input if type(input) is _handle.result_class else as_operand(input, name)
+        x = input if type(input) is _handle.result_class else kernel_operand(input, name)
         out = call(op, x)
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
@@ -97,7 +97,7 @@ def before(x: Any) -> Any:
 
 
 def binary(
-    name: str, node_class: type[Binary] | None, about: str = "", accept: Callable[[Any, str], Any] = as_operand
+    name: str, node_class: type[Binary] | None, about: str = "", accept: Callable[[Any, str], Any] = kernel_operand
 ) -> Op:
     """The function of a BINARY row. accept turns what is no tensor into one, or into NotImplemented."""
     op, call = OPS[name], lib.norch_binary
@@ -107,7 +107,7 @@ def binary(
 
     def function(input: Any, other: Any) -> Any:  # noqa: A002
         tensor = _handle.result_class
-        a = input if type(input) is tensor else as_operand(input, name)
+        a = input if type(input) is tensor else kernel_operand(input, name)
         b = other
         if type(b) is not tensor:
             if (b := accept(b, name)) is NotImplemented:
@@ -122,7 +122,7 @@ def binary(
             node.edges = (to_a, to_b)
             node.seq = tick()
             node.hooks = None
-            node.likes = (like_of(a), like_of(b)) if out._mixed else None
+            node.likes = (meta_of(a), meta_of(b)) if out._mixed else None
             if saves_inputs:
                 node._a = a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None
                 node._b = b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None
@@ -155,7 +155,7 @@ def binary_(name: str, node_class: type[Binary] | None, accept: Callable[[Any, s
         node = None
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
             node = node_class(to_a, to_b)
-            node.likes = (like_of(self), like_of(other))
+            node.likes = (meta_of(self), meta_of(other))
             saves_a = (a_for_a and to_a is not None) or (a_for_b and to_b is not None)
             saves_b = (b_for_a and to_a is not None) or (b_for_b and to_b is not None)
             node._a = before(self) if saves_a else None
@@ -178,12 +178,12 @@ def ternary(name: str, node_class: type[Ternary], about: str = "") -> Op:
     op, call = OPS[name], lib.norch_ternary
 
     def function(a: Any, b: Any, c: Any) -> Any:
-        inputs = (as_operand(a, name), as_operand(b, name), as_operand(c, name))
+        inputs = (kernel_operand(a, name), kernel_operand(b, name), kernel_operand(c, name))
         out = call(op, inputs[0], inputs[1], inputs[2])
         edges = (edge(inputs[0]), edge(inputs[1]), edge(inputs[2]))
         if mode.enabled and edges != (None, None, None):
             node = node_class(*edges)
-            node.likes = tuple(like_of(x) for x in inputs) if out._mixed else None
+            node.likes = tuple(meta_of(x) for x in inputs) if out._mixed else None
             _save(node, inputs, out)
         return out
 
@@ -221,7 +221,7 @@ def derived(node_class: type[Operation], function: Op, *inputs: Any, **slots: An
     finally:
         mode.enabled = True
     node = node_class(*edges)
-    node.likes = tuple([like_of(x) for x in inputs])
+    node.likes = tuple([meta_of(x) for x in inputs])
     for name, value in slots.items():
         setattr(node, name, value)
     _save(node, inputs, out)

@@ -15,8 +15,8 @@ from .values import tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Python numbers as 0-d tensors, by type and value; they are immutable, so one serves all. The key holds the repr of
-# floats because 0.0 == -0.0 and nan != nan.
+# Python numbers as 0-d tensors, by type and value, for kernels to read. They are not handed out: a write to one would
+# change the number for the rest of the process. The key holds the repr of floats because 0.0 == -0.0 and nan != nan.
 _numbers: dict[Any, Any] = {}
 _LIMIT = 1024
 
@@ -24,7 +24,11 @@ _HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
 
 
 def operand(value: Any, name: str = "tensor") -> Any:
-    """value as a Tensor; Python numbers take part in promotion by their kind only. NotImplemented for strangers."""
+    """value as a Tensor for a kernel to read; NotImplemented for what is no tensor, number or array.
+
+    Python numbers take part in promotion by their kind only. Their tensors are kept for the next call, so a function
+    that may return its argument, return a view of it or write into it uses as_operand() instead.
+    """
     if isinstance(value, Handle):
         return value
     kind = type(value)
@@ -35,16 +39,42 @@ def operand(value: Any, name: str = "tensor") -> Any:
     known = _numbers.get(key) if key is not None else None
     if known is not None:
         return known
-    number = _number(value, name)
-    if number is None:
-        if not hasattr(value, "__array__"):
-            return NotImplemented
-        return tensor(value)
+    made = _made(value, name)
     if key is not None:
         if len(_numbers) >= _LIMIT:
             _numbers.clear()
-        _numbers[key] = number
-    return number
+        _numbers[key] = made
+    return made
+
+
+def kernel_operand(value: Any, name: str) -> Any:
+    """operand(value), or a TypeError that names the operation."""
+    result = operand(value, name)
+    if result is NotImplemented:
+        raise _no_operand(value, name)
+    return result
+
+
+def as_operand(value: Any, name: str) -> Any:
+    """value as a Tensor that belongs to the caller, or a TypeError that names the operation."""
+    if isinstance(value, Handle):
+        return value
+    made = _made(value, name)
+    if made is NotImplemented:
+        raise _no_operand(value, name)
+    return made
+
+
+def _no_operand(value: Any, name: str) -> TypeError:
+    return TypeError(f"{name}: expected a tensor or a number, not {type(value).__name__}")
+
+
+def _made(value: Any, name: str) -> Any:
+    """A number or an array as a new Tensor; NotImplemented for anything else."""
+    number = _number(value, name)
+    if number is None and hasattr(value, "__array__"):
+        return tensor(value)
+    return NotImplemented if number is None else number
 
 
 def _number(value: Any, name: str) -> Any:
@@ -57,14 +87,6 @@ def _number(value: Any, name: str) -> Any:
     if isinstance(value, float):
         return lib.norch_scalar_float(value)
     return None
-
-
-def as_operand(value: Any, name: str) -> Any:
-    """operand(value), or a TypeError that names the operation."""
-    result = operand(value, name)
-    if result is NotImplemented:
-        raise TypeError(f"{name}: expected a tensor or a number, not {type(value).__name__}")
-    return result
 
 
 def tensor_of(value: Any, name: str) -> Any:

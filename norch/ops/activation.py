@@ -2,23 +2,144 @@
 
 from __future__ import annotations
 
-from ..autograd import derivatives as d
-from ._forms import binary, ternary, unary
-from .pointwise import PointwiseMethods
+import math
+from typing import Any
 
-silu = unary("silu", d.Silu, "x * sigmoid(x) (Elfwing et al. 2017). Floats only.")
-gelu = unary(
-    "gelu", d.Gelu, "x times the normal distribution at x (Hendrycks and Gimpel 2016), exact form. Floats only."
+from .op import op
+
+# ---- one input ------------------------------------------------------------------------------------------------------
+
+silu = op(
+    "silu",
+    "x * sigmoid(x) (Elfwing et al. 2017). Floats only.",
+    is_method=False,
+    grad=lambda g, x: silu_backward(g, x),
 )
-gelu_tanh = unary("gelu_tanh", d.GeluTanh, "gelu with a tanh in place of erf. Floats only.")
-mish = unary("mish", d.Mish, "x * tanh(softplus(x)) (Misra 2019). Floats only.")
-hardswish = unary("hardswish", d.Hardswish, "x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only.")
-softsign = unary("softsign", d.Softsign, "x / (1 + |x|). Integers become floats.")
-logsigmoid = PointwiseMethods._logsigmoid
-leaky_relu = binary("leaky_relu", d.LeakyRelu, "x for positive x, b * x for others. Floats only.")
-hardshrink = binary("hardshrink", d.Hardshrink, "0 for |x| up to b, x for others. Floats only.")
-softshrink = binary("softshrink", d.Softshrink, "0 for |x| up to b, x less b or plus b for others. Floats only.")
-huber = binary("huber", d.Huber, "x**2 / 2 for |x| below b, b (|x| - b / 2) for others. Floats only.")
-hardtanh = PointwiseMethods._between
-elu = ternary("elu", d.Elu, "x for positive x, b * expm1(c * x) for others. Floats only.")
-softplus = ternary("softplus", d.Softplus, "log(1 + e**(b x)) / b, and x where b x > c. Floats only.")
+gelu = op(
+    "gelu",
+    "x times the normal distribution at x (Hendrycks and Gimpel 2016), exact form. Floats only.",
+    is_method=False,
+    grad=lambda g, x: gelu_backward(g, x),
+)
+gelu_tanh = op(
+    "gelu_tanh",
+    "gelu with a tanh in place of erf. Floats only.",
+    is_method=False,
+    grad=lambda g, x: gelu_tanh_backward(g, x),
+)
+mish = op(
+    "mish",
+    "x * tanh(softplus(x)) (Misra 2019). Floats only.",
+    is_method=False,
+    grad=lambda g, x: mish_backward(g, x),
+)
+hardswish = op(
+    "hardswish",
+    "x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only.",
+    is_method=False,
+    grad=lambda g, x: g * (x / 3 + 0.5).where((x >= 3).logical_not(), 1).where((x <= -3).logical_not(), 0),
+)
+softsign = op(
+    "softsign",
+    "x / (1 + |x|). Integers become floats.",
+    is_method=False,
+    grad=lambda g, x: g / (x.abs() + 1).square(),
+)
+logsigmoid = op("logsigmoid", "log(sigmoid(x)). Floats only.", is_method=False, grad=lambda g, x: g * (-x).sigmoid())
+
+# ---- with parameters, which have no gradient but for the slope of leaky_relu, the weight of prelu --------------------
+
+leaky_relu = op(
+    "leaky_relu",
+    "a for positive a, b * a for others. Floats only.",
+    is_method=False,
+    connected=2,
+    grad_a=lambda g, a, b: g.where(a > 0, g * b),
+    grad_b=lambda g, a: (g * a).where((a > 0).logical_not(), 0),
+)
+hardshrink = op(
+    "hardshrink",
+    "0 for |a| up to b, a for others. Floats only.",
+    is_method=False,
+    connected=2,
+    grad_a=lambda g, a, b: g.where(a.abs() > b, 0),
+)
+softshrink = op(
+    "softshrink",
+    "0 for |a| up to b, a less b or plus b for others. Floats only.",
+    is_method=False,
+    connected=2,
+    grad_a=lambda g, a, b: g.where(a.abs() > b, 0),
+)
+huber = op(
+    "huber",
+    "a**2 / 2 for |a| below b, b (|a| - b / 2) for others. Floats only.",
+    is_method=False,
+    connected=2,
+    grad_a=lambda g, a, b: g * a.clamp(-b, b),
+)
+hardtanh = op(
+    "hardtanh",
+    "a held between b and c. A value at a bound has no gradient. Floats only.",
+    row="clamp",
+    is_method=False,
+    connected=2,
+    grad_a=lambda g, a, b, c: g.where((a > b) & (a < c), 0),
+)
+
+
+def _elu_grad(g: Any, a: Any, b: Any, c: Any) -> Any:
+    below = (hardtanh(a, -math.inf, 0) * c).exp() * (b * c)
+    return g * below.where((a > 0).logical_not(), 1)
+
+
+elu = op("elu", "a for positive a, b * expm1(c * a) for others. Floats only.", is_method=False, grad_a=_elu_grad)
+softplus = op(
+    "softplus",
+    "log(1 + e**(b a)) / b, and a where b a > c. Floats only.",
+    is_method=False,
+    grad_a=lambda g, a, b, c: g.where(a * b > c, g * (a * b).sigmoid()),
+)
+
+# ---- derivatives that are rows of their own, in one pass over memory: a is the gradient, b the input -----------------
+
+
+def _silu_second(g: Any, a: Any, b: Any) -> Any:
+    """Of a s (1 + b (1 - s)), s = sigmoid(b)."""
+    s = b.sigmoid()
+    return g * a * (s * (1 - s) * (2 + b * (1 - s * 2)))
+
+
+def _gelu_second(g: Any, a: Any, b: Any) -> Any:
+    """Of a (Phi(b) + b phi(b)), Phi and phi of the normal distribution."""
+    square = b * b
+    return g * a * ((2 - square) * (square * -0.5).exp() * (1 / math.sqrt(2 * math.pi)))
+
+
+_SLOPE = 2 * math.sqrt(2 / math.pi)  # of gelu_tanh: x * sigmoid(v), v = _SLOPE * (x + 0.044715 x**3)
+_BEND = 3 * 0.044715 * _SLOPE
+
+
+def _gelu_tanh_second(g: Any, a: Any, b: Any) -> Any:
+    """Of a (s + b s (1 - s) v'), s = sigmoid(v)."""
+    square = b * b
+    slope = square * _BEND + _SLOPE
+    v = b * (square * (_BEND / 3) + _SLOPE)
+    s, rest = v.sigmoid(), (-v).sigmoid()  # rest is 1 - s
+    bend = b * ((rest - s) * slope * slope + b * (2 * _BEND))
+    return g * a * (s * rest * (slope * 2 + bend))
+
+
+def _mish_second(g: Any, a: Any, b: Any) -> Any:
+    """Of a (t + b t'), t = tanh(softplus(b)), t' = (1 - t t) s, s = sigmoid(b)."""
+    s, rest = b.sigmoid(), (-b).sigmoid()  # rest is 1 - s
+    t = (-logsigmoid(-b)).tanh()
+    return g * a * ((1 - t * t) * s * (2 + b * (rest - s * t * 2)))
+
+
+silu_backward = op("silu_backward", is_method=False, grad_a=lambda g, b: silu_backward(g, b), grad_b=_silu_second)
+gelu_backward = op("gelu_backward", is_method=False, grad_a=lambda g, b: gelu_backward(g, b), grad_b=_gelu_second)
+gelu_tanh_backward = op(
+    "gelu_tanh_backward", is_method=False, grad_a=lambda g, b: gelu_tanh_backward(g, b), grad_b=_gelu_tanh_second
+)
+mish_backward = op("mish_backward", is_method=False, grad_a=lambda g, b: mish_backward(g, b), grad_b=_mish_second)

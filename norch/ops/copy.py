@@ -9,13 +9,13 @@ from .._handle import Handle
 from .._lib import flag, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge, like_of, written
+from ..autograd.inplace import check_writable, edge, meta_of, written
 from ..device import cuda_device_count, device_code
 from ..device import device as Device  # noqa: N812
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError
-from ._operand import as_operand, tensor_of, tensors_of
+from ._operand import as_operand, kernel_operand, tensor_of, tensors_of
 
 
 def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
@@ -23,7 +23,7 @@ def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any
         node = node_class(to_x)
         node._out = node.likes = None
         if node_class is d.Cast:
-            node.like = like_of(x)
+            node.like = meta_of(x)
         out._node = node
     return out
 
@@ -112,14 +112,14 @@ def to(
 
 def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     """Writes src, broadcast and cast, into x."""
-    src = as_operand(src, "copy_")
+    src = kernel_operand(src, "copy_")
     check_writable(x, "copy_")
     node = None
     if mode.enabled:
         to_x = edge(x)  # what can fail comes before the write
         if (to_src := edge(src)) is not None and x.dtype.is_floating_point:
             node = d.CopyInto(to_src, to_x if x._view is None else None)
-            node.like = like_of(src)
+            node.like = meta_of(src)
     lib.norch_copy(x, src)
     written(x, node)
     return x
@@ -127,7 +127,7 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
 
 def fill_(x: Any, value: Any) -> Any:
     """Sets every element of x to value, a number or a 0-d tensor."""
-    number, value = value, as_operand(value, "fill_")
+    number, value = value, kernel_operand(value, "fill_")
     if isinstance(number, (int, float)):
         check_fits(number, x.dtype, "fill_")
     if value.ndim:
@@ -261,4 +261,4 @@ class CopyMethods(Handle):
 
     def is_pinned(self, device: Any = None) -> Any:
         """Whether its memory is that of pin_memory()."""
-        return bool(lib.norch_is_pinned(self))
+        return bool(lib.norch_is_pinned(tensor_of(self, "is_pinned")))

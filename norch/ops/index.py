@@ -14,13 +14,13 @@ from .._handle import Handle, alias
 from .._lib import constants, flag, lib
 from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge, like_of, written
+from ..autograd.inplace import check_writable, edge, meta_of, written
 from ..dtype import check_fits
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
 from ._forms import OPS
 from ._inplace import in_place
-from ._operand import as_operand, named_function, on_one_device, rename_errors
+from ._operand import as_operand, kernel_operand, named_function, on_one_device, rename_errors
 from .copy import cast, copy_, to
 from .pointwise import where
 from .view import axis as dim_of
@@ -117,7 +117,7 @@ def get_at(x: Any, places: Places, kind: int = KINDS["GET"]) -> Any:
     out = _read(x, places, kind)
     if mode.enabled and (to_x := edge(x)) is not None:
         node = d.IndexGet(to_x)
-        node.places, node.like = places, like_of(x)
+        node.places, node.like = places, meta_of(x)
         out._node = node
     return out
 
@@ -135,7 +135,7 @@ def put_at(
     node = None
     if to_x is not None or to_values is not None:
         node = (d.IndexFill if kind == KINDS["FILL"] else d.IndexPut)(to_x, to_values)
-        node.places, node.like, node.adds = places, like_of(values), add
+        node.places, node.like, node.adds = places, meta_of(values), add
     return _written(out, node, in_place)
 
 
@@ -314,7 +314,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     out = lib.norch_gather(x, dim, _indices(index, "gather"))
     if mode.enabled and (to_x := edge(x)) is not None:
         node = d.Gather(to_x)
-        node.dim, node.index, node.like = dim, index, like_of(x)
+        node.dim, node.index, node.like = dim, index, meta_of(x)
         out._node = node
     return out
 
@@ -350,7 +350,7 @@ def _scatter(x: Any, dim: Any, index: Any, src: Any, kind: str, in_place: bool, 
     node = None
     if to_x is not None or to_src is not None:
         node = d.Scatter(to_x, to_src)
-        node.dim, node.index, node.like, node.adds = dim, index, like_of(src), adds
+        node.dim, node.index, node.like, node.adds = dim, index, meta_of(src), adds
     return _written(out, node, in_place)
 
 
@@ -458,7 +458,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
 def _filling(name: str, value: Any, x: Any) -> Any:
     """The same as _one(); but among floats a number needs no cast, as where() knows it for one."""
     if type(value) is float and x.dtype.is_floating_point:
-        return as_operand(value, name)
+        return kernel_operand(value, name)
     return _one(name, value, x)
 
 
@@ -470,7 +470,7 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     node = None
     if to_x is not None or to_value is not None:
         node = d.Where(None, to_value, to_x)
-        node.likes = (like_of(mask), like_of(value), like_of(x))
+        node.likes = (meta_of(mask), meta_of(value), meta_of(x))
         node._a, node._b, node._c, node._out = mask, None, None, None
     try:
         lib.norch_ternary_into(x, OPS["where"], mask, value, x)
@@ -541,7 +541,7 @@ def embedding_rows(table: Any, index: Any, padding: int | None, by_frequency: bo
     out = _read(table, places, KINDS["EMBEDDING"])
     if mode.enabled and (to_table := edge(table)) is not None:
         node = d.Embedding(to_table)
-        node.places, node.like, node.padding, node.by_frequency = places, like_of(table), padding, by_frequency
+        node.places, node.like, node.padding, node.by_frequency = places, meta_of(table), padding, by_frequency
         out._node = node
     return out
 

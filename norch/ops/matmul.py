@@ -1,21 +1,21 @@
-"""Matrix products (csrc/ops/matmul.c)."""
+"""Matrix products (csrc/ops/matmul.c) and their derivatives, which are matrix products."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle, alias
+from .._handle import alias
 from .._lib import lib
-from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import edge, like_of
-from ..autograd.node import Leaf
+from ..autograd.record import derivative, record, record_affine, record_product
 from ..errors import DeviceError, DTypeError, ShapeError
 from ._operand import as_operand, operand
+from .op import METHODS, method
 
-_NO_ENDING = -1  # what norch_linear ends in: a row of csrc/ops.def, or this
+_NO_EPILOGUE = -1  # what norch_linear applies to the product: the opcode of a UNARY row, or this
 
 
+@method
 def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
     """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast.
 
@@ -31,19 +31,40 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
 def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
     out = lib.norch_matmul(a, b, transpose_a, transpose_b)
-    to_a = a._node if a._view is None else edge(a)
-    to_b = b._node if b._view is None else edge(b)
-    if (to_a is not None or to_b is not None) and mode.enabled:
-        a_ndim, b_ndim = a.ndim, b.ndim
-        node = d.Matmul(to_a, to_b)
-        node._a = a if to_b is not None else None
-        node._b = b if to_a is not None else None
-        node._out = None
-        node.vectors = a_ndim == 1, b_ndim == 1
-        node.transposed = transpose_a, transpose_b
-        node.likes = (like_of(a), like_of(b)) if a_ndim > 2 or b_ndim > 2 else None
-        out._node = node
-    return out
+    a_ndim, b_ndim = a.ndim, b.ndim
+    if a_ndim == 1 or b_ndim == 1:
+        return record(_VectorMatmul, out, (a, b), a_ndim > 2 or b_ndim > 2, ta=transpose_a, tb=transpose_b)
+    if transpose_a or transpose_b:
+        return record(_TransposedMatmul, out, (a, b), a_ndim > 2 or b_ndim > 2, ta=transpose_a, tb=transpose_b)
+    return record_product(_Matmul, out, a, b, a_ndim > 2 or b_ndim > 2)
+
+
+_Matmul = derivative(
+    "matmul",
+    ("a", "b"),
+    grad_a=lambda g, b: product(g, b, False, True),
+    grad_b=lambda g, a: product(a, g, True, False),
+)
+_TransposedMatmul = derivative(
+    "matmul",
+    ("a", "b"),
+    grad_a=lambda g, b, ta, tb: product(b, g, tb, True) if ta else product(g, b, False, not tb),
+    grad_b=lambda g, a, ta, tb: product(g, a, True, ta) if tb else product(a, g, not ta, False),
+)
+
+
+def _vector_backward(g: Any, a: Any, b: Any, ta: bool, tb: bool) -> tuple[Any, Any]:
+    """Of a @ b where a counts as a matrix of one row, b as one of one column, or both."""
+    if a.ndim == b.ndim == 1:
+        return g * b, g * a
+    if b.ndim == 1:  # (..., M, K) @ (K): the gradient of a is an outer product
+        outer = (g.unsqueeze(-2) * b.unsqueeze(-1)) if ta else (g.unsqueeze(-1) * b)
+        return outer, product(a, g.unsqueeze(-1), not ta, False).squeeze(-1)
+    outer = (g.unsqueeze(-1) * a) if tb else (a.unsqueeze(-1) * g.unsqueeze(-2))  # (K) @ (..., K, N)
+    return product(g.unsqueeze(-2), b, False, not tb).squeeze(-2), outer
+
+
+_VectorMatmul = derivative("matmul", ("a", "b"), backward=_vector_backward)
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
@@ -53,12 +74,10 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
     """
     x = input
     try:
-        out = lib.norch_linear(x, weight, bias, _NO_ENDING)
+        out = lib.norch_linear(x, weight, bias, _NO_EPILOGUE)
     except ShapeError as error:
         return _linear_of_other_shapes(x, weight, bias, error)
-    if mode.enabled:
-        out._node = _linear_node(x, weight, bias)
-    return out
+    return record_affine(_Linear, out, x, weight, bias)
 
 
 def _linear_of_other_shapes(x: Any, weight: Any, bias: Any, refused: ShapeError) -> Any:
@@ -72,46 +91,57 @@ def _linear_of_other_shapes(x: Any, weight: Any, bias: Any, refused: ShapeError)
     return out
 
 
-def linear_ending_in(function: Any, x: Any, weight: Any, bias: Any) -> Any:
+def linear_with_epilogue(function: Any, x: Any, weight: Any, bias: Any) -> Any:
     """function(linear(x, weight, bias)) for the function of a UNARY row with a derivative, in one pass.
 
     The graph is the same. So where a derivative may need what lies between, as gelu's does, there are two passes.
     """
-    derivative = function.derivative
-    if mode.enabled and "x" in derivative.saves[0]:
+    node_class = function.node_class
+    if mode.enabled and "x" in node_class.needs[0]:
         return function(linear(x, weight, bias))
     try:
         out = lib.norch_linear(x, weight, bias, function.opcode)
     except ShapeError:
         return function(linear(x, weight, bias))  # which takes some more
-    if mode.enabled and (inner := _linear_node(x, weight, bias)) is not None:
-        node = derivative(inner)
-        node.likes = None
-        node._out = alias(out)
-        out._node = node
-    return out
+    if record_affine(_Linear, out, x, weight, bias)._node is None:
+        return out
+    between = alias(out)
+    between._node = out._node
+    return record(node_class, out, (between,))
 
 
-def _linear_node(x: Any, weight: Any, bias: Any) -> d.Linear | None:
-    """What linear() records, if any gradient is wanted."""
-    to_x = x._node if x._view is None else edge(x)
-    to_weight = weight._node if weight._view is None else edge(weight)
-    to_bias = None if bias is None else edge(bias)
-    if to_x is None and to_weight is None and to_bias is None:
-        return None
-    node = d.Linear(to_x, to_weight, to_bias)
-    node._a = x if to_weight is not None else None
-    node._b = weight if to_x is not None else None
-    node._c = node._out = node.likes = None
-    node.bias = bias if type(to_bias) is Leaf else to_bias and like_of(bias)  # a leaf lives anyway
-    return node
+def _weight_grad(g: Any, x: Any) -> Any:
+    """g^T x, over all but the last axes of both."""
+    ndim = g.ndim
+    if ndim == 2:
+        return product(g, x, True)
+    if ndim == 1:
+        return g.unsqueeze(-1) * x
+    if mode.enabled:
+        return product(g.flatten(0, -2), x.flatten(0, -2), True)
+    return lib.norch_matmul(lib.norch_flatten(g, 0, -2), lib.norch_flatten(x, 0, -2), True, False)
 
 
+def _bias_grad(g: Any) -> Any:
+    return g.clone() if g.ndim == 1 else g.sum(tuple(range(g.ndim - 1)))
+
+
+_Linear = derivative(
+    "linear",
+    ("x", "weight", "bias"),
+    grad_x=lambda g, weight: product(g, weight),
+    grad_weight=_weight_grad,
+    grad_bias=_bias_grad,
+)
+
+
+@method
 def mm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """The product of two matrices, (M, K) and (K, N)."""
     return _named(input, mat2, "mm", 2, 2)
 
 
+@method
 def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
     a, b = as_operand(input, "bmm"), as_operand(mat2, "bmm")
@@ -120,16 +150,19 @@ def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     return _named(a, b, "bmm", 3, 3)
 
 
+@method
 def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     """A matrix (M, K) times a vector (K)."""
     return _named(input, vec, "mv", 2, 1)
 
 
+@method
 def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
     """The sum of products of two vectors of one size."""
     return _named(input, tensor, "dot", 1, 1)
 
 
+@method
 def vdot(input: Any, other: Any) -> Any:  # noqa: A002
     """dot(), as numbers here are real."""
     return _named(input, other, "vdot", 1, 1)
@@ -147,16 +180,12 @@ def _named(a: Any, b: Any, name: str, a_rank: int, b_rank: int) -> Any:
         raise type(error)(str(error).replace("matmul", name, 1)) from None
 
 
-class MatmulMethods(Handle):
-    """The products of Tensor."""
+def _matmul_operator(self: Any, other: Any) -> Any:
+    return NotImplemented if operand(other, "matmul") is NotImplemented else matmul(self, other)
 
-    __slots__ = ()
 
-    matmul, mm, bmm, mv, dot, vdot = matmul, mm, bmm, mv, dot, vdot
-    _product = product
+def _reflected_matmul(self: Any, other: Any) -> Any:
+    return NotImplemented if operand(other, "matmul") is NotImplemented else matmul(other, self)
 
-    def __matmul__(self, other: Any) -> Any:
-        return NotImplemented if operand(other, "matmul") is NotImplemented else matmul(self, other)
 
-    def __rmatmul__(self, other: Any) -> Any:
-        return NotImplemented if operand(other, "matmul") is NotImplemented else matmul(other, self)
+METHODS.update(__matmul__=_matmul_operator, __rmatmul__=_reflected_matmul)

@@ -10,7 +10,7 @@ from typing import Any
 from .._handle import Handle
 from .._lib import lib
 from ..autograd import derivatives as d
-from ..autograd.inplace import like_of, zeros_of
+from ..autograd.inplace import meta_of, zeros_of
 from ._forms import OPS, hang
 from ._operand import operand
 from .index import KINDS
@@ -50,7 +50,7 @@ def nll(x: Any, at: Targets) -> Any:
         out = _sum(loss)
         if at.count is not None:
             out = lib.norch_binary(_DIV, out, at.count)
-    return hang(out, d.Nll, x, at=at, like=like_of(x))
+    return hang(out, d.Nll, x, at=at, like=meta_of(x))
 
 
 def nll_spread(g: Any, at: Targets, like: Handle) -> Any:

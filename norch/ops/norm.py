@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._handle import Handle
-from ..autograd import derivatives as d
 from ..autograd.grad_mode import no_grad
+from ..autograd.record import derivative, record
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._operand import as_operand, at_least, numpy_names
+from .op import method
 from .pointwise import abs, isnan, sign, where
-from .reduce import Dims, _axes, _reduction, amax, amin, recorded, sum
+from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
 
 
 def _floats(x: Any, name: str, dtype: Any) -> Any:
@@ -40,11 +40,11 @@ def vector_norm(
     >>> norch.linalg.vector_norm(norch.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    x, axes = _floats(input, "vector_norm", dtype), _axes(dim)
+    x, axes = _floats(input, "vector_norm", dtype), axes_of(dim)
     if isinstance(ord, str) or not hasattr(ord, "__float__"):
         raise TypeError(f"vector_norm: ord is a number, not {ord!r}")
     if ord == 2:
-        return _reduction(x, "norm", d.Norm, axes, keepdim)
+        return norm_over(x, axes, keepdim)
     if (ord < 0 or ord == math.inf) and not x.numel():
         sum(x, axes)  # which says what axes do not fit
         if not axes or 0 in [x.shape[axis] for axis in axes]:
@@ -61,7 +61,26 @@ def vector_norm(
             out = (amax if ord > 0 else amin)(abs(x), axes, keepdim)
         else:
             out = sum(abs(x).pow(ord), axes, keepdim).pow(1 / ord)
-    return recorded(d.NormMax if math.isinf(ord) else d.NormP, x, out, axes, keepdim, float(ord))
+    node_class = _MaxNorm if math.isinf(ord) else _VectorNorm
+    return record(node_class, out, (x,), axes=axes, keepdim=keepdim, p=float(ord))
+
+
+def max_norm_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
+    """Of the largest |x|, or the smallest."""
+    return extreme_grad(g, x.abs(), out, axes, keepdim) * x.sign()
+
+
+def vector_norm_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any, p: float) -> Any:
+    """Of sum(|x| ** p) ** (1 / p); 0 where the slope is infinite, and at 0."""
+    if p >= 1:
+        slope = x.sign() * x.abs().pow(p - 1)
+        return slope * expand_reduced(g / out.where(out != 0, math.inf).pow(p - 1), x, axes, keepdim)
+    size = x.abs().where(x != 0, math.inf)
+    return x.sign() * size.pow(p - 1) * expand_reduced(g * out.pow(1 - p), x, axes, keepdim)
+
+
+_MaxNorm = derivative("max_norm", grad=lambda g, x, out, axes, keepdim, p: max_norm_grad(g, x, out, axes, keepdim))
+_VectorNorm = derivative("vector_norm", grad=vector_norm_grad)
 
 
 @numpy_names
@@ -120,7 +139,7 @@ def linalg_norm(
         return vector_norm(x, 2, dim, keepdim)
     if dim is None and x.ndim not in (1, 2):
         raise ShapeError(f"norm: with ord and no dim a vector or matrix is expected, got shape {tuple(x.shape)}")
-    axes = _axes(dim)
+    axes = axes_of(dim)
     if x.ndim == 1 or (axes is not None and len(axes) == 1):
         if isinstance(ord, str):
             raise ArgumentError(f"norm: ord={ord!r} is a norm of matrices")
@@ -128,6 +147,7 @@ def linalg_norm(
     return matrix_norm(x, ord, (-2, -1) if axes is None else axes, keepdim)
 
 
+@method
 @numpy_names
 def norm(
     input: Any,  # noqa: A002
@@ -146,11 +166,3 @@ def norm(
     if p == "nuc":
         return matrix_norm(x, p)
     return vector_norm(x, 2 if p == "fro" or p is None else p, dim, keepdim)
-
-
-class NormMethods(Handle):
-    """The norms of Tensor."""
-
-    __slots__ = ()
-
-    norm = norm

@@ -1,107 +1,322 @@
-"""Elementwise operations.
+"""Elementwise operations: rows of csrc/ops.def, each with its derivative beside it.
 
-``a + b`` comes here, is one call into C (csrc/ops/pointwise.c), and, when a gradient is wanted, one node of
-autograd/derivatives/pointwise.py. All of a form share one function body: _forms.py.
+``a + b`` comes here, is one call into C (csrc/ops/pointwise.c), and, where a gradient is wanted, one node. A row is
+declared by op() of op.py: the parameters of its gradient functions say what the node saves. x (or a, b, c) are the
+inputs, out is the result, g its gradient. The functions that ask for more than a row stand below the rows.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from .._handle import Handle
-from ..autograd import derivatives as d
 from ..errors import ArgumentError, DTypeError, Error, rename_error
-from ._forms import binary, operator, reflected, ternary, unary
-from ._inplace import in_place
 from ._operand import as_operand, floats_of, operand, public, rename_errors
 from .copy import result_type
+from .op import METHODS, inplace_form, method, op, operator, operators
 
-neg = negative = unary("neg", d.Neg, "-x. Not for bool.")
-abs = absolute = unary("abs", d.Abs, "|x|.")  # noqa: A001
-sign = sgn = unary("sign", d.Sign, "-1, 0 or 1; 0 for NaN.")
-square = unary("square", d.Square, "x * x.")
-reciprocal = unary("reciprocal", d.Reciprocal, "1 / x. Integers become floats.")
-sqrt = unary("sqrt", d.Sqrt, "Square root; NaN below 0. Integers become floats.")
-rsqrt = unary("rsqrt", d.Rsqrt, "1 / sqrt(x). Integers become floats.")
-exp = unary("exp", d.Exp, "e**x. Integers become floats.")
-exp2 = unary("exp2", d.Exp2, "2**x. Integers become floats.")
-expm1 = unary("expm1", d.Expm1, "e**x - 1, exact near 0. Integers become floats.")
-log = unary("log", d.Log, "Natural logarithm; -inf at 0, NaN below. Integers become floats.")
-log2 = unary("log2", d.Log2, "Logarithm to base 2. Integers become floats.")
-log10 = unary("log10", d.Log10, "Logarithm to base 10. Integers become floats.")
-log1p = unary("log1p", d.Log1p, "log(1 + x), exact near 0. Integers become floats.")
-sin = unary("sin", d.Sin, "Sine of x radians. Integers become floats.")
-cos = unary("cos", d.Cos, "Cosine of x radians. Integers become floats.")
-tan = unary("tan", d.Tan, "Tangent of x radians. Integers become floats.")
-asin = arcsin = unary("asin", d.Asin, "Arc sine in radians; NaN outside [-1, 1].")
-acos = arccos = unary("acos", d.Acos, "Arc cosine in radians; NaN outside [-1, 1].")
-atan = arctan = unary("atan", d.Atan, "Arc tangent in radians.")
-sinh = unary("sinh", d.Sinh, "Hyperbolic sine.")
-cosh = unary("cosh", d.Cosh, "Hyperbolic cosine.")
-tanh = unary("tanh", d.Tanh, "Hyperbolic tangent.")
-asinh = arcsinh = unary("asinh", d.Asinh, "Inverse hyperbolic sine.")
-acosh = arccosh = unary("acosh", d.Acosh, "Inverse hyperbolic cosine; NaN below 1.")
-atanh = arctanh = unary("atanh", d.Atanh, "Inverse hyperbolic tangent; NaN outside [-1, 1].")
-erf = unary("erf", d.Erf, "Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.")
-erfc = unary("erfc", d.Erfc, "1 - erf(x).")
-erfinv = unary("erfinv", d.Erfinv, "The number whose erf is x; infinite at -1 and 1, NaN beyond.")
-lgamma = unary("lgamma", d.Lgamma, "Logarithm of the absolute value of the gamma function.")
-digamma = unary("digamma", d.Digamma, "Derivative of lgamma; NaN at negative integers.")
-sinc = unary("sinc", d.Sinc, "sin(pi x) / (pi x), 1 at 0.")
-sigmoid = unary("sigmoid", d.Sigmoid, "1 / (1 + e**-x). Integers become floats.")
-relu = unary("relu", d.Relu, "The larger of x and 0; NaN stays.")
-floor = unary("floor", d.Floor, "The largest integer not above x.")
-ceil = unary("ceil", d.Ceil, "The smallest integer not below x.")
-trunc = fix = unary("trunc", d.Trunc, "x without its fraction.")
-isnan = unary("isnan", None, "Where x is NaN.")
-isinf = unary("isinf", None, "Where x is infinite.")
-isfinite = unary("isfinite", None, "Where x is neither infinite nor NaN.")
-signbit = unary("signbit", None, "Where the sign is a minus, that of -0.0 too.")
-logical_not = unary("logical_not", None, "Where x is 0 or False.")
-bitwise_not = unary("bitwise_not", None, "Each bit inverted; for bool, logical not.")
-_cube = unary("cube", d.Cube, "")
-_round, _logit = unary("round", d.Round, ""), unary("logit", d.Logit, "")
-
-_add = binary("add", d.Add)
-_sub = binary("sub", d.Sub)
-mul = multiply = binary("mul", d.Mul, "a * b.")
-true_divide = binary("div", d.Div, "a / b as floats.")
-floor_divide = binary("floor_divide", None, "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
-_floor_divide, _trunc_divide = binary("floor_divide", d.Quotient), binary("trunc_divide", d.Quotient)
-remainder = binary("remainder", d.Remainder, "a - b * floor(a / b): the sign of b. An integer divisor 0 raises.")
-fmod = binary("fmod", d.Fmod, "a - b * trunc(a / b): the sign of a. An integer divisor 0 raises.")
-_pow = binary("pow", d.Pow)
-atan2 = arctan2 = binary("atan2", d.Atan2, "The angle of the point (b, a) in radians, in (-pi, pi].")
-hypot = binary("hypot", d.Hypot, "sqrt(a * a + b * b), without overflow on the way. Floats only.")
-copysign = binary("copysign", d.Copysign, "|a| with the sign of b. Integers become floats.")
-xlogy = binary("xlogy", d.Xlogy, "a * log(b), 0 where a is 0 and b no NaN. Integers become floats.")
-logaddexp = binary("logaddexp", d.Logaddexp, "log(e**a + e**b), without overflow. Floats only.")
-logaddexp2 = binary("logaddexp2", d.Logaddexp2, "log2(2**a + 2**b), without overflow. Floats only.")
-maximum = binary("maximum", d.Maximum, "The larger of a and b; NaN wins. Equal ones share the gradient.")
-minimum = binary("minimum", d.Minimum, "The smaller of a and b; NaN wins. Equal ones share the gradient.")
-fmax = binary("fmax", d.Fmax, "The larger of a and b; NaN loses. Of equal ones a has the gradient.")
-fmin = binary("fmin", d.Fmin, "The smaller of a and b; NaN loses. Of equal ones a has the gradient.")
-_clamp_min, _clamp_max = binary("clamp_min", d.ClampMin), binary("clamp_max", d.ClampMax)
-eq = binary("eq", None, "Where a == b.")
-ne = not_equal = binary("ne", None, "Where a != b.")
-lt = less = binary("lt", None, "Where a < b.")
-le = less_equal = binary("le", None, "Where a <= b.")
-gt = greater = binary("gt", None, "Where a > b.")
-ge = greater_equal = binary("ge", None, "Where a >= b.")
-logical_and = binary("logical_and", None, "Where both are non-zero.")
-logical_or = binary("logical_or", None, "Where one is non-zero.")
-logical_xor = binary("logical_xor", None, "Where exactly one is non-zero.")
-bitwise_and = binary("bitwise_and", None, "a & b, for integers and bool.")
-bitwise_or = binary("bitwise_or", None, "a | b, for integers and bool.")
-bitwise_xor = binary("bitwise_xor", None, "a ^ b, for integers and bool.")
-bitwise_left_shift = binary("bitwise_left_shift", None, "a * 2**b modulo the size of the integer; 0 where b < 0.")
-bitwise_right_shift = binary("bitwise_right_shift", None, "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
-_where = ternary("where", d.Where)
-_clamp = ternary("clamp", d.Clamp)
-_lerp, _addcmul, _addcdiv = ternary("lerp", d.Lerp), ternary("addcmul", d.Addcmul), ternary("addcdiv", d.Addcdiv)
+# ruff: noqa: A001, A002  (PyTorch's names)
 
 
-def add(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:  # noqa: A002
+def _zeros(g: Any) -> Any:
+    """The derivative of a step function, 0 wherever there is one."""
+    return g.new_zeros(g.shape)
+
+
+# ---- one input ----------------------------------------------------------------------------------------------------
+
+neg = negative = op("neg", "-x. Not for bool.", grad=lambda g: -g, aliases=("negative",))
+abs = absolute = op("abs", "|x|.", grad=lambda g, x: g * x.sign(), aliases=("absolute",))
+sign = sgn = op("sign", "-1, 0 or 1; 0 for NaN.", grad=_zeros, aliases=("sgn",))
+square = op("square", "x * x.", grad=lambda g, x: g * (x * 2))
+reciprocal = op("reciprocal", "1 / x. Integers become floats.", grad=lambda g, out: -g * (out * out))
+sqrt = op("sqrt", "Square root; NaN below 0. Integers become floats.", grad=lambda g, out: g / (out * 2))
+rsqrt = op("rsqrt", "1 / sqrt(x). Integers become floats.", grad=lambda g, out: g * (out * out * out * -0.5))
+exp = op("exp", "e**x. Integers become floats.", grad=lambda g, out: g * out)
+exp2 = op("exp2", "2**x. Integers become floats.", grad=lambda g, out: g * out * math.log(2))
+expm1 = op("expm1", "e**x - 1, exact near 0. Integers become floats.", grad=lambda g, out: g * (out + 1))
+log = op("log", "Natural logarithm; -inf at 0, NaN below. Integers become floats.", grad=lambda g, x: g / x)
+log2 = op("log2", "Logarithm to base 2. Integers become floats.", grad=lambda g, x: g / (x * math.log(2)))
+log10 = op("log10", "Logarithm to base 10. Integers become floats.", grad=lambda g, x: g / (x * math.log(10)))
+log1p = op("log1p", "log(1 + x), exact near 0. Integers become floats.", grad=lambda g, x: g / (x + 1))
+sin = op("sin", "Sine of x radians. Integers become floats.", grad=lambda g, x: g * x.cos())
+cos = op("cos", "Cosine of x radians. Integers become floats.", grad=lambda g, x: -g * x.sin())
+tan = op("tan", "Tangent of x radians. Integers become floats.", grad=lambda g, out: g * (out * out + 1))
+asin = arcsin = op(
+    "asin", "Arc sine in radians; NaN outside [-1, 1].", grad=lambda g, x: g * (1 - x * x).rsqrt(), aliases=("arcsin",)
+)
+acos = arccos = op(
+    "acos",
+    "Arc cosine in radians; NaN outside [-1, 1].",
+    grad=lambda g, x: -g * (1 - x * x).rsqrt(),
+    aliases=("arccos",),
+)
+atan = arctan = op("atan", "Arc tangent in radians.", grad=lambda g, x: g / (x * x + 1), aliases=("arctan",))
+sinh = op("sinh", "Hyperbolic sine.", grad=lambda g, x: g * x.cosh())
+cosh = op("cosh", "Hyperbolic cosine.", grad=lambda g, x: g * x.sinh())
+tanh = op("tanh", "Hyperbolic tangent.", grad=lambda g, out: tanh_backward(g, out))
+asinh = arcsinh = op(
+    "asinh", "Inverse hyperbolic sine.", grad=lambda g, x: g * (x * x + 1).rsqrt(), aliases=("arcsinh",)
+)
+acosh = arccosh = op(
+    "acosh", "Inverse hyperbolic cosine; NaN below 1.", grad=lambda g, x: g * (x * x - 1).rsqrt(), aliases=("arccosh",)
+)
+atanh = arctanh = op(
+    "atanh",
+    "Inverse hyperbolic tangent; NaN outside [-1, 1].",
+    grad=lambda g, x: g / (1 - x * x),
+    aliases=("arctanh",),
+)
+erf = op(
+    "erf",
+    "Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
+    grad=lambda g, x: g * ((x * -x).exp() * (2 / math.sqrt(math.pi))),
+)
+erfc = op("erfc", "1 - erf(x).", grad=lambda g, x: g * ((x * -x).exp() * (-2 / math.sqrt(math.pi))))
+erfinv = op(
+    "erfinv",
+    "The number whose erf is x; infinite at -1 and 1, NaN beyond.",
+    grad=lambda g, out: g * ((out * out).exp() * (math.sqrt(math.pi) / 2)),
+)
+lgamma = op("lgamma", "Logarithm of the absolute value of the gamma function.", grad=lambda g, x: g * x.digamma())
+digamma = op("digamma", "Derivative of lgamma; NaN at negative integers.", grad=lambda g, x: g * x.polygamma(1))
+sinc = op(
+    "sinc",
+    "sin(pi x) / (pi x), 1 at 0.",
+    grad=lambda g, x: g * (((x * math.pi).cos() - x.sinc()) / x).where(x != 0, 0),
+)
+sigmoid = op("sigmoid", "1 / (1 + e**-x). Integers become floats.", grad=lambda g, out: sigmoid_backward(g, out))
+relu = op("relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), connected=2)
+floor = op("floor", "The largest integer not above x.", grad=_zeros)
+ceil = op("ceil", "The smallest integer not below x.", grad=_zeros)
+trunc = fix = op("trunc", "x without its fraction.", grad=_zeros, aliases=("fix",))
+isnan = op("isnan", "Where x is NaN.", has_inplace=False)
+isinf = op("isinf", "Where x is infinite.", has_inplace=False)
+isfinite = op("isfinite", "Where x is neither infinite nor NaN.", has_inplace=False)
+signbit = op("signbit", "Where the sign is a minus, that of -0.0 too.", has_inplace=False)
+logical_not = op("logical_not", "Where x is 0 or False.")
+bitwise_not = op("bitwise_not", "Each bit inverted; for bool, logical not.")
+_cube = op("cube", is_method=False, grad=lambda g, x: g * (x.square() * 3))
+_round = op("round", is_method=False, grad=_zeros)
+_logit = op(  # NaN outside [0, 1], infinite at its ends
+    "logit", is_method=False, grad=lambda g, x: (g / (x * (1 - x))).where((x >= 0) & (x <= 1), math.nan)
+)
+
+# ---- two inputs ---------------------------------------------------------------------------------------------------
+
+_add = op("add", grad_a=lambda g: g, grad_b=lambda g: g, shares_grad=True, is_method=False)
+_sub = op("sub", grad_a=lambda g: g, grad_b=lambda g: -g, shares_grad=True, is_method=False)
+mul = multiply = op("mul", "a * b.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a, aliases=("multiply",))
+true_divide = op(
+    "true_divide", "a / b as floats.", row="div", grad_a=lambda g, b: g / b, grad_b=lambda g, a, b: -g * ((a / b) / b)
+)
+floor_divide = op("floor_divide", "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
+_floor_divide = op("floor_divide", is_method=False, grad_a=_zeros, grad_b=_zeros)
+_trunc_divide = op("trunc_divide", is_method=False, grad_a=_zeros, grad_b=_zeros)
+remainder = op(
+    "remainder",
+    "a - b * floor(a / b): the sign of b. An integer divisor 0 raises.",
+    grad_a=lambda g: g,
+    grad_b=lambda g, a, b: -g * a.div(b, rounding_mode="floor"),
+    shares_grad=True,
+)
+fmod = op(
+    "fmod",
+    "a - b * trunc(a / b): the sign of a. An integer divisor 0 raises.",
+    grad_a=lambda g: g,
+    grad_b=lambda g, a, b: -g * a.div(b, rounding_mode="trunc"),
+    shares_grad=True,
+)
+
+
+def _grad_of_base(g: Any, a: Any, b: Any) -> Any:
+    """b a ** (b - 1); b = 0 is a constant, also at a = 0 where a ** -1 is infinite."""
+    if b._weak:  # a Python number
+        n = b.item()
+        return g * (a.pow(n - 1) * n) if n else _zeros(g)
+    return (g * (b * a.pow(b - 1))).where(b != 0, 0)
+
+
+def _grad_of_exponent(g: Any, a: Any, b: Any) -> Any:
+    """a ** b log(a); 0 ** b is constant for b >= 0, though log(0) is infinite."""
+    constant = (a == 0) & (b >= 0)
+    return (g * (a.pow(b) * a.to(g.dtype).log())).where(constant.logical_not(), 0)
+
+
+_pow = op("pow", is_method=False, grad_a=_grad_of_base, grad_b=_grad_of_exponent)
+
+
+def _over_square(g: Any, a: Any, b: Any) -> Any:
+    """g a / (a a + b b), 0 at the origin, where there is none. Integers become floats: their squares could overflow."""
+    a, b = a.to(g.dtype), b.to(g.dtype)
+    norm = a * a + b * b
+    return g * (a / norm).where(norm != 0, 0)
+
+
+atan2 = arctan2 = op(
+    "atan2",
+    "The angle of the point (b, a) in radians, in (-pi, pi].",
+    grad_a=lambda g, a, b: _over_square(g, b, a),
+    grad_b=lambda g, a, b: _over_square(-g, a, b),
+    aliases=("arctan2",),
+)
+hypot = op(
+    "hypot",
+    "sqrt(a * a + b * b), without overflow on the way. Floats only.",
+    grad_a=lambda g, a, out: g * (a / out),
+    grad_b=lambda g, b, out: g * (b / out),
+)
+copysign = op(
+    "copysign",
+    "|a| with the sign of b. Integers become floats.",
+    grad_a=lambda g, a, out: g * (out / a).where(a != 0, 0),
+    grad_b=_zeros,
+)
+xlogy = op(
+    "xlogy",
+    "a * log(b), 0 where a is 0 and b no NaN. Integers become floats.",
+    grad_a=lambda g, a, b: g.xlogy(b).where(((a == 0) & (b <= 0)).logical_not(), 0),
+    grad_b=lambda g, a, b: g * a / b,
+)
+logaddexp = op(
+    "logaddexp",
+    "log(e**a + e**b), without overflow. Floats only.",
+    grad_a=lambda g, a, b: g * (a - b).sigmoid(),
+    grad_b=lambda g, a, b: g * (b - a).sigmoid(),
+    has_inplace=False,
+)
+logaddexp2 = op(
+    "logaddexp2",
+    "log2(2**a + 2**b), without overflow. Floats only.",
+    grad_a=lambda g, a, b: g * ((a - b) * math.log(2)).sigmoid(),
+    grad_b=lambda g, a, b: g * ((b - a) * math.log(2)).sigmoid(),
+    has_inplace=False,
+)
+
+
+def _shared(g: Any, equal: Any, excluded: Any) -> Any:
+    """Of two inputs that are equal each gets half of g, the one that is excluded nothing; a NaN excludes nobody."""
+    return (g / 2).where(equal, g).where(excluded.logical_not(), 0)
+
+
+maximum = op(
+    "maximum",
+    "The larger of a and b; NaN wins. Equal ones share the gradient.",
+    grad_a=lambda g, a, b: _shared(g, a == b, a < b),
+    grad_b=lambda g, a, b: _shared(g, a == b, b < a),
+    has_inplace=False,
+)
+minimum = op(
+    "minimum",
+    "The smaller of a and b; NaN wins. Equal ones share the gradient.",
+    grad_a=lambda g, a, b: _shared(g, a == b, a > b),
+    grad_b=lambda g, a, b: _shared(g, a == b, b > a),
+    has_inplace=False,
+)
+fmax = op(
+    "fmax",
+    "The larger of a and b; NaN loses. Of equal ones a has the gradient.",
+    grad_a=lambda g, a, b: g.where((a >= b) | b.isnan(), 0),
+    grad_b=lambda g, a, b: g.where(((a >= b) | b.isnan()).logical_not(), 0),
+    has_inplace=False,
+)
+fmin = op(
+    "fmin",
+    "The smaller of a and b; NaN loses. Of equal ones a has the gradient.",
+    grad_a=lambda g, a, b: g.where((a <= b) | b.isnan(), 0),
+    grad_b=lambda g, a, b: g.where(((a <= b) | b.isnan()).logical_not(), 0),
+    has_inplace=False,
+)
+# A value at the bound counts as inside.
+_clamp_min = op(
+    "clamp_min",
+    is_method=False,
+    grad_a=lambda g, a, b: g.where(a >= b, 0),
+    grad_b=lambda g, a, b: g.where(a < b, 0),
+)
+_clamp_max = op(
+    "clamp_max",
+    is_method=False,
+    grad_a=lambda g, a, b: g.where(a <= b, 0),
+    grad_b=lambda g, a, b: g.where(a > b, 0),
+)
+eq = op("eq", "Where a == b.")
+ne = not_equal = op("ne", "Where a != b.", aliases=("not_equal",))
+lt = less = op("lt", "Where a < b.", aliases=("less",))
+le = less_equal = op("le", "Where a <= b.", aliases=("less_equal",))
+gt = greater = op("gt", "Where a > b.", aliases=("greater",))
+ge = greater_equal = op("ge", "Where a >= b.", aliases=("greater_equal",))
+logical_and = op("logical_and", "Where both are non-zero.")
+logical_or = op("logical_or", "Where one is non-zero.")
+logical_xor = op("logical_xor", "Where exactly one is non-zero.")
+bitwise_and = op("bitwise_and", "a & b, for integers and bool.")
+bitwise_or = op("bitwise_or", "a | b, for integers and bool.")
+bitwise_xor = op("bitwise_xor", "a ^ b, for integers and bool.")
+bitwise_left_shift = op("bitwise_left_shift", "a * 2**b modulo the size of the integer; 0 where b < 0.")
+bitwise_right_shift = op("bitwise_right_shift", "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
+zeta = op(  # of Hurwitz; a, the exponent, is a number
+    "zeta", is_method=False, grad_a=None, grad_b=lambda g, a, b: -g * (a * zeta(a + 1, b))
+)
+
+# Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.
+relu_backward = op("relu_backward", is_method=False, grad_a=lambda g, b: relu_backward(g, b), grad_b=None)
+sigmoid_backward = op(  # a * b * (1 - b)
+    "sigmoid_backward",
+    is_method=False,
+    grad_a=lambda g, b: sigmoid_backward(g, b),
+    grad_b=lambda g, a, b: g * a * (1 - b * 2),
+)
+tanh_backward = op(  # a * (1 - b * b)
+    "tanh_backward",
+    is_method=False,
+    grad_a=lambda g, b: tanh_backward(g, b),
+    grad_b=lambda g, a, b: g * a * (b * -2),
+)
+
+# ---- three inputs -------------------------------------------------------------------------------------------------
+
+_where = op(  # a chooses b or c
+    "where",
+    is_method=False,
+    grad_b=lambda g, a: g.where(a, 0),
+    grad_c=lambda g, a: g.where(a.logical_not(), 0),
+)
+_clamp = op(  # a between b and c
+    "clamp",
+    is_method=False,
+    grad_a=lambda g, a, b, c: g.where((a >= b) & (a <= c), 0),
+    grad_b=lambda g, a, b, c: g.where((a < b) & (b < c), 0),
+    grad_c=lambda g, a, b, c: g.where((a > c) | (c < b), 0),
+)
+_lerp = op(
+    "lerp",
+    is_method=False,
+    grad_a=lambda g, c: g * (1 - c),
+    grad_b=lambda g, c: g * c,
+    grad_c=lambda g, a, b: g * (b - a),
+)
+_addcmul = op(
+    "addcmul",
+    is_method=False,
+    grad_a=lambda g: g,
+    grad_b=lambda g, c: g * c,
+    grad_c=lambda g, b: g * b,
+    shares_grad=True,
+)
+_addcdiv = op(
+    "addcdiv",
+    is_method=False,
+    grad_a=lambda g: g,
+    grad_b=lambda g, c: g / c,
+    grad_c=lambda g, b, c: -g * (b / (c * c)),
+    shares_grad=True,
+)
+
+# ---- functions of several rows ------------------------------------------------------------------------------------
+
+
+@method
+def add(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
     """input + alpha * other; add(input, alpha, other) is the older way to say it.
 
     >>> norch.add(norch.ones(2), 1)
@@ -112,16 +327,17 @@ def add(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:  
     return _add(input, other if alpha == 1 else _times(input, other, alpha, "add"))
 
 
-def sub(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:  # noqa: A002
+@method(aliases=("subtract",))
+def sub(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
     """input - alpha * other; sub(input, alpha, other) is the older way to say it."""
     if second is not None:
         other, alpha = second, other
     return _sub(input, other if alpha == 1 else _times(input, other, alpha, "sub"))
 
 
-def _times(input: Any, other: Any, factor: Any, name: str) -> Any:  # noqa: A002
+def _times(input: Any, other: Any, factor: Any, name: str) -> Any:
     """other * factor, on its way to be added to input: among integers the factor is one, too."""
-    input, other = as_operand(input, name), as_operand(other, name)  # noqa: A001
+    input, other = as_operand(input, name), as_operand(other, name)
     if other.dtype.kind == "b":  # the factor is of the dtype of the sum
         other = other.to(result_type(input, other))
         factor = bool(factor) if other.dtype.kind == "b" and not isinstance(factor, float) else factor
@@ -132,7 +348,8 @@ def _times(input: Any, other: Any, factor: Any, name: str) -> Any:  # noqa: A002
     return mul(other, as_operand(factor, name))
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # noqa: A002
+@method(aliases=("divide",))
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """input / other as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
     if rounding_mode is None:
         return true_divide(input, other)
@@ -143,10 +360,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # 
     raise ArgumentError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
 
 
-def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
+@method
+def pow(input: Any, exponent: Any) -> Any:
     """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
     if (type(exponent) is int or type(exponent) is float) and exponent in _POWERS:
-        input = as_operand(input, "pow")  # noqa: A001
+        input = as_operand(input, "pow")
         if input.dtype.is_floating_point:
             return _POWERS[exponent](input)
     if type(exponent) is bool and as_operand(input, "pow").dtype.kind == "b":
@@ -163,7 +381,8 @@ def _legal_power(a: Any, b: Any) -> Any:
     return b
 
 
-def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+@method(aliases=("clip",))
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
     if min is None and max is None:
         raise ArgumentError("clamp: give min, max or both")
@@ -176,22 +395,25 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
         raise
 
 
-def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
+@method
+def clamp_min(input: Any, min: Any) -> Any:
     """input, at least min (a number or a tensor); NaN stays."""
     return _clamp_min(input, min)
 
 
-def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
+@method
+def clamp_max(input: Any, max: Any) -> Any:
     """input, at most max (a number or a tensor); NaN stays."""
     return _clamp_max(input, max)
 
 
-def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
+@method(inplace=True)
+def lerp(input: Any, end: Any, weight: Any) -> Any:
     """input + weight * (end - input): from input, at weight 0, to end, at weight 1. Floats only."""
     return _lerp(floats_of(input, "lerp"), end, weight)
 
 
-def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """input where condition (bool) holds, other elsewhere; all broadcast. Of condition alone: nonzero(as_tuple=True).
 
     >>> norch.where(norch.tensor([True, False]), 1.0, norch.zeros(2))
@@ -202,8 +424,9 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
     return _where(condition, input, other)
 
 
+@method
 @rename_errors
-def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:  # noqa: A002
+def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Where |input - other| <= atol + rtol * |other|."""
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
@@ -214,8 +437,9 @@ def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
     return close | (isnan(a) & isnan(b)) if equal_nan else close
 
 
+@method
 @rename_errors
-def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:  # noqa: A002
+def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all of isclose."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
@@ -223,141 +447,86 @@ def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equ
 subtract, divide, clip = sub, div, clamp
 
 
+# ---- methods that are called otherwise, and operators ---------------------------------------------------------------
+
+
+def _where_method(self: Any, condition: Any, other: Any) -> Any:
+    """self where condition holds, other elsewhere."""
+    return _where(condition, self, other)
+
+
+_add_, _sub_, _pow_, _div_ = inplace_form(_add), inplace_form(_sub), inplace_form(_pow), inplace_form(div)
+_true_divide_, _clamp_min_, _clamp_max_ = inplace_form(true_divide), inplace_form(_clamp_min), inplace_form(_clamp_max)
+_clamp_ = inplace_form(_clamp)
+
+
+@method
+def add_(self: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
+    """add() in place."""
+    if second is not None:
+        other, alpha = second, other
+    return _add_(self, other if alpha == 1 else _times(self, other, alpha, "add_"))
+
+
+@method(aliases=("subtract_",))
+def sub_(self: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
+    """sub() in place."""
+    if second is not None:
+        other, alpha = second, other
+    return _sub_(self, other if alpha == 1 else _times(self, other, alpha, "sub_"))
+
+
+@method(aliases=("divide_",))
+def div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """div() in place."""
+    return _true_divide_(self, other) if rounding_mode is None else _div_(self, other, rounding_mode=rounding_mode)
+
+
+@method
+def pow_(self: Any, exponent: Any) -> Any:
+    """pow() in place."""
+    if type(exponent) is bool and self.dtype.kind == "b":
+        return self.logical_or_(not exponent)
+    return _pow_(self, _legal_power(self, exponent))
+
+
+@method(aliases=("clip_",))
+def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
+    """clamp() in place."""
+    if min is None and max is None:
+        raise ArgumentError("clamp_: give min, max or both")
+    if max is None:
+        return _clamp_min_(self, min)
+    return _clamp_max_(self, max) if min is None else _clamp_(self, min, max)
+
+
+@method
+def clamp_min_(self: Any, min: Any) -> Any:
+    """clamp_min() in place."""
+    return _clamp_min_(self, min)
+
+
+@method
+def clamp_max_(self: Any, max: Any) -> Any:
+    """clamp_max() in place."""
+    return _clamp_max_(self, max)
+
+
 def _power_operator(self: Any, other: Any) -> Any:
     return pow(self, other) if operand(other, "pow") is not NotImplemented else NotImplemented
 
 
 def _power_into(self: Any, other: Any) -> Any:
-    return self.pow_(other) if operand(other, "pow_") is not NotImplemented else NotImplemented
+    return pow_(self, other) if operand(other, "pow_") is not NotImplemented else NotImplemented
 
 
-class PointwiseMethods(Handle):
-    """The elementwise methods and operators of Tensor."""
-
-    __slots__ = ()
-
-    neg, negative, abs, absolute, sign, sgn = neg, negative, abs, absolute, sign, sgn
-    square, reciprocal, sqrt, rsqrt = square, reciprocal, sqrt, rsqrt
-    exp, exp2, expm1, log, log2, log10, log1p = exp, exp2, expm1, log, log2, log10, log1p
-    sin, cos, tan, asin, acos, atan = sin, cos, tan, asin, acos, atan
-    sinh, cosh, tanh, asinh, acosh, atanh = sinh, cosh, tanh, asinh, acosh, atanh
-    arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, acosh, atanh
-    erf, erfc, erfinv, lgamma, digamma, sinc = erf, erfc, erfinv, lgamma, digamma, sinc
-    sigmoid, relu, floor, ceil, trunc, fix = sigmoid, relu, floor, ceil, trunc, fix
-    isnan, isinf, isfinite, signbit = isnan, isinf, isfinite, signbit
-    logical_not, bitwise_not = logical_not, bitwise_not
-    __neg__, __abs__, __invert__ = neg, abs, bitwise_not
-
-    add, sub, mul, div, true_divide, floor_divide = add, sub, mul, div, true_divide, floor_divide
-    subtract, multiply, divide = sub, mul, div
-    remainder, fmod, pow, atan2, arctan2, hypot = remainder, fmod, pow, atan2, atan2, hypot
-    copysign, xlogy, logaddexp, logaddexp2 = copysign, xlogy, logaddexp, logaddexp2
-    maximum, minimum, fmax, fmin = maximum, minimum, fmax, fmin
-    clamp, clip, clamp_min, clamp_max, lerp = clamp, clip, clamp_min, clamp_max, lerp
-    eq, ne, lt, le, gt, ge = eq, ne, lt, le, gt, ge
-    not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
-    logical_and, logical_or, logical_xor = logical_and, logical_or, logical_xor
-    bitwise_and, bitwise_or, bitwise_xor = bitwise_and, bitwise_or, bitwise_xor
-    bitwise_left_shift, bitwise_right_shift = bitwise_left_shift, bitwise_right_shift
-    isclose, allclose = isclose, allclose
-
-    __add__, __mul__ = operator("add", d.Add), operator("mul", d.Mul)
-    __sub__, __truediv__ = operator("sub", d.Sub), operator("div", d.Div)
-    __floordiv__, __mod__, __pow__ = operator("floor_divide"), operator("remainder", d.Remainder), _power_operator
-    __and__, __or__, __xor__ = operator("bitwise_and"), operator("bitwise_or"), operator("bitwise_xor")
-    __lshift__, __rshift__ = operator("bitwise_left_shift"), operator("bitwise_right_shift")
-    __radd__, __rmul__ = reflected(_add), reflected(mul)
-    __rsub__, __rtruediv__ = reflected(_sub), reflected(true_divide)
-    __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(remainder), reflected(_pow)
-    __rand__, __ror__, __rxor__ = reflected(bitwise_and), reflected(bitwise_or), reflected(bitwise_xor)
-    __rlshift__, __rrshift__ = reflected(bitwise_left_shift), reflected(bitwise_right_shift)
-    __lt__, __le__, __gt__, __ge__ = operator("lt"), operator("le"), operator("gt"), operator("ge")
-    __eq__, __ne__ = operator("eq"), operator("ne")
-    __hash__ = object.__hash__
-
-    neg_, abs_, sign_, square_, reciprocal_, sqrt_, rsqrt_ = in_place(neg, abs, sign, square, reciprocal, sqrt, rsqrt)
-    exp_, exp2_, expm1_, log_, log2_, log10_, log1p_ = in_place(exp, exp2, expm1, log, log2, log10, log1p)
-    sin_, cos_, tan_, asin_, acos_, atan_ = in_place(sin, cos, tan, asin, acos, atan)
-    sinh_, cosh_, tanh_, asinh_, acosh_, atanh_ = in_place(sinh, cosh, tanh, asinh, acosh, atanh)
-    erf_, erfc_, erfinv_, lgamma_, digamma_, sinc_ = in_place(erf, erfc, erfinv, lgamma, digamma, sinc)
-    sigmoid_, relu_, floor_, ceil_, trunc_ = in_place(sigmoid, relu, floor, ceil, trunc)
-    logical_not_, bitwise_not_ = in_place(logical_not, bitwise_not)
-    negative_, absolute_, sgn_, fix_, arcsin_, arccos_, arctan_ = neg_, abs_, sign_, trunc_, asin_, acos_, atan_
-    arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
-
-    _add_, _sub_, mul_, true_divide_, floor_divide_ = in_place(_add, _sub, mul, true_divide, floor_divide)
-    remainder_, fmod_, atan2_, hypot_ = in_place(remainder, fmod, atan2, hypot)
-    copysign_, xlogy_, lerp_, _clamp_min_, _clamp_max_ = in_place(copysign, xlogy, lerp, _clamp_min, _clamp_max)
-    eq_, ne_, lt_, le_, gt_, ge_ = in_place(eq, ne, lt, le, gt, ge)
-    logical_and_, logical_or_, logical_xor_ = in_place(logical_and, logical_or, logical_xor)
-    bitwise_and_, bitwise_or_, bitwise_xor_ = in_place(bitwise_and, bitwise_or, bitwise_xor)
-    bitwise_left_shift_, bitwise_right_shift_ = in_place(bitwise_left_shift, bitwise_right_shift)
-    multiply_, arctan2_, not_equal_ = mul_, atan2_, ne_
-    less_, less_equal_, greater_, greater_equal_ = lt_, le_, gt_, ge_
-    __iadd__, __isub__, __imul__, __itruediv__, __ifloordiv__, __imod__, __iand__, __ior__, __ixor__ = in_place(
-        _add, _sub, mul, true_divide, floor_divide, remainder, bitwise_and, bitwise_or, bitwise_xor, accept=operand
-    )
-    __ilshift__, __irshift__ = in_place(bitwise_left_shift, bitwise_right_shift, accept=operand)
-    _pow_, _div_, _clamp_ = in_place(_pow, div, _clamp)
-
-    # Fused derivatives: self is the gradient.
-    _relu_backward = binary("relu_backward", d.ReluBackward)
-    _between = ternary("clamp", d.Hardtanh, "x between b and c; a value at a bound has no gradient.")
-    _sigmoid_backward = binary("sigmoid_backward", d.SigmoidBackward)
-    _tanh_backward = binary("tanh_backward", d.TanhBackward)
-    _silu_backward = binary("silu_backward", d.SiluBackward)
-    _gelu_backward = binary("gelu_backward", d.GeluBackward)
-    _gelu_tanh_backward = binary("gelu_tanh_backward", d.GeluTanhBackward)
-    _mish_backward = binary("mish_backward", d.MishBackward)
-    _zeta = binary("zeta", d.Zeta)
-    _logsigmoid = unary("logsigmoid", d.Logsigmoid, "")
-
-    def where(self, condition: Any, other: Any) -> Any:
-        """self where condition holds, other elsewhere."""
-        return _where(condition, self, other)
-
-    def add_(self, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
-        """add() in place."""
-        if second is not None:
-            other, alpha = second, other
-        return self._add_(other if alpha == 1 else _times(self, other, alpha, "add_"))
-
-    def sub_(self, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
-        """sub() in place."""
-        if second is not None:
-            other, alpha = second, other
-        return self._sub_(other if alpha == 1 else _times(self, other, alpha, "sub_"))
-
-    def div_(self, other: Any, *, rounding_mode: str | None = None) -> Any:
-        """div() in place."""
-        return self.true_divide_(other) if rounding_mode is None else self._div_(other, rounding_mode=rounding_mode)
-
-    def pow_(self, exponent: Any) -> Any:
-        """pow() in place."""
-        if type(exponent) is bool and self.dtype.kind == "b":
-            return self.logical_or_(not exponent)
-        return self._pow_(_legal_power(self, exponent))
-
-    __ipow__ = _power_into
-
-    def clamp_(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
-        """clamp() in place."""
-        if min is None and max is None:
-            raise ArgumentError("clamp_: give min, max or both")
-        if max is None:
-            return self._clamp_min_(min)
-        return self._clamp_max_(max) if min is None else self._clamp_(min, max)
-
-    def clamp_min_(self, min: Any) -> Any:  # noqa: A002
-        """clamp_min() in place."""
-        return self._clamp_min_(min)
-
-    def clamp_max_(self, max: Any) -> Any:  # noqa: A002
-        """clamp_max() in place."""
-        return self._clamp_max_(max)
-
-    subtract_, divide_, clip_ = sub_, div_, clamp_
+operators(add=_add, sub=_sub, mul=mul, truediv=true_divide, floordiv=floor_divide, mod=remainder, pow=_pow)
+operators(and_=bitwise_and, or_=bitwise_or, xor=bitwise_xor, lshift=bitwise_left_shift, rshift=bitwise_right_shift)
+METHODS.update({f"__{compare.__name__}__": operator(compare) for compare in (eq, ne, lt, le, gt, ge)})
+METHODS.update(__neg__=neg, __abs__=abs, __invert__=bitwise_not, __pow__=_power_operator, __ipow__=_power_into)
+METHODS.update(where=_where_method)
 
 
 # norch/__init__.py hands them all on
-__all__ = public(globals())
+__all__ = public(globals(), "add_", "sub_", "div_", "pow_", "clamp_", "clamp_min_", "clamp_max_", "zeta")
+__all__ = [name for name in __all__ if not name.endswith("_backward")]

@@ -1,19 +1,18 @@
-"""Softmax and its logarithm (csrc/ops/softmax.c)."""
+"""Softmax and its logarithm (csrc/ops/softmax.c), with their derivatives."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle, alias
 from .._lib import lib
-from ..autograd import derivatives as d
-from ..autograd.grad_mode import mode
-from ..autograd.inplace import edge
+from ..autograd.record import derivative, differentiable, record
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ._operand import as_operand, numpy_names
+from .op import method
 
 
+@method
 @numpy_names
 def softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:  # noqa: A002
     """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats.
@@ -24,6 +23,7 @@ def softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:  # noqa: A
     return _softmax(input, dim, dtype, False)
 
 
+@method
 @numpy_names
 def log_softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:  # noqa: A002
     """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too.
@@ -37,27 +37,26 @@ def _softmax(x: Any, dim: Any, dtype: Any, log: bool) -> Any:
     x = as_operand(x, "log_softmax" if log else "softmax")
     if dtype is not None:
         x = x.to(dtype_named(dtype))
-    out = lib.norch_softmax(x, dim, log)
-    if mode.enabled and (to_x := edge(x)) is not None:
-        node = (d.LogSoftmax if log else d.Softmax)(to_x)
-        node._x, node._out, node.dim = None, alias(out), dim
-        out._node = node
-    return out
+    return record(_LogSoftmax if log else _Softmax, lib.norch_softmax(x, dim, log), (x,), dim=dim)
 
 
-class SoftmaxMethods(Handle):
-    """The softmax methods of Tensor."""
+_Softmax = derivative("softmax", grad=lambda g, out, dim: softmax_backward(g, out, dim))
+_LogSoftmax = derivative("log_softmax", grad=lambda g, out, dim: _log_softmax_backward(g, out, dim))
 
-    __slots__ = ()
 
-    softmax, log_softmax = softmax, log_softmax
+@differentiable(
+    grad_g=lambda g2, y, dim: softmax_backward(g2, y, dim),
+    grad_y=lambda g2, g, y, dim: g2 * (g - (g * y).sum(dim, True)) - g * (g2 * y).sum(dim, True),
+)
+def softmax_backward(g: Any, y: Any, dim: int) -> Any:
+    """y (g - sum(g y)): the gradient of softmax, whose result is y."""
+    return lib.norch_softmax_backward(g, y, dim, False)
 
-    def _softmax_backward(self, result: Any, dim: int, log: bool) -> Any:
-        """The gradient of x from self, that of its softmax."""
-        out = lib.norch_softmax_backward(self, result, dim, log)
-        to_g, to_result = edge(self), edge(result)
-        if mode.enabled and (to_g is not None or to_result is not None):
-            node = (d.LogSoftmaxBackward if log else d.SoftmaxBackward)(to_g, to_result)
-            node._a, node._b, node._out, node.likes, node.dim = self, result, None, None, dim
-            out._node = node
-        return out
+
+@differentiable(
+    grad_g=lambda g2, y, dim: g2 - (g2 * y.exp()).sum(dim, True),
+    grad_y=lambda g2, g, y, dim: -g2 * y.exp() * g.sum(dim, True),
+)
+def _log_softmax_backward(g: Any, y: Any, dim: int) -> Any:
+    """g - exp(y) sum(g): the gradient of log_softmax, whose result is y."""
+    return lib.norch_softmax_backward(g, y, dim, True)

@@ -9,15 +9,16 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, int64, lib
-from ..autograd import derivatives as d
+from ..autograd.record import derivative, record
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
 from ._operand import as_operand, numpy_names, public, rename_errors, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
+from .op import method
 from .pointwise import isnan, lt, where
-from .reduce import recorded, sum, taken
+from .reduce import share_among, sum, taken
 from .view import axis
 
 
@@ -29,6 +30,7 @@ def order_of(x: Any, dim: int, k: int = -1, descending: bool = False) -> Any:
 # ---- sorting ------------------------------------------------------------------------------------------------------
 
 
+@method
 @numpy_names
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | None = False) -> Any:  # noqa: A002
     """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest.
@@ -42,6 +44,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
     return sort_result(x.gather(dim, indices), indices)
 
 
+@method
 @numpy_names
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:  # noqa: A002
     """The indices of sort()."""
@@ -49,11 +52,13 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     return order_of(as_operand(input, "argsort"), dim, -1, descending)
 
 
+@method
 def msort(input: Any) -> Any:  # noqa: A002
     """The values of sort() along the first axis."""
     return sort(input, 0).values
 
 
+@method
 @numpy_names
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:  # noqa: A002
     """The k largest (or smallest) elements along dim in order, and their indices: (values, indices).
@@ -72,6 +77,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 # ---- order statistics ---------------------------------------------------------------------------------------------
 
 
+@method
 @numpy_names
 def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """The middle element, the lower of two; with dim, (values, indices) along it. NaN where there is one.
@@ -82,6 +88,7 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  #
     return _median(as_operand(input, "median"), dim, keepdim, False, median_result)
 
 
+@method
 @numpy_names
 def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """median() of what is not NaN."""
@@ -97,11 +104,17 @@ def _median(x: Any, dim: Any, keepdim: bool, ignore_nan: bool, result: Any) -> A
                 return x.new_full((), float("nan"))
             raise ArgumentError(f"median: the input of shape {tuple(x.shape)} and dtype {x.dtype} is empty")
         out = flat.gather(0, _middle(flat, 0, ignore_nan)).squeeze(0)
-        return recorded(d.Median, x, out, None, False)
+        return record(_Median, out, (x,))
     dim = axis(dim, x.ndim, "median")
     if x.ndim and not x.shape[dim]:
         raise BoundsError(f"median: axis {dim} of shape {tuple(x.shape)} is empty")
     return taken(x, dim, keepdim, _middle(x.detach(), dim, ignore_nan), result)
+
+
+# Of all elements: the equals of the median share the gradient.
+_Median = derivative(
+    "median", grad=lambda g, x, out: share_among(g, (x == out) | (x.isnan() & out.isnan()), None, False)
+)
 
 
 def _middle(x: Any, dim: int, ignore_nan: bool) -> Any:
@@ -166,15 +179,6 @@ def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, sid
         line = line.gather(-1, sorter)
     out = lib.norch_searchsorted(line, values, True if side == "right" else right)
     return out.to(int32) if out_int32 else out
-
-
-class SortMethods(Handle):
-    """The order of Tensor."""
-
-    __slots__ = ()
-
-    sort, argsort, msort, topk = sort, argsort, msort, topk
-    median, nanmedian = median, nanmedian
 
 
 __all__ = public(globals(), "order_of")

@@ -5,6 +5,7 @@ The operations make tensors of their numbers and arrays through this module, so 
 
 from __future__ import annotations
 
+import sys
 from array import array
 from functools import reduce
 from typing import Any
@@ -189,37 +190,40 @@ def _array_dtype(typestr: str) -> DType:
     return _dtype_of(typestr[1], int(typestr[2:] or 0), typestr)
 
 
+def _is_ndarray(data: Any) -> bool:
+    """Whether data is a NumPy array, which keeps its memory; the array interface of a scalar points at a temporary."""
+    numpy = sys.modules.get("numpy")  # imported by whoever made an array
+    return numpy is not None and isinstance(data, numpy.ndarray)
+
+
 def from_numpy(array: Any) -> Tensor:
     """A tensor over the memory of a NumPy array: writes go both ways, and each keeps the memory alive.
 
-    ArgumentError for arrays that are read-only, or whose strides are no multiples of the element size; DTypeError for
-    dtypes that norch lacks.
+    TypeError for what is no array, as a NumPy scalar; ArgumentError for arrays that are read-only, or whose strides are
+    no multiples of the element size; DTypeError for dtypes that norch lacks.
     """
-    if not hasattr(array, "__array_interface__"):
+    if not _is_ndarray(array):
         raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
-    interface = array.__array_interface__
-    found = _array_dtype(interface["typestr"])
-    address, read_only = interface["data"]
-    if read_only:
+    found = _array_dtype(array.dtype.str)
+    if not array.flags.writeable:
         raise ArgumentError("from_numpy: this array cannot be written to; copy it, or use norch.tensor()")
-    shape = tuple(interface["shape"])
-    steps = array.strides
+    shape, steps = array.shape, array.strides
     if any(step % found.itemsize for step in steps):
         raise ArgumentError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
     strides = ints([step // found.itemsize for step in steps], "stride")
     release, context = keep_alive(array)
     try:
-        return lib.norch_from_memory(address, len(shape), ints(shape), strides, found.code, release, context)
+        return lib.norch_from_memory(array.ctypes.data, len(shape), ints(shape), strides, found.code, release, context)
     except BaseException:
         forget(array)
         raise
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """data as a tensor, which shares memory with data where possible."""
+    """data as a tensor, which shares memory with tensors and writable NumPy arrays where dtype and device allow."""
     if isinstance(data, Handle):
         return data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
-    if hasattr(data, "__array_interface__") and not data.__array_interface__["data"][1]:
+    if _is_ndarray(data) and data.flags.writeable:
         return finished(from_numpy(data), device, False).to(dtype=dtype)
     return tensor(data, dtype=dtype, device=device)
 
@@ -235,13 +239,9 @@ def asarray(
         made = obj.to(dtype=dtype, device=device, copy=True)
     else:
         made = as_tensor(obj, dtype, device)
-        if copy is False and made is not obj and not _shares(made, obj):
+        shared = made is obj or (_is_ndarray(obj) and obj.ctypes.data == made.data_ptr())
+        if copy is False and not shared:
             raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")
     if requires_grad is None or flag(requires_grad, "asarray: requires_grad") == made.requires_grad:
         return made
     return made.requires_grad_() if requires_grad else made.detach()
-
-
-def _shares(made: Tensor, source: Any) -> bool:
-    interface = getattr(source, "__array_interface__", None)
-    return interface is not None and interface["data"][0] == made.data_ptr()

@@ -13,21 +13,21 @@ from ..node import Node
 
 
 class Clone(Operation):
-    passes = True
+    shares_grad = True
     def propagate(self, g: Any) -> tuple[Any, ...]: return (g,)
 
 
 class Cast(Operation):
     """To another dtype or device, and back."""
     __slots__ = ("like",)
-    passes = True
+    shares_grad = True
     def propagate(self, g: Any) -> tuple[Any, ...]: return (g._sum_to(self.like),)
 
 
 class CopyInto(Operation):
     """src broadcast and cast into a tensor, whose former values have the gradient 0."""
     __slots__ = ("like",)
-    passes = True
+    shares_grad = True
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return g._sum_to(self.like), None if self.edges[1] is None else zeros_of(g)
@@ -35,7 +35,7 @@ class CopyInto(Operation):
 
 class Cat(Operation):
     __slots__ = ("dim", "dtypes", "sizes")
-    passes = True
+    shares_grad = True
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         parts, start = [], 0
@@ -50,7 +50,7 @@ class Cat(Operation):
 
 class Stack(Operation):
     __slots__ = ("dim", "dtypes")
-    passes = True
+    shares_grad = True
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return tuple(

@@ -44,7 +44,7 @@ class IndexPut(_Indexed):
     """edges: x and the values written into it or, with adds, added. All that were written get their gradient, also
     those that a later one has replaced."""
     __slots__ = ("adds",)
-    passes = True
+    shares_grad = True
     adds: bool
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
@@ -109,7 +109,7 @@ class Gather(_Along):
 class Scatter(_Along):
     """edges: x and src, which is written, or with adds added."""
     __slots__ = ("adds",)
-    passes = True
+    shares_grad = True
     adds: bool
 
     def propagate(self, g: Any) -> tuple[Any, ...]:

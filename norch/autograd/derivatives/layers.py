@@ -24,7 +24,7 @@ def _over_channels(g: Any) -> Any:
 
 
 class Conv(Ternary):  # y of x (a), weight (b) and bias; sizes: those of x and of the kernel
-    flat = 2
+    connected = 2
     __slots__ = ("geometry", "sizes")
     geometry: Any
     sizes: Any
@@ -44,7 +44,7 @@ class Conv(Ternary):  # y of x (a), weight (b) and bias; sizes: those of x and o
 
 
 class ConvInput(Ternary):  # x of y (a), weight (b) and bias; sizes: those of the kernel
-    flat = 2
+    connected = 2
     __slots__ = ("geometry", "sizes")
     geometry: Any
     sizes: Any
@@ -67,7 +67,7 @@ class ConvWeight(Binary):  # weight of x (a) and y (b); sizes: those of x
 
 
 class MaxPool(Placed):
-    flat = 2
+    connected = 2
     __slots__ = ("size", "window")
     size: Any
     window: Any
@@ -82,7 +82,7 @@ class MaxPoolSpread(Placed):
 
 
 class AvgPool(Operation):
-    flat = 2
+    connected = 2
     __slots__ = ("size", "window")
     size: Any
     window: Any
@@ -111,7 +111,7 @@ class Attention(Ternary):  # softmax(q k^T scale) v of q (a), k (b) and v (c)
         if mode.enabled:
             grads = self._recorded(g, q, k, v)
         else:
-            grads = tuple(lib.norch_empty_beside(x, x.shape[-1]) for x in (q, k, v))
+            grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in (q, k, v))
             lib.norch_attention_backward(g, q, k, v, self.scale, self.causal, grads)
         return tuple(None if to is None else grad for to, grad in zip(self.edges, grads))
 
@@ -167,7 +167,7 @@ class Lstm(Binary):  # h' and c' of the gates (a) and c (b); kept: the gates' va
 
 
 class Normalize(Ternary):  # of x (a), times weight (b), plus bias; likes: weight and bias, for their shapes
-    flat = 2
+    connected = 2
     __slots__ = ("axes", "centered", "eps")
     axes: Any
     centered: bool
@@ -216,8 +216,8 @@ class Normalize(Ternary):  # of x (a), times weight (b), plus bias; likes: weigh
 
 
 class Scaled(Mul):  # by a parameter
-    flat = 2
+    connected = 2
 
 
 class Shifted(Add):  # by a parameter
-    flat = 2
+    connected = 2

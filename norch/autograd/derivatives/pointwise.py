@@ -154,7 +154,7 @@ class Gelu(Unary):
 
 
 class Relu(Unary):
-    flat = 2
+    connected = 2
     def grad_x(self, g: Any) -> Any: return g._relu_backward(self.out)
 
 
@@ -232,13 +232,13 @@ class Glu(Unary):  # a sigmoid(b) of the halves a and b along dim
 
 
 class Add(Binary):
-    passes = True
+    shares_grad = True
     def grad_a(self, g: Any) -> Any: return g
     def grad_b(self, g: Any) -> Any: return g
 
 
 class Sub(Binary):
-    passes = True
+    shares_grad = True
     def grad_a(self, g: Any) -> Any: return g
     def grad_b(self, g: Any) -> Any: return -g
 
@@ -254,7 +254,7 @@ class Div(Binary):
 
 
 class Remainder(Binary):  # a - b floor(a / b)
-    passes = True
+    shares_grad = True
     def grad_a(self, g: Any) -> Any: return g
     def grad_b(self, g: Any) -> Any: return -g * self.a.div(self.b, rounding_mode="floor")
 
@@ -348,7 +348,7 @@ class Quotient(Binary):
 
 
 class Fmod(Binary):  # a - b trunc(a / b)
-    passes = True
+    shares_grad = True
     def grad_a(self, g: Any) -> Any: return g
     def grad_b(self, g: Any) -> Any: return -g * self.a.div(self.b, rounding_mode="trunc")
 
@@ -411,13 +411,13 @@ class Zeta(Binary):  # a, the exponent, is a number
 
 
 class LeakyRelu(Binary):  # b: the slope for negative a, the weight of prelu
-    flat = 2
+    connected = 2
     def grad_a(self, g: Any) -> Any: return g.where(self.a > 0, g * self.b)
     def grad_b(self, g: Any) -> Any: return (g * self.a).where((self.a > 0).logical_not(), 0)
 
 
 class Hardshrink(Binary):  # b: the bound, a number
-    flat = 2
+    connected = 2
     def grad_a(self, g: Any) -> Any: return g.where(self.a.abs() > self.b, 0)
     def grad_b(self, g: Any) -> Any: return None
 
@@ -426,7 +426,7 @@ class Softshrink(Hardshrink): pass
 
 
 class Huber(Binary):  # b: the bound, a number
-    flat = 2
+    connected = 2
     def grad_a(self, g: Any) -> Any: return g * self.a.clamp(-self.b, self.b)
     def grad_b(self, g: Any) -> Any: return None
 
@@ -474,21 +474,21 @@ class Lerp(Ternary):
 
 
 class Addcmul(Ternary):
-    passes = True
+    shares_grad = True
     def grad_a(self, g: Any) -> Any: return g
     def grad_b(self, g: Any) -> Any: return g * self.c
     def grad_c(self, g: Any) -> Any: return g * self.b
 
 
 class Addcdiv(Ternary):
-    passes = True
+    shares_grad = True
     def grad_a(self, g: Any) -> Any: return g
     def grad_b(self, g: Any) -> Any: return g / self.c
     def grad_c(self, g: Any) -> Any: return -g * (self.b / (self.c * self.c))
 
 
 class Hardtanh(Ternary):  # the row of clamp, but a value at a bound counts as outside; b and c are numbers
-    flat = 2
+    connected = 2
     def grad_a(self, g: Any) -> Any: return g.where((self.a > self.b) & (self.a < self.c), 0)
     def grad_b(self, g: Any) -> Any: return None
     def grad_c(self, g: Any) -> Any: return None

@@ -14,12 +14,12 @@ from ..grad_mode import mode
 
 
 class Sum(Reduction):
-    passes = True
+    shares_grad = True
     def grad_x(self, g: Any) -> Any: return self.spread(g)
 
 
 class Mean(Reduction):  # param: how many elements went into one
-    passes = True
+    shares_grad = True
     def grad_x(self, g: Any) -> Any: return self.spread(g / self.param)
 
 
@@ -108,7 +108,7 @@ class Logsumexp(Reduction):
 class SumTo(Operation):
     """Summed over broadcast dimensions, cast and moved; goes back by broadcasting."""
     __slots__ = ("like",)
-    passes = True
+    shares_grad = True
     like: Handle
 
     def propagate(self, g: Any) -> tuple[Any, ...]:

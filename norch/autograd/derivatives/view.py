@@ -17,7 +17,7 @@ class Alias(ViewOf):
 
 class Tied(Alias):
     """In front of composites whose gradient PyTorch records as a function of x."""
-    flat = 1
+    connected = 1
 
 
 class Reshape(ViewOf):

@@ -7,18 +7,16 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
-from ...autograd import derivatives as d
+from ...autograd.record import differentiable
 from ...dtype import check_numbers, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
-from .._forms import derived
-from .._inplace import in_place
-from .._operand import as_operand, floats_of, numbers_of, public, rename_errors
+from .._operand import as_operand, floats_of, named_function, numbers_of, public, rename_errors
 from .._results import frexp_result
 from ..copy import clone, fill_
 from ..norm import vector_norm
+from ..op import METHODS, inplace_form, method
 from ..pointwise import (
-    PointwiseMethods,
     _addcdiv,
     _addcmul,
     _logit,
@@ -38,6 +36,7 @@ from ..pointwise import (
     mul,
     trunc,
     where,
+    zeta,
 )
 from ..view import tied
 
@@ -47,11 +46,13 @@ from ..view import tied
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 
+@method
 def positive(input: Any) -> Any:
     """input itself. Not for bool."""
     return numbers_of(input, "positive")
 
 
+@method(inplace=True)
 @rename_errors
 def round(input: Any, *, decimals: int = 0) -> Any:
     """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one.
@@ -66,22 +67,26 @@ def round(input: Any, *, decimals: int = 0) -> Any:
     return _round(input * ten) / ten if decimals > 0 else _round(input / ten) * ten
 
 
+@method(inplace=True)
 def frac(input: Any) -> Any:
     """input - trunc(input). Floats only."""
     input = floats_of(input, "frac")
     return _sub(input, trunc(input).detach())
 
 
+@method(inplace=True)
 def deg2rad(input: Any) -> Any:
     """Degrees as radians. Integers become floats."""
     return mul(input, math.pi / 180)
 
 
+@method(inplace=True)
 def rad2deg(input: Any) -> Any:
     """Radians as degrees. Integers become floats."""
     return mul(input, 180 / math.pi)
 
 
+@method(inplace=True)
 def logit(input: Any, eps: float | None = None) -> Any:
     """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first held between eps and 1 - eps."""
     if eps is not None:
@@ -91,6 +96,7 @@ def logit(input: Any, eps: float | None = None) -> Any:
     return _logit(input)
 
 
+@method(inplace=True)
 def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest.
 
@@ -110,16 +116,19 @@ def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf
     return where(isnan(input), float(nan or 0.0), finite)
 
 
+@method
 def isposinf(input: Any) -> Any:
     """Where input is +inf."""
     return eq(input, math.inf)
 
 
+@method
 def isneginf(input: Any) -> Any:
     """Where input is -inf."""
     return eq(input, -math.inf)
 
 
+@method
 def isreal(input: Any) -> Any:
     """True everywhere: there are no complex numbers."""
     input = as_operand(input, "isreal")
@@ -133,9 +142,10 @@ def polygamma(n: int, input: Any) -> Any:
     if n == 0:
         return digamma(input)
     factor = float(math.factorial(n)) if n < 171 else math.inf
-    return PointwiseMethods._zeta(n + 1, input) * (factor if n % 2 else -factor)
+    return zeta(n + 1, input) * (factor if n % 2 else -factor)
 
 
+@method(inplace=True)
 @rename_errors
 def mvlgamma(input: Any, p: int) -> Any:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
@@ -143,9 +153,17 @@ def mvlgamma(input: Any, p: int) -> Any:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
     x = as_operand(input, "mvlgamma")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
-    return derived(d.Mvlgamma, lambda x: _mvlgamma(x, p), x, count=p)
+    return _mvlgamma(x, p)
 
 
+def _mvlgamma_grad(g: Any, x: Any, p: int) -> Any:
+    slope = digamma(x)
+    for k in range(1, p):
+        slope = slope + digamma(x - k / 2)
+    return g * slope
+
+
+@differentiable(grad=_mvlgamma_grad)
 def _mvlgamma(x: Any, p: int) -> Any:
     out = lgamma(x)
     for k in range(1, p):
@@ -153,6 +171,7 @@ def _mvlgamma(x: Any, p: int) -> Any:
     return out + p * (p - 1) / 4 * math.log(math.pi)
 
 
+@method
 def frexp(input: Any) -> frexp_result:
     """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
 
@@ -167,7 +186,12 @@ def frexp(input: Any) -> frexp_result:
         part = _scaled(size, exponent)
         exponent = exponent + where(plain, (part >= 1).to(size.dtype) - (part < 0.5).to(size.dtype), 0.0)
     exponent = exponent.to(int32)
-    return frexp_result(derived(d.Mantissa, lambda x: _scaled(x, exponent), input, exponent=exponent), exponent)
+    return frexp_result(_mantissa(input, exponent), exponent)
+
+
+@differentiable(grad=lambda g, exponent: _scaled(g, exponent))
+def _mantissa(x: Any, exponent: Any) -> Any:
+    return _scaled(x, exponent)
 
 
 def _scaled(x: Any, exponent: Any) -> Any:
@@ -191,6 +215,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return _sub(other, input if alpha == 1 else _times(other, input, alpha, "rsub"))
 
 
+@method
 @rename_errors
 def float_power(input: Any, exponent: Any) -> Any:
     """input ** exponent in float64."""
@@ -198,15 +223,26 @@ def float_power(input: Any, exponent: Any) -> Any:
     return _pow(a.to(float64), b.to(float64))
 
 
+@method(inplace=True)
 @rename_errors
 def ldexp(input: Any, other: Any) -> Any:
     """input * 2**other, as floats: of input's dtype, where other is of integers."""
     x, power = as_operand(input, "ldexp"), as_operand(other, "ldexp")
     if not power.dtype.is_floating_point:
         power = power.to(x.dtype if x.dtype.is_floating_point else get_default_dtype())
-    return derived(d.Ldexp, lambda x, power: mul(x, exp2(power)), x, power)
+    return _ldexp(x, power)
 
 
+@differentiable(
+    broadcast=True,
+    grad_x=lambda g, power: g * exp2(power),
+    grad_power=lambda g, out: g * (out * math.log(2)),
+)
+def _ldexp(x: Any, power: Any) -> Any:
+    return mul(x, exp2(power))
+
+
+@method(inplace=True)
 @rename_errors
 def addcmul(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value: Any = 1) -> Any:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is the older way to say it."""
@@ -215,6 +251,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
     return _addcmul(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcmul"), tensor2)
 
 
+@method(inplace=True)
 @rename_errors
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value: Any = 1) -> Any:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is the older way to say it."""
@@ -223,12 +260,14 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
     return _addcdiv(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcdiv"), tensor2)
 
 
+@method
 @rename_errors
 def dist(input: Any, other: Any, p: float = 2) -> Any:
     """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats only."""
     return vector_norm(floats_of(_sub(input, other), "dist"), p)
 
 
+@method
 def equal(input: Any, other: Any) -> bool:
     """Whether both have one shape and the same elements; NaN equals nothing."""
     for x in (input, other):
@@ -248,11 +287,13 @@ def threshold(input: Any, threshold: float, value: float) -> Any:
     return where(input <= threshold, float(value) if input.dtype.is_floating_point else int(value), input)
 
 
+@method
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     """input, but 0 where |input| <= lambd. Floats only."""
     return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
 
 
+@method
 @rename_errors
 def prelu(input: Any, weight: Any) -> Any:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
@@ -267,37 +308,25 @@ def prelu(input: Any, weight: Any) -> Any:
     return activation.leaky_relu(input, weight)
 
 
-class CompositeMethods(Handle):
-    """These as methods of Tensor."""
-
-    __slots__ = ()
-
-    positive, round, frac, deg2rad, rad2deg, logit = positive, round, frac, deg2rad, rad2deg, logit
-    nan_to_num, isposinf, isneginf, isreal, mvlgamma, frexp = nan_to_num, isposinf, isneginf, isreal, mvlgamma, frexp
-    float_power, ldexp, addcmul, addcdiv, dist, equal = float_power, ldexp, addcmul, addcdiv, dist, equal
-    hardshrink, prelu, __pos__ = hardshrink, prelu, positive
-    _scaled = _scaled
-
-    round_, frac_, deg2rad_, rad2deg_, logit_, nan_to_num_ = in_place(round, frac, deg2rad, rad2deg, logit, nan_to_num)
-    mvlgamma_, ldexp_, addcmul_, addcdiv_ = in_place(mvlgamma, ldexp, addcmul, addcdiv)
-
-    def polygamma(self, n: int) -> Any:
-        """The n-th derivative of digamma at self."""
-        return polygamma(n, self)
-
-    def polygamma_(self, n: int) -> Any:
-        """polygamma() in place."""
-        return self._polygamma_(n)
-
-    _polygamma_ = in_place(polygamma)[0]
-
-    def float_power_(self, exponent: Any) -> Any:
-        """float_power() in place, for float64 only."""
-        if self.dtype is not float64:
-            raise DTypeError(f"float_power_: the result is float64, the tensor {self.dtype.name}")
-        return self._float_power_(exponent)
-
-    _float_power_ = in_place(float_power)[0]
+_polygamma = method(
+    named_function(lambda self, n: polygamma(n, self), "polygamma", "The n-th derivative of digamma at self.")
+)
+_polygamma_, _float_power_ = inplace_form(_polygamma), inplace_form(float_power)
 
 
-__all__ = public(globals())
+@method
+def polygamma_(self: Any, n: int) -> Any:
+    """polygamma() in place."""
+    return _polygamma_(self, n)
+
+
+@method
+def float_power_(self: Any, exponent: Any) -> Any:
+    """float_power() in place, for float64 only."""
+    if self.dtype is not float64:
+        raise DTypeError(f"float_power_: the result is float64, the tensor {self.dtype.name}")
+    return _float_power_(self, exponent)
+
+
+METHODS["__pos__"] = positive
+__all__ = public(globals(), "polygamma_", "float_power_")

@@ -4,8 +4,8 @@
  *
  * Words become elements in order: float32 takes one (its upper 24 bits; normals: two for two), the others
  * two, the first of them low (float64: the upper 53 bits). Normals: Box and Muller (1958), cosine first. */
-#ifndef NR_RANDOM_H
-#define NR_RANDOM_H
+#ifndef NR_FAMILIES_RANDOM_H
+#define NR_FAMILIES_RANDOM_H
 
 #include <math.h>
 #include <stdint.h>
@@ -95,5 +95,17 @@ NR_SHARED void wide_normals_of(const uint32_t words[4], double out[2]) {
     out[0] = radius * cos(angle);
     out[1] = radius * sin(angle);
 }
+
+/* ---- the plan ----------------------------------------------------------------------------------- */
+
+/* n elements, C-ordered, from position `counter` of the stream of `seed`. */
+typedef enum nr_random_kind { NR_UNIFORM, NR_NORMAL, NR_INTEGERS, NR_BERNOULLI, NR_PERMUTATION } nr_random_kind;
+typedef struct nr_random_plan {
+    void *out;
+    const void *probability; /* bernoulli: contiguous, of the output's dtype */
+    int64_t n;
+    uint64_t seed, counter;
+    int64_t low, span; /* uniform: span values from 0 to 1, where float32 has more */
+} nr_random_plan;
 
 #endif

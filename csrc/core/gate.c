@@ -1,0 +1,88 @@
+/* gate: see gate.h. */
+#include "gate.h"
+
+#include <pthread.h>
+
+#include "interpreter.h"
+
+/* Work that takes longer is worth releasing and acquiring the lock, in nanoseconds of one core. */
+#define LONG_WORK 50e3
+
+/* The calls that run without the lock, and a queue of storages that wait for them to end; its last storage points at
+ * itself. The lock protects both. */
+static int64_t unlocked_calls;
+static norch_storage *queue;
+
+/* The child of a fork has none of the threads that made these calls. The queue is emptied when its next call ends. */
+static void forget_calls(void) { unlocked_calls = 0; }
+
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_calls); }
+
+static void *release_lock(void) {
+    if (!nr_interpreter) return NULL;
+    unlocked_calls++;
+    return nr_interpreter->release_lock();
+}
+
+/* Copies between memory of the CPU are too short for it. */
+static void *release_lock_for(const nr_backend *backend) { return backend->device ? release_lock() : NULL; }
+
+static void empty_queue(void) {
+    while (queue) {
+        norch_storage *first = queue, *next = first->next;
+        queue = next == first ? NULL : next;
+        first->next = NULL;
+        nr_storage_release(first);
+    }
+}
+
+/* Ends work that release_lock() began: takes the lock back and raises what could not be raised without it. */
+static int32_t acquire_lock(void *thread, int32_t status) {
+    if (!thread) return status;
+    nr_interpreter->acquire_lock(thread);
+    if (--unlocked_calls == 0) empty_queue();
+    if (status != NORCH_OK) nr_interpreter->raise(status, norch_last_error());
+    return status;
+}
+
+void nr_gate_release(norch_storage *storage) {
+    if (unlocked_calls == 0 || storage->next) { /* the queue holds a reference to what is in it */
+        nr_storage_release(storage);
+        return;
+    }
+    storage->next = queue ? queue : storage;
+    queue = storage;
+}
+
+int32_t nr_gate(nr_call *call, const norch_tensor *where) {
+    const nr_backend *backend = call->backend = where->storage->backend;
+    if (!backend->run[call->family])
+        return nr_fail(NORCH_ERROR_DEVICE, "this operation has no kernels on %s; move its inputs with .cpu()",
+                       backend->name);
+    const bool by_row = call->family == NR_POINTWISE || call->family == NR_REDUCTION;
+    if (by_row || (call->family == NR_MATMUL && call->op != NR_NO_OP)) {
+        call->kernel = backend->kernels[call->op][call->dtype];
+        if (!call->kernel)
+            return nr_fail(NORCH_ERROR_DTYPE, "%s: no %s kernel for dtype %s", nr_ops[call->op].name, backend->name,
+                           nr_dtypes[call->dtype].name);
+    }
+    /* A device queues the call and returns at once: the lock stays. */
+    if (call->work < LONG_WORK || backend->device) return backend->run[call->family](call);
+    void *thread = release_lock();
+    return acquire_lock(thread, backend->run[call->family](call));
+}
+
+int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes) {
+    void *thread = release_lock_for(backend);
+    return acquire_lock(thread, backend->to_host(backend, host, device, bytes));
+}
+
+int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool async) {
+    void *thread = release_lock_for(backend);
+    return acquire_lock(thread, backend->from_host(backend, device, host, bytes, async));
+}
+
+int32_t nr_gate_synchronize(const nr_backend *backend) {
+    void *thread = release_lock_for(backend);
+    return acquire_lock(thread, backend->synchronize(backend));
+}

@@ -1,0 +1,25 @@
+/* gate: the only door to a kernel and to copies between host and device.
+ *
+ * It finds the kernel, releases the interpreter's lock around long work, and runs. Code that has to see every call (to
+ * capture a graph, to count, to trace) belongs here and nowhere else. */
+#ifndef NR_GATE_H
+#define NR_GATE_H
+
+#include "tensor.h"
+
+/* Runs the call on the device of `where`. */
+int32_t nr_gate(nr_call *call, const norch_tensor *where);
+/* The call that most families make: it computes on the dtype of `where`. work: see nr_call. */
+static inline int32_t nr_run(nr_family family, int op, const void *plan, double work, const norch_tensor *where) {
+    nr_call call = {.family = family, .op = op, .dtype = where->dtype, .work = work, .plan = plan};
+    return nr_gate(&call, where);
+}
+/* Copies of bytes to and from a device; other Python threads run meanwhile. */
+int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes);
+int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool async);
+int32_t nr_gate_synchronize(const nr_backend *backend);
+/* Releases the storage that a living tensor has had so far. While calls run without the lock, one of them may still use it: it
+ * then waits for the last of them to end. */
+void nr_gate_release(norch_storage *storage);
+
+#endif

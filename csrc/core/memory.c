@@ -1,0 +1,28 @@
+/* memory: see memory.h. */
+#include "memory.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "../norch.h"
+
+static _Atomic int64_t failing_allocation = -1; /* counts down to the one that fails */
+static _Atomic int64_t counted_allocations;
+static _Atomic bool watching;
+
+int64_t norch_fail_allocation(int64_t n) {
+    failing_allocation = n;
+    watching = true;
+    return atomic_exchange(&counted_allocations, 0);
+}
+
+bool nr_allocation_fails(void) {
+    if (!atomic_load_explicit(&watching, memory_order_relaxed)) return false;
+    counted_allocations++;
+    if (failing_allocation < 0) return false;
+    return failing_allocation-- == 0;
+}
+
+void *nr_malloc(size_t n) { return nr_allocation_fails() ? NULL : malloc(n ? n : 1); }
+
+void nr_free(void *memory) { free(memory); }

@@ -1,0 +1,35 @@
+/* attention: the plan of scaled dot-product attention. */
+#ifndef NR_FAMILIES_ATTENTION_H
+#define NR_FAMILIES_ATTENTION_H
+
+#include <stdbool.h>
+#include "../norch.h"
+
+/* out = softmax(q k^T scale) v for each step of the batch nest: q (queries, width), k (keys, width), v (keys, value_width). row:
+ * elements from row to row of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous; batch strides in the
+ * same order. causal: query i sees the keys up to i. BACK: the gradients of q, k and v from that of out, g. */
+typedef enum nr_attention_operand {
+    NR_ATTENTION_Q,
+    NR_ATTENTION_K,
+    NR_ATTENTION_V,
+    NR_ATTENTION_G,
+    NR_ATTENTION_OUT,
+    NR_ATTENTION_GRAD_Q,
+    NR_ATTENTION_GRAD_K,
+    NR_ATTENTION_GRAD_V,
+    NR_ATTENTION_OPERANDS
+} nr_attention_operand;
+typedef enum nr_attention_kind { NR_ATTENTION_FORWARD, NR_ATTENTION_BACK } nr_attention_kind;
+typedef struct nr_attention_plan {
+    int64_t queries, keys, width, value_width;
+    double scale;
+    bool causal;
+    const void *q, *k, *v, *g;
+    void *out, *grad_q, *grad_k, *grad_v;
+    int64_t row[NR_ATTENTION_OPERANDS];
+    int32_t batch_ndim;
+    int64_t batch[NORCH_MAX_DIMS];
+    int64_t batch_stride[NR_ATTENTION_OPERANDS][NORCH_MAX_DIMS];
+} nr_attention_plan;
+
+#endif

@@ -1,0 +1,43 @@
+/* index: the plans of reads and writes by index, and of nonzero. */
+#ifndef NR_FAMILIES_INDEX_H
+#define NR_FAMILIES_INDEX_H
+
+#include "../core/plan.h"
+
+/* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the
+ * tensor that is indexed, standing still where the index moves it), data and strides in nest; element at
+ * data[2] + index * axis_stride (bytes). Indices are checked, not negative and below axis_size.
+ * NR_SCATTER goes through the nest in order: the last write to an element is the one that stays.
+ * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, where a negative index counts from
+ * the end of axis_size; all int64.
+ * NR_COUNT and NR_NONZERO have a plan of their own. */
+typedef enum nr_index_kind {
+    NR_GATHER,
+    NR_SCATTER,
+    NR_SCATTER_ADD,
+    NR_SCATTER_PROD,
+    NR_SCATTER_AMAX,
+    NR_SCATTER_AMIN,
+    NR_OFFSETS,
+    NR_COUNT,
+    NR_NONZERO
+} nr_index_kind;
+typedef struct nr_index_plan {
+    nr_plan nest;
+    int64_t axis_stride;
+    int64_t axis_size;
+} nr_index_plan;
+
+/* n bytes, dense, of shape size; 1 where an element counts. NR_COUNT: counts[i], in memory of the host, becomes the
+ * number of those before the i-th chunk, and the last of counts that of all. NR_NONZERO: coordinate d of the i-th of
+ * them into out[i * row + d * column]. */
+#define NR_NONZERO_CHUNK 65536
+typedef struct nr_nonzero_plan {
+    const uint8_t *truth;
+    int64_t n, size[NORCH_MAX_DIMS];
+    int32_t ndim;
+    int64_t *counts, *out;
+    int64_t row, column;
+} nr_nonzero_plan;
+
+#endif

@@ -1,0 +1,20 @@
+/* matmul: the plan of matrix products. */
+#ifndef NR_FAMILIES_MATMUL_H
+#define NR_FAMILIES_MATMUL_H
+
+#include "../norch.h"
+
+/* c[m][n] = sum over k of a[m][k] b[k][n], plus bias[n] if there is one, for each step of the batch nest; and of that, where
+ * the call has a kernel, its UNARY row (c is dense then). Strides count elements; c has column stride 1. Batch strides:
+ * operand 0 c, 1 a, 2 b. */
+typedef struct nr_matmul_plan {
+    int64_t m, n, k;
+    int64_t a_row, a_col, b_row, b_col, c_row;
+    const void *a, *b, *bias;
+    void *c;
+    int32_t batch_ndim;
+    int64_t batch[NORCH_MAX_DIMS];
+    int64_t batch_stride[3][NORCH_MAX_DIMS];
+} nr_matmul_plan;
+
+#endif

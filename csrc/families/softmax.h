@@ -1,0 +1,15 @@
+/* softmax: the plan of softmax, log_softmax and their gradients. */
+#ifndef NR_FAMILIES_SOFTMAX_H
+#define NR_FAMILIES_SOFTMAX_H
+
+#include "../norch.h"
+
+/* All dense, (outer, n, inner), normalised along n. The backward kinds read the result, too. */
+typedef enum nr_softmax_kind { NR_SOFTMAX_OF, NR_LOG_SOFTMAX_OF, NR_SOFTMAX_BACK, NR_LOG_SOFTMAX_BACK } nr_softmax_kind;
+typedef struct nr_softmax_plan {
+    int64_t outer, n, inner;
+    void *out;
+    const void *x, *result;
+} nr_softmax_plan;
+
+#endif

@@ -1,0 +1,37 @@
+"""Broadcasting undone: the gradient of a broadcast or promoted input is summed and cast back to it, only here.
+
+The engine calls unbroadcast() for the nodes that note the metas of their inputs. sum_to() and expand_to() are recorded,
+and are the derivatives of each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._handle import Handle
+from .._lib import lib
+from .record import derivative, record, record_view, view_derivative
+
+
+def unbroadcast(grads: tuple[Any, ...], metas: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients in the shapes, dtypes and devices of metas, the meta tensors of the inputs."""
+    return tuple([g if g is None or meta is None else sum_to(g, meta) for g, meta in zip(grads, metas, strict=True)])
+
+
+def sum_to(x: Any, meta: Handle) -> Any:
+    """x summed over the axes that broadcasting from meta would add or repeat, in the dtype and on the device of meta; x
+    itself where nothing differs."""
+    out = lib.norch_sum_to(x, meta)
+    return out if out is x else record(_SumTo, out, (x,))
+
+
+def expand_to(x: Any, meta: Handle) -> Any:
+    """x broadcast to the shape of meta, in its dtype and on its device."""
+    if x._device_type != meta._device_type or x._device_index != meta._device_index:
+        x = x.to(meta.device)
+    out = record_view(_Expand, lib.norch_expand_as(x, meta), x, expand_to, (meta,))
+    return out if out._dtype == meta._dtype else out.to(meta.dtype)
+
+
+_SumTo = derivative("sum_to", grad=lambda g, x_meta: expand_to(g, x_meta), shares_grad=True)
+_Expand = view_derivative("expand", grad=lambda g, x_meta: sum_to(g, x_meta))

@@ -1,0 +1,121 @@
+"""Python numbers as operands: their tensors are kept for the next time, and nobody outside gets to see one."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+import norch
+from norch.nn import functional as F  # noqa: N812
+from norch.ops import _operand
+
+NUMBERS = (0.5, 2.0, 1, True)
+
+
+def tensors_in(result: Any) -> Iterator[Any]:
+    """The tensors of a result, of any depth."""
+    if isinstance(result, norch.Tensor):
+        yield result
+    elif isinstance(result, dict):
+        yield from tensors_in(list(result.values()))
+    elif isinstance(result, (list, tuple)):
+        for each in result:
+            yield from tensors_in(each)
+
+
+def overwrite(result: Any) -> None:
+    """Writes to every byte that the tensors of a result see."""
+    for x in tensors_in(result):
+        x.untyped_storage().elements.fill_(0x55)
+
+
+def changed_numbers() -> list[str]:
+    """The kept numbers that no longer hold their value."""
+    changed = []
+    for key, kept in _operand._numbers.items():
+        wanted = key[1] if isinstance(key, tuple) else float(key)
+        if kept.item() != wanted and wanted == wanted:
+            changed.append(f"{wanted!r} holds {kept.item()!r}")
+    return changed
+
+
+def functions() -> list[tuple[str, Callable[..., Any]]]:
+    """The functions of norch, of nn.functional and of linalg, and the methods of tensors, but those that set a mode."""
+    found: dict[Any, tuple[str, Any]] = {}
+    for place, prefix in ((norch, "norch"), (F, "F"), (norch.linalg, "linalg"), (norch.Tensor, "Tensor")):
+        for name in dir(place):
+            thing = getattr(place, name, None)  # None: what is left out
+            if name[0] == "_" or isinstance(thing, type) or not callable(thing):
+                continue
+            if name.startswith(("set_", "save", "load", "seed", "manual_seed", "use_", "from_file", "rebuilt")):
+                continue
+            found.setdefault(thing, (f"{prefix}.{name}", thing))
+    return list(found.values())
+
+
+def arguments(number: Any) -> Iterator[tuple[Any, ...]]:
+    """A number in each place of up to three, beside tensors, in a list, and alone."""
+    for count in (1, 2, 3):
+        for is_number in itertools.product((True, False), repeat=count):
+            if any(is_number):
+                yield tuple(number if here else norch.rand(2, 2) for here in is_number)
+    condition = norch.ones(2, 2) > 0
+    yield from [(condition, number, number), (norch.ones(2, 2), condition, number)]
+    yield from [([number, number],), ([norch.ones(2, 2), number],), (norch.ones(1), 0, number)]
+
+
+def attempt(function: Callable[..., Any], given: Iterable[Any], **options: Any) -> None:
+    try:
+        overwrite(function(*given, **options))
+    except (norch.Error, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RuntimeError):
+        pass  # not every function takes every number
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_no_function_hands_out_a_kept_number(number: Any) -> None:
+    wrong = []
+    _operand._numbers.clear()
+    for each in NUMBERS:
+        _operand.operand(each)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, function in functions():
+            for options in ({}, {"inplace": True}):
+                for given in arguments(number):
+                    attempt(function, given, **options)
+                if options and changed_numbers():
+                    wrong.append(f"{name}: {', '.join(changed_numbers())}")
+                    _operand._numbers.clear()
+    assert not wrong, "\n".join(wrong)
+
+
+def test_numbers_survive_what_is_written_into_results() -> None:
+    F.hardsigmoid(0.5, inplace=True)
+    norch.positive(2.0).add_(1)
+    assert (norch.ones(1) * 0.5).item() == 0.5 and (norch.ones(1) * 2.0).item() == 2
+
+
+def test_a_number_is_not_pinned() -> None:
+    with pytest.raises(TypeError, match="is_pinned: expected a tensor, not float"):
+        norch.Tensor.is_pinned(3.0)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_no_gradient_is_a_kept_number(number: Any) -> None:
+    """Gradients that a user may write to: of each function of two tensors, one of which is a number."""
+    _operand._numbers.clear()
+    for _, function in functions():
+        for at in (0, 1):
+            x = norch.tensor(0.25, requires_grad=True)
+            try:
+                out = function(*((x, number) if at else (number, x)))
+                for each in tensors_in(out):
+                    each.backward(retain_graph=True)
+            except (norch.Error, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RuntimeError):
+                continue
+            overwrite(x.grad)
+    assert not changed_numbers()
