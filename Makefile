@@ -35,7 +35,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev \
-    cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs api
+    cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs stubs api
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -352,6 +352,9 @@ cuda-counts: $(VENV)/ready-test  ## bytes, launches and operations of the CUDA k
 
 docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
 	$(Q)$(RUN) docs/operations.py
+
+stubs: $(VENV)/ready-test  ## norch/_methods.pyi, what editors and type checkers read of Tensor's methods, from the code
+	$(Q)$(RUN) docs/stubs.py
 
 api: $(VENV)/ready-test  ## tests/api.txt, the public names and their signatures, from the code
 	$(Q)$(RUN) tests/api.py

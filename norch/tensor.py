@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _handle, _left_out
 from ._handle import Size as Size  # files of save() may name it here
@@ -37,6 +37,11 @@ from .ops.random import RandomMethods
 from .ops.view import ViewMethods, axis
 from .storage import Storage, storage_of
 
+if TYPE_CHECKING:
+    from ._methods import DeclaredMethods  # a stub: what follows the class makes of METHODS
+else:
+    DeclaredMethods = _handle.Handle
+
 
 class Tensor(
     ViewMethods,
@@ -55,6 +60,7 @@ class Tensor(
     PortableMethods,
     CreateMethods,
     ProtocolMethods,
+    DeclaredMethods,
 ):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
@@ -307,7 +313,7 @@ def _bridge() -> None:  # private methods that derivatives not yet declared on t
     M._reduced = lambda x, name, axes, keepdim: (reduce.mean_over if name == "mean" else reduce.sum_over)(
         x, axes, keepdim
     )
-    M._mean_square, M._cat_of, M._stack_of = reduce.mean_square, staticmethod(copy.cat), staticmethod(copy.stack)
+    M._cat_of, M._stack_of = staticmethod(copy.cat), staticmethod(copy.stack)
     M._softmax_backward = lambda g, out, dim, log: (softmax._log_softmax_backward if log else softmax.softmax_backward)(
         g, out, dim
     )

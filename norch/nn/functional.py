@@ -49,6 +49,7 @@ from ..ops.pool import avg_pool2d as avg_pool2d
 from ..ops.pool import max_pool1d as max_pool1d
 from ..ops.pool import max_pool2d as max_pool2d
 from ..ops.random import rand_like
+from ..ops.reduce import mean_square
 from ..ops.view import tied
 from ..tensor import Tensor
 from . import functional_activation as _activation
@@ -212,7 +213,7 @@ def mse_loss(
     difference = _difference("mse_loss", input, target)
     reduction = older(reduction, size_average, reduce)
     if reduction == "mean" and difference.is_floating_point():
-        return difference._mean_square()
+        return mean_square(difference)
     try:
         return reduced(difference.square(), reduction)
     except Error as error:

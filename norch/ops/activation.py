@@ -137,9 +137,9 @@ def _mish_second(g: Any, a: Any, b: Any) -> Any:
     return g * a * ((1 - t * t) * s * (2 + b * (rest - s * t * 2)))
 
 
-silu_backward = op("silu_backward", is_method=False, grad_a=lambda g, b: silu_backward(g, b), grad_b=_silu_second)
-gelu_backward = op("gelu_backward", is_method=False, grad_a=lambda g, b: gelu_backward(g, b), grad_b=_gelu_second)
-gelu_tanh_backward = op(
+silu_backward: Any = op("silu_backward", is_method=False, grad_a=lambda g, b: silu_backward(g, b), grad_b=_silu_second)
+gelu_backward: Any = op("gelu_backward", is_method=False, grad_a=lambda g, b: gelu_backward(g, b), grad_b=_gelu_second)
+gelu_tanh_backward: Any = op(
     "gelu_tanh_backward", is_method=False, grad_a=lambda g, b: gelu_tanh_backward(g, b), grad_b=_gelu_tanh_second
 )
-mish_backward = op("mish_backward", is_method=False, grad_a=lambda g, b: mish_backward(g, b), grad_b=_mish_second)
+mish_backward: Any = op("mish_backward", is_method=False, grad_a=lambda g, b: mish_backward(g, b), grad_b=_mish_second)

@@ -107,8 +107,16 @@ _logit = op(  # NaN outside [0, 1], infinite at its ends
 _add = op("add", grad_a=lambda g: g, grad_b=lambda g: g, shares_grad=True, is_method=False)
 _sub = op("sub", grad_a=lambda g: g, grad_b=lambda g: -g, shares_grad=True, is_method=False)
 mul = multiply = op("mul", "a * b.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a, aliases=("multiply",))
-true_divide = op(
-    "true_divide", "a / b as floats.", row="div", grad_a=lambda g, b: g / b, grad_b=lambda g, a, b: -g * ((a / b) / b)
+true_divide = method(
+    op(
+        "div",
+        "a / b as floats.",
+        is_method=False,
+        grad_a=lambda g, b: g / b,
+        grad_b=lambda g, a, b: -g * ((a / b) / b),
+    ),
+    name="true_divide",
+    inplace=True,
 )
 floor_divide = op("floor_divide", "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
 _floor_divide = op("floor_divide", is_method=False, grad_a=_zeros, grad_b=_zeros)
@@ -254,19 +262,19 @@ bitwise_or = op("bitwise_or", "a | b, for integers and bool.")
 bitwise_xor = op("bitwise_xor", "a ^ b, for integers and bool.")
 bitwise_left_shift = op("bitwise_left_shift", "a * 2**b modulo the size of the integer; 0 where b < 0.")
 bitwise_right_shift = op("bitwise_right_shift", "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
-zeta = op(  # of Hurwitz; a, the exponent, is a number
+zeta: Any = op(  # of Hurwitz; a, the exponent, is a number
     "zeta", is_method=False, grad_a=None, grad_b=lambda g, a, b: -g * (a * zeta(a + 1, b))
 )
 
 # Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.
-relu_backward = op("relu_backward", is_method=False, grad_a=lambda g, b: relu_backward(g, b), grad_b=None)
-sigmoid_backward = op(  # a * b * (1 - b)
+relu_backward: Any = op("relu_backward", is_method=False, grad_a=lambda g, b: relu_backward(g, b), grad_b=None)
+sigmoid_backward: Any = op(  # a * b * (1 - b)
     "sigmoid_backward",
     is_method=False,
     grad_a=lambda g, b: sigmoid_backward(g, b),
     grad_b=lambda g, a, b: g * a * (1 - b * 2),
 )
-tanh_backward = op(  # a * (1 - b * b)
+tanh_backward: Any = op(  # a * (1 - b * b)
     "tanh_backward",
     is_method=False,
     grad_a=lambda g, b: tanh_backward(g, b),
