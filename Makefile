@@ -133,6 +133,13 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
 # A product is where fused multiply-adds pay.
 $(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
+# The functions of norch.h as builtins of Python. make needs a Python that runs here; the library fits any.
+BUILD_PYTHON = $(or $(PYTHON),$(firstword $(shell for p in python3 $(VENV)/bin/python python; do command -v $$p; done)),python3)
+$(BUILD)/python/calls.inc: csrc/python/make_calls.py csrc/norch.h
+	@mkdir -p $(@D)
+	$(Q)$(BUILD_PYTHON) $^ > $@
+$(BUILD)/python/calls.o: EXTRA = -I$(BUILD)/python
+$(BUILD)/python/calls.o: $(BUILD)/python/calls.inc
 # The assembler includes norch.h here, which -MMD does not see.
 $(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI) -DNORCH_HEADER_PATH='"csrc/norch.h"'
 $(BUILD)/core/library.o: $(ABI_FILES)

@@ -1,20 +1,23 @@
-"""Storage: the bytes behind tensors as an object, so that copies and pickles of views go on sharing them."""
+"""Storage: the bytes behind tensors as an object, so that copies, pickles and files of views go on sharing them."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any
 
 from ._handle import cell_of
-from ._lib import lib, read_bytes
-from .device import device as Device  # noqa: N812
+from ._lib import lib, memory_of
+from .device import CPU  # noqa: N812
+from .device import device as Device
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import uint8
-from .ops.values import from_bytes
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+
+PIECE = 1 << 20  # bytes that are read or written at once: all that is copied of a storage on its way from or to a file
 
 
 class Storage:
@@ -55,16 +58,42 @@ class Storage:
     def __deepcopy__(self, memo: dict[int, Any]) -> Storage:
         return Storage(self.elements.clone())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        bytes_here = self.elements.cpu()
-        return restored, (read_bytes(bytes_here._data, self.nbytes()),)
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        memory = memory_of(self.elements.cpu())
+        return restored, (PickleBuffer(memory) if protocol >= 5 else bytes(memory),)
+
+    def write_to(self, file: Any) -> None:
+        """Writes the bytes to a file, in pieces."""
+        memory = memory_of(self.elements.cpu())
+        for at in range(0, len(memory), PIECE):
+            file.write(bytes(memory[at : at + PIECE]))
 
 
-def restored(data: bytes) -> Storage:
+def restored(data: Any) -> Storage:
     """What was pickled, on the CPU."""
-    if type(data) is not bytes:
+    if not isinstance(data, (bytes, bytearray, memoryview, PickleBuffer)):
         raise TypeError(f"a storage is made of bytes, not of {type(data).__name__}")
-    return Storage(from_bytes(data, (len(data),), uint8))
+    source = PickleBuffer(data).raw()
+    storage = _of_size(len(source))
+    memory_of(storage.elements)[:] = source
+    return storage
+
+
+def read_from(file: Any, count: int) -> Storage:
+    """The next count bytes of a file, on the CPU: read in pieces into their own memory. EOFError if there are fewer."""
+    storage = _of_size(count)
+    memory, at = memory_of(storage.elements), 0
+    while at < count:
+        piece = file.read(min(PIECE, count - at))
+        if not piece:
+            raise EOFError(f"{count - at} of the {count} bytes of a storage are missing")
+        memory[at : at + len(piece)] = piece
+        at += len(piece)
+    return storage
+
+
+def _of_size(count: int) -> Storage:
+    return Storage(lib.norch_empty((count,), uint8.code, (CPU.code, 0)))
 
 
 _known: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()  # by address

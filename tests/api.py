@@ -130,8 +130,11 @@ def find(path: str) -> Any:
 def lines() -> Iterator[str]:
     """Module by module; the members of a class where it is first met."""
     modules = {name: importlib.import_module(name) for name in MODULES}
-    found = [(f"{path}.{name}", getattr(modules[path], name))
-             for path in modules for name in public_names(path, modules[path])]
+    found = [
+        (f"{path}.{name}", getattr(modules[path], name))
+        for path in modules
+        for name in public_names(path, modules[path])
+    ]
     classes = {thing for _, thing in found if isinstance(thing, type)}
     seen: set[type] = set()
     for path, thing in found:

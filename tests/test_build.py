@@ -73,6 +73,7 @@ def test_an_isa_that_this_machine_lacks_is_named():
     "changed, rebuilt",
     [
         ("csrc/norch.h", "csrc/core/library.c"),
+        ("csrc/norch.h", "csrc/python/make_calls.py"),
         ("csrc/core/dtype.h", "csrc/core/tensor.c"),
         ("csrc/core/../ops.def", "csrc/core/optable.c"),  # make knows a header by the path that includes it
     ],

@@ -25,6 +25,14 @@ def test_every_function_of_the_header_is_bound():
         assert getattr(lib, name).argtypes is not None
 
 
+def test_calls_with_tensors_are_builtins():
+    text = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
+    with_tensors = set(re.findall(r"^norch_tensor \*(\w+)\(", text, re.M))
+    with_tensors |= set(re.findall(r"\b(norch_\w+)\((?=[^)]*norch_tensor \*)", text))
+    through_ctypes = {name for name in with_tensors if type(getattr(lib, name)) is not type(len)}
+    assert through_ctypes == {"norch_from_memory", "norch_from_bytes", "norch_release", "norch_to_bytes"}
+
+
 def rmsprop_without_buffers(x):
     hyper = _lib.doubles(0.1, 0.9, 1e-8, 0.0, 0.5, 0.0)
     lib.norch_rmsprop_step(([x], [x], [x], None, None), _lib.address(hyper))

@@ -115,7 +115,7 @@ static int32_t step(const char *op, nr_optim_kind kind, int64_t n, norch_tensor 
 }
 
 int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper,
-                       int64_t first) {
+                       bool first) {
     if (!momenta && hyper[1] != 0)
         return nr_fail(NORCH_ERROR_VALUE, "sgd: momentum %g without momentum buffers", hyper[1]);
     norch_tensor *const *const lists[LISTS] = {params, grads, momenta, NULL, NULL};
