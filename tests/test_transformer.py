@@ -174,7 +174,7 @@ def test_it_learns_to_reverse() -> None:
 def test_errors() -> None:
     model, x = nn.Transformer(8, 2, 1, 1, 12), norch.ones(5, 3, 8)
     for call, error, message in (
-        (lambda: nn.TransformerEncoderLayer(8, 3), ValueError, "8 does not fall into 3 heads"),
+        (lambda: nn.TransformerEncoderLayer(8, 3), ValueError, "embed_dim 8 is not divisible by num_heads 3"),
         (lambda: nn.TransformerEncoderLayer(8, 2, activation="sin"), RuntimeError, "'relu', 'gelu' or .*, not 'sin'"),
         (lambda: model(x, None), TypeError, "Transformer: expected a tensor, not NoneType"),
         (lambda: model(x, x[:, :2]), norch.ShapeError, r"one batch, the last 8, got \(5, 3, 8\) and \(5, 2, 8\)"),

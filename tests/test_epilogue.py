@@ -1,4 +1,4 @@
-"""Products that end in an activation: the numbers and the graph of two calls, in one pass (norch/ops/matmul.py)."""
+"""The fused epilogue of linear products: results and graph equal those of two calls (norch/ops/matmul.py)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_integers_and_vectors() -> None:
     assert linear_ending_in(norch.relu, x.float(), weight.float()[0], None).equal(product[:, 0].relu().float())
 
 
-def test_wrong_endings() -> None:
+def test_wrong_opcodes() -> None:
     x = norch.ones(2, 3, device=DEVICE)
     with pytest.raises(norch.ArgumentError, match="opcode 100000"):
         lib.norch_linear(x, x, None, 100000)
