@@ -77,8 +77,9 @@ class Embedding(Module):
                 self.weight[self.padding_idx].fill_(0)
 
     def forward(self, input: Tensor) -> Tensor:
-        options = self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
-        return embedding(input, self.weight, *options)
+        return embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        )
 
     def extra_repr(self) -> str:
         shown = {"rows": self.num_embeddings, "columns": self.embedding_dim} | changed_options(self, self._defaults)

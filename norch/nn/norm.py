@@ -259,8 +259,8 @@ class _InstanceNorm(_NormWithStatistics):
         self._check_input(input)
         batch = input.unsqueeze(0) if input.ndim == self._ndims[0] else input
         use_input = self.training or not self.track_running_stats
-        affine, momentum = (self.weight, self.bias), self.momentum or 0.0
-        out = F.instance_norm(batch, self.running_mean, self.running_var, *affine, use_input, momentum, self.eps)
+        mean, variance, momentum = self.running_mean, self.running_var, self.momentum or 0.0
+        out = F.instance_norm(batch, mean, variance, self.weight, self.bias, use_input, momentum, self.eps)
         return out.squeeze(0) if batch is not input else out
 
 

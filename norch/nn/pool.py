@@ -33,8 +33,9 @@ class _MaxPool(Layer):
         self.stride = self.kernel_size if self.stride is None else self.stride
 
     def forward(self, input: Tensor) -> Any:
-        window = self.kernel_size, self.stride, self.padding, self.dilation
-        return self._pool(input, *window, self.ceil_mode, self.return_indices)
+        return self._pool(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
 
 
 class MaxPool1d(_MaxPool):
