@@ -234,7 +234,7 @@ def test_hooks_like_torch(torch: Any, story: Any) -> None:
 def test_hooks_that_give_the_wrong_thing() -> None:
     net = net_of(norch)
     handle = net.inner.register_forward_pre_hook(lambda m, args, kwargs: args, with_kwargs=True)
-    with pytest.raises(norch.Error, match=r"gives None or \(args, kwargs\)"):
+    with pytest.raises(norch.Error, match=r"returns None or \(args, kwargs\)"):
         net(norch.ones(2))
     handle.remove()
     with pytest.raises(norch.Error, match="no extra state"):

@@ -128,7 +128,11 @@ BAD: Any = [
     (lambda: rnn.pack_padded_sequence([1.0], [1]), TypeError, "pack_padded_sequence: expected a tensor, not list"),
     (lambda: rnn.pack_sequence([X[0], X[:, 0]]), ValueError, "are not sorted"),
     (lambda: rnn.pad_packed_sequence(rnn.pack_sequence([X]), total_length=2), ValueError, "total_length 2 .* up to 3"),
-    (lambda: nn.GRU(4, 5)(rnn.pack_sequence([X])), norch.ShapeError, r"packed data of 2 dimensions .* \(3, 2, 4\)"),
+    (
+        lambda: nn.GRU(4, 5)(rnn.pack_sequence([X])),
+        norch.ShapeError,
+        r"expected packed data of 2 dimensions, got shape \(3, 2, 4\)",
+    ),
     (lambda: nn.GRU(3, 5)(rnn.pack_sequence([X[:, 0]])), norch.ShapeError, "the last of 3"),
     (lambda: nn.GRU(4, 5)(rnn.pack_sequence([X[:, 0]]), X), norch.ShapeError, r"state of shape \(1, 1, 5\)"),
 ]

@@ -180,7 +180,7 @@ def test_errors() -> None:
         (lambda: model(x, x[:, :2]), norch.ShapeError, r"one batch, the last 8, got \(5, 3, 8\) and \(5, 2, 8\)"),
         (lambda: model(x, x[..., :4]), norch.ShapeError, r"the last 8, got \(5, 3, 8\) and \(5, 3, 4\)"),
         (lambda: model(x, x, norch.ones(4, 4)), norch.ShapeError, r"mask of shape \(4, 4\), expected \(5, 5\)"),
-        (lambda: model.encoder(x, is_causal=True), ValueError, "is_causal says of what kind attn_mask is"),
+        (lambda: model.encoder(x, is_causal=True), ValueError, "is_causal needs an attn_mask"),
         (
             lambda: model.encoder(x, Mask(5).long(), is_causal=True),
             norch.DTypeError,

@@ -43,7 +43,7 @@ def _pass(values: Any, seen: Callable[..., Any]) -> Any:
             return None
         changed = changed if isinstance(changed, tuple) else (changed,)
         if len(changed) != len(listed):
-            raise Error(f"backward hook: gave {len(changed)} gradients, but expected {len(listed)}")
+            raise Error(f"backward hook: returned {len(changed)} gradients, expected {len(listed)}")
         return tuple(changed[i] for i in indices)
 
     if indices:

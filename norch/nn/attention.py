@@ -64,7 +64,7 @@ class MultiheadAttention(Module):
         if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
             raise ArgumentError(f"MultiheadAttention: embed_dim {embed_dim} is not divisible by num_heads {num_heads}")
         if add_bias_kv or add_zero_attn:
-            raise NotImplementedError("MultiheadAttention: there is no add_bias_kv and no add_zero_attn")
+            raise NotImplementedError("MultiheadAttention: add_bias_kv and add_zero_attn are not supported")
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.dropout, self.batch_first = dropout, batch_first
@@ -114,7 +114,7 @@ class MultiheadAttention(Module):
             if mask is not None:
                 attention_mask(mask, f"MultiheadAttention: {what}")
         if is_causal and attn_mask is None:
-            raise ArgumentError("MultiheadAttention: is_causal says of what kind attn_mask is, but there is none")
+            raise ArgumentError("MultiheadAttention: is_causal needs an attn_mask")
         # Views: to (N, heads, length, head_dim), and back.
         swap = batched and not self.batch_first
         to_heads, to_input = ((1, 2, 0, 3), (2, 0, 1, 3)) if swap else ((0, 2, 1, 3), (0, 2, 1, 3))

@@ -116,7 +116,7 @@ class Sequential(_List):
     def register_module(self, name: str, module: Module | None) -> None:
         """Adds a module under `name`; TypeError for None, which cannot be called."""
         if not isinstance(module, Module):
-            raise TypeError(f"Sequential: module {name} is of type {type(module).__name__}, which is no Module")
+            raise TypeError(f"Sequential: module {name} is of type {type(module).__name__}, which is not a Module")
         super().register_module(name, module)
 
     @overload

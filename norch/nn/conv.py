@@ -46,7 +46,7 @@ class _Conv(Module):
         super().__init__()
         name = type(self).__name__
         if padding_mode not in self._padding_modes:
-            raise ValueError(f"{name}: padding_mode {padding_mode!r} is none of {self._padding_modes}")
+            raise ValueError(f"{name}: padding_mode {padding_mode!r} is not one of {self._padding_modes}")
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: channels {in_channels} and {out_channels} must be divisible by groups {groups}")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups

@@ -85,7 +85,7 @@ class Module(StateDict):
                 if changed is None:
                     continue
                 if with_kwargs and not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise Error(f"a forward pre-hook with kwargs gives None or (args, kwargs), not {changed!r}")
+                    raise Error(f"a forward pre-hook with kwargs returns None or (args, kwargs), not {changed!r}")
                 if with_kwargs:
                     args, kwargs = changed
                 else:

@@ -146,7 +146,7 @@ class RNNBase(_Recurrent):
         if hidden_size < 1 or num_layers < 1:
             raise ArgumentError(f"{name}: hidden_size and num_layers are positive, not {hidden_size} and {num_layers}")
         if proj_size:
-            raise NotImplementedError(f"{name}: there are no projections; put a Linear behind it")
+            raise NotImplementedError(f"{name}: proj_size is not supported; apply a Linear to the result")
         if dropout and num_layers == 1:
             warnings.warn(f"{name}: dropout applies between layers, but there is one layer", stacklevel=3)
         self.num_layers, self.batch_first, self.dropout = num_layers, batch_first, float(dropout)
@@ -178,7 +178,7 @@ class RNNBase(_Recurrent):
         x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if self.batch_first else input
         steps, rows = x.shape[:2]
         if not steps:
-            raise ShapeError(f"{self._get_name()}: the sequence of shape {tuple(input.shape)} is empty")
+            raise ShapeError(f"{self._get_name()}: expected a non-empty sequence, got shape {tuple(input.shape)}")
         state = self._state(hx, (self._num_runs(), *(rows,) * batched, self.hidden_size), x)
         x, last = self._layers(x, [rows] * steps, state if batched else tuple(s.unsqueeze(1) for s in state))
         if not batched:
@@ -191,7 +191,7 @@ class RNNBase(_Recurrent):
         sizes = steps_of(input, self._get_name())
         x, batch_sizes, order, inverse = input
         if x.ndim != 2:
-            raise ShapeError(f"{self._get_name()}: packed data of 2 dimensions expected, got shape {tuple(x.shape)}")
+            raise ShapeError(f"{self._get_name()}: expected packed data of 2 dimensions, got shape {tuple(x.shape)}")
         self._check_input(x, 2, 3)
         state = self._state(hx, (self._num_runs(), sizes[0], self.hidden_size), x)
         if order is not None and hx is not None:

@@ -58,7 +58,7 @@ def ctc_loss(
     if not hasattr(blank, "__index__"):
         raise TypeError(f"{name}: blank is an integer, not {type(blank).__name__}")
     if not 0 <= blank < classes:
-        raise ArgumentError(f"{name}: blank {blank} is none of {classes} classes")
+        raise ArgumentError(f"{name}: blank {blank} is not one of the {classes} classes")
     times, sizes = (as_tensor(lengths, dtype=int64).reshape(-1).tolist() for lengths in (input_lengths, target_lengths))
     if len(times) != n or len(sizes) != n:
         raise ShapeError(f"{name}: {len(times)} input_lengths and {len(sizes)} target_lengths for a batch of {n}")

@@ -24,7 +24,7 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     """The bag of each element of input.flatten(), and the number of bags."""
     if input.ndim == 2:
         if offsets is not None:
-            raise ArgumentError("embedding_bag: offsets are for an input of one dimension: here each row is a bag")
+            raise ArgumentError("embedding_bag: offsets need an input of one dimension: with two, each row is a bag")
         rows, length = input.shape
         return arange(rows, device=input.device).repeat_interleave(length), rows
     if input.ndim != 1 or offsets is None or offsets.ndim != 1:
@@ -34,7 +34,7 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     count = len(starts) - include_last_offset
     bounds = [*starts, input.shape[0]][: count + 1]
     if count < 0 or (bounds and bounds[0] != 0) or any(a > b for a, b in pairwise([*bounds, input.shape[0]])):
-        raise ArgumentError(f"embedding_bag: offsets rise from 0 to at most {input.shape[0]}, not {starts}")
+        raise ArgumentError(f"embedding_bag: offsets must rise from 0 to at most {input.shape[0]}, not {starts}")
     lengths = tensor([b - a for a, b in pairwise(bounds)], dtype=int64, device=input.device)
     return arange(count, device=input.device).repeat_interleave(lengths), count
 

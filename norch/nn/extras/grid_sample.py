@@ -89,7 +89,7 @@ def grid_sample(
         raise DTypeError(f"grid_sample: the grid must be of the input's {x.dtype}, not of {points.dtype}")
     sizes = tuple(x.shape[2:])
     if min(sizes) < 1:
-        raise ShapeError(f"grid_sample: there is nothing to read in shape {tuple(x.shape)}")
+        raise ShapeError(f"grid_sample: expected non-empty images, got shape {tuple(x.shape)}")
     dtype = x.dtype
     x = x if dtype in (float32, float64) else x.float()
     along = []  # for each axis, the pixels that are read: offsets in the flat image, and weights

@@ -87,7 +87,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     if input.dtype.is_floating_point:
         return _apply("hardtanh", _rows.hardtanh, inplace, input, min_val, max_val)
     if min_val < 0 and not input.dtype.is_signed:
-        raise DTypeError(f"hardtanh: dtype {input.dtype.name} has no numbers as low as min_val {min_val}")
+        raise DTypeError(f"hardtanh: dtype {input.dtype.name} cannot represent min_val {min_val}")
     return _apply("hardtanh", _rows.hardtanh, inplace, input, int(min_val), int(max_val))
 
 
@@ -211,7 +211,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """
     input = floats_of(input, "glu")
     if input.ndim == 0:
-        raise ShapeError("glu: a 0-d tensor has no halves")
+        raise ShapeError("glu: expected 1 or more dimensions, got a 0-d tensor")
     half, odd = divmod(input.size(dim), 2)
     if odd:
         raise ShapeError(f"glu: dimension {dim} must be even, but has size {2 * half + 1}")

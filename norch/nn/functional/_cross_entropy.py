@@ -114,7 +114,7 @@ def cross_entropy(
     input, target = tensor_of(input, "cross_entropy"), tensor_of(target, "cross_entropy")
     if target.is_floating_point() and input.ndim > 0:
         if ignore_index >= 0:
-            raise ArgumentError(f"cross_entropy: ignore_index {ignore_index} has no meaning beside probabilities")
+            raise ArgumentError(f"cross_entropy: ignore_index {ignore_index} cannot be used with probabilities")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     classes = _Classes("cross_entropy", input, target, weight, ignore_index, reduction)
     dim = classes.dim

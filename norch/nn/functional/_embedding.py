@@ -40,7 +40,7 @@ def embedding(
     if weight.ndim != 2:
         raise ShapeError(f"embedding: weight must have 2 dimensions, not shape {tuple(weight.shape)}")
     if sparse:
-        raise NotImplementedError("embedding: there are no sparse gradients; leave sparse=False")
+        raise NotImplementedError("embedding: sparse gradients are not supported; use sparse=False")
     rows = weight.shape[0]
     if padding_idx is not None:
         if not -rows <= int_(padding_idx, "embedding: padding_idx") < rows:

@@ -203,7 +203,7 @@ def gaussian_nll_loss(
         if tuple(var.shape) == shape[:-1]:
             var = var.unsqueeze(-1)
         elif var.ndim != len(shape) or [n for n, m in zip(var.shape, shape, strict=True) if n != m] != [1]:
-            raise ArgumentError(f"var is of incorrect size: {tuple(var.shape)} beside {shape}")
+            raise ArgumentError(f"var is of incorrect size: {tuple(var.shape)} for an input of shape {shape}")
     if (var < 0).any():
         raise ArgumentError("var has negative numbers")
     with no_grad():
@@ -239,7 +239,7 @@ def margin_ranking_loss(
     All three have the same number of dimensions: ShapeError otherwise.
     """
     if not input1.ndim == input2.ndim == target.ndim:
-        raise ShapeError(f"as many dimensions are expected of all: {input1.ndim}, {input2.ndim} and {target.ndim}")
+        raise ShapeError(f"expected the same number of dimensions, got {input1.ndim}, {input2.ndim} and {target.ndim}")
     return reduced((-target * sub(input1, input2) + margin).clamp(min=0), reduction)
 
 
@@ -301,7 +301,9 @@ def triplet_margin_with_distance_loss(
     if margin <= 0:
         raise ArgumentError(f"margin must be positive, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ShapeError(f"as many dimensions are expected: {anchor.ndim}, {positive.ndim} and {negative.ndim}")
+        raise ShapeError(
+            f"expected the same number of dimensions, got {anchor.ndim}, {positive.ndim} and {negative.ndim}"
+        )
     distance = distance_function or pairwise_distance
     to_negative = distance(anchor, negative)
     if swap:

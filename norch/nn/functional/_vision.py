@@ -62,7 +62,9 @@ def interpolate(
     x = tensor_of(input, "interpolate")
     count = x.ndim - 2
     if not 1 <= count <= 3:
-        raise ShapeError(f"interpolate: expected (N, C, ...) with one to three axes behind, got shape {tuple(x.shape)}")
+        raise ShapeError(
+            f"interpolate: expected (N, C, ...) with one to three spatial axes, got shape {tuple(x.shape)}"
+        )
     if mode not in _MODES or _MODES[mode][0] not in (None, count):
         known = [name for name, (axes, *_) in _MODES.items() if axes in (None, count)]
         raise NotImplementedError(f"interpolate: shape {tuple(x.shape)} takes the modes {known}, not {mode!r}")
@@ -71,7 +73,7 @@ def interpolate(
     if not x.is_floating_point():
         raise DTypeError(f"interpolate: expected floats, got {x.dtype}")
     if antialias:
-        raise NotImplementedError("interpolate: there is no antialias")
+        raise NotImplementedError("interpolate: antialias is not supported")
     if (size is None) == (scale_factor is None):
         raise ArgumentError("interpolate: give either size or scale_factor")
     old = x.shape[2:]
@@ -84,7 +86,7 @@ def interpolate(
         raise ArgumentError(f"interpolate: sizes must be positive, not {tuple(old)} to {tuple(new)}")
     if mode == "area":
         if count == 3:
-            raise NotImplementedError("interpolate: there is no mode 'area' for three axes")
+            raise NotImplementedError("interpolate: mode 'area' is not supported for three axes")
         return adaptive_avg_pool1d(x, new) if count == 1 else adaptive_avg_pool2d(x, new)
     dtype = x.dtype
     x = x if dtype in (float32, float64) else x.float()
@@ -194,7 +196,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """
     shape, r = tuple(tensor_of(input, "pixel_shuffle").shape), upscale_factor
     if len(shape) < 3 or r < 1 or shape[-3] % (r * r):
-        raise ShapeError(f"pixel_shuffle: shape {shape} and factor {r}; the channels must be a multiple of its square")
+        raise ShapeError(
+            f"pixel_shuffle: shape {shape} and factor {r}; the number of channels must be a multiple of its square"
+        )
     *lead, c, h, w = shape
     n = len(lead)
     parts = input.reshape(*lead, c // (r * r), r, r, h, w)
