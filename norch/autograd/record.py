@@ -18,7 +18,7 @@ Gradients of broadcast or cast inputs are not these functions' concern: the engi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -153,19 +153,23 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
     """A function of a node: the saved values of these names, which nobody freed or wrote to since; the result with its
     history."""
     positions = [names.index(name) for name in parameters]
+    count = len(positions)
+    in_order = count > 1 and positions == [*range(len(names))]
+    pick = itemgetter(*positions, *[0] * (2 - count))  # of fewer, itemgetter gives no tuple
     out_at = parameters.index("out") if "out" in parameters else -1
 
-    def read(node: OpNode) -> list[Any]:
+    def read(node: OpNode) -> Sequence[Any]:
         saved = node.saved
         if saved is None:
             raise freed(node)
-        values = [saved[i] for i in positions]
+        values: Sequence[Any] = saved if in_order else pick(saved)[:count]
         for x in values:
             if isinstance(x, Handle) and x._cell is not None:
                 saved_intact(node, x)
         if out_at >= 0 and mode.enabled:
-            values[out_at] = alias(values[out_at])
-            values[out_at]._node = node
+            out = alias(values[out_at])
+            out._node = node
+            values = [*values[:out_at], out, *values[out_at + 1 :]]
         return values
 
     return read
@@ -201,8 +205,8 @@ def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ..
     def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
         wanted = tuple([to is not None for to in node.edges])
         values = read(node)
-        if asks >= 0:
-            values.insert(asks, wanted)
+        if asks >= 0:  # it leaves out itself what nobody wants
+            return backward(g, *values[:asks], wanted, *values[asks:])
         return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted, strict=True)])
 
     return propagate
@@ -262,8 +266,10 @@ def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast
     return out
 
 
-def record_affine(node_class: type[OpNode], out: Any, x: Any, weight: Any, bias: Any) -> Any:
-    """record_product() of x and weight, plus a bias or None."""
+def record_affine(
+    node_class: type[OpNode], out: Any, x: Any, weight: Any, bias: Any, others: tuple[Any, ...] = ()
+) -> Any:
+    """record_product() of x and weight, plus a bias or None. others: what else the node saves, after weight and x."""
     if mode.enabled:
         to_x = x._node if x._view is None else edge(x)
         to_weight = weight._node if weight._view is None else edge(weight)
@@ -273,7 +279,7 @@ def record_affine(node_class: type[OpNode], out: Any, x: Any, weight: Any, bias:
             node.edges = (to_x, to_weight, to_bias)
             node.seq = tick()
             node.hooks = node.metas = None
-            node.saved = (weight if to_x is not None else None, x if to_weight is not None else None)
+            node.saved = (weight if to_x is not None else None, x if to_weight is not None else None) + others
             out._node = node
     return out
 
