@@ -25,7 +25,6 @@ from .ops.composed.portable import PortableMethods
 from .ops.composed.products import ProductMethods
 from .ops.composed.shape import ShapeMethods
 from .ops.composed.statistics import StatisticsMethods
-from .ops.conv import ConvMethods
 from .ops.copy import CopyMethods
 from .ops.create import CreateMethods, legacy_tensor
 from .ops.getitem import ItemMethods
@@ -45,7 +44,6 @@ class Tensor(
     IndexMethods,
     ItemMethods,
     ProductMethods,
-    ConvMethods,
     PoolMethods,
     RandomMethods,
     NllMethods,
