@@ -222,32 +222,50 @@ def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcas
     and dtypes. others: what the gradient functions call by other names than those of the inputs.
     """
     if mode.enabled:
-        edges = []
-        wanted = 0
-        for x in inputs:
-            to = None if x is None else x._node if x._view is None else edge(x)
-            edges.append(to)
-            wanted += wanted + (to is not None)
+        edges, wanted = _edges(inputs)
         if wanted:
-            node = _new(node_class)
-            node.edges = tuple(edges)
-            node.seq = tick()
-            node.hooks = None
-            node.metas = tuple([None if x is None else meta_of(x) for x in inputs]) if broadcast else None
-            plan = node_class.plans.get(wanted)
-            if plan is None:
-                plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
-            pick, of_out, of_metas = plan
-            values = [None, *inputs]
-            if others:
-                values += [others[name] for name in node_class.other_names]
-            if of_out:
-                values.append(alias(out))
-            for i in of_metas:
-                values.append(None if inputs[i] is None else meta_of(inputs[i]))
-            node.saved = pick(values)
-            out._node = node
+            named = [others[name] for name in node_class.other_names] if others else ()
+            _attach(node_class, out, inputs, edges, wanted, broadcast, named)
     return out
+
+
+def _edges(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
+    """Where the gradients of inputs go, and which of them are wanted, as bits, the first input's the highest."""
+    edges = []
+    wanted = 0
+    for x in inputs:
+        to = None if x is None else x._node if x._view is None else edge(x)
+        edges.append(to)
+        wanted += wanted + (to is not None)
+    return edges, wanted
+
+
+def _attach(
+    node_class: type[OpNode],
+    out: Any,
+    inputs: tuple[Any, ...],
+    edges: list[Any],
+    wanted: int,
+    broadcast: bool,
+    others: Sequence[Any],
+) -> None:
+    """Makes a node of node_class the history of out; others: the values of its other_names."""
+    node = _new(node_class)
+    node.edges = tuple(edges)
+    node.seq = tick()
+    node.hooks = None
+    node.metas = tuple([None if x is None else meta_of(x) for x in inputs]) if broadcast else None
+    plan = node_class.plans.get(wanted)
+    if plan is None:
+        plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
+    pick, of_out, of_metas = plan
+    values = [None, *inputs, *others]
+    if of_out:
+        values.append(alias(out))
+    for i in of_metas:
+        values.append(None if inputs[i] is None else meta_of(inputs[i]))
+    node.saved = pick(values)
+    out._node = node
 
 
 def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast: bool = False) -> Any:
@@ -319,22 +337,24 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
         inputs = inputs or parameters[:1]
         node_class = derivative(name or function.__name__.strip("_"), inputs, **declared)
         positions = [parameters.index(parameter) for parameter in inputs]
-        saved_arguments = [(name, i) for i, name in enumerate(parameters) if name in node_class.other_names]
+        other_positions = [parameters.index(parameter) for parameter in node_class.other_names]
 
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:
             if not mode.enabled:
                 return function(*arguments)
             tensors = tuple([arguments[i] for i in positions])
-            if not any(x is not None and edge(x) is not None for x in tensors):
+            edges, wanted = _edges(tensors)
+            if not wanted:
                 return function(*arguments)
             mode.enabled = False
             try:
                 out = function(*arguments)
             finally:
                 mode.enabled = True
-            others = {parameter: arguments[i] for parameter, i in saved_arguments}
-            return record(node_class, out, tensors, broadcast, **others)
+            others = [arguments[i] for i in other_positions]
+            _attach(node_class, out, tensors, edges, wanted, broadcast, others)
+            return out
 
         recorded.node_class = node_class  # type: ignore[attr-defined]
         return recorded
