@@ -31,7 +31,6 @@ from .ops.getitem import ItemMethods
 from .ops.index import IndexMethods
 from .ops.nll import NllMethods
 from .ops.op import METHODS
-from .ops.pool import PoolMethods
 from .ops.random import RandomMethods
 from .ops.view import ViewMethods, axis
 from .storage import Storage, storage_of
@@ -44,7 +43,6 @@ class Tensor(
     IndexMethods,
     ItemMethods,
     ProductMethods,
-    PoolMethods,
     RandomMethods,
     NllMethods,
     OrderMethods,

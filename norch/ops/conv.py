@@ -38,17 +38,17 @@ def _conv_backward(
     g: Any, weight: Any, x: Any, x_meta: Any, weight_meta: Any, geometry: Geometry, needs_input_grad: tuple[bool, ...]
 ) -> tuple[Any, Any, Any]:
     to_x, to_weight, to_bias = needs_input_grad
-    grad_x = _conv_input(g, weight, None, geometry, _plane(x_meta)) if to_x else None
+    grad_x = _conv_input(g, weight, None, geometry, plane_sizes(x_meta)) if to_x else None
     if to_weight and to_bias and not mode.enabled:  # one pass over g gives both
         grad_bias = lib.norch_empty(g.shape[1:2], g._dtype, (g._device_type, g._device_index))
-        return grad_x, lib.norch_conv_weight(x, g, geometry, _plane(weight_meta), grad_bias), grad_bias
-    grad_weight = _conv_weight(x, g, geometry, _plane(weight_meta)) if to_weight else None
+        return grad_x, lib.norch_conv_weight(x, g, geometry, plane_sizes(weight_meta), grad_bias), grad_bias
+    grad_weight = _conv_weight(x, g, geometry, plane_sizes(weight_meta)) if to_weight else None
     return grad_x, grad_weight, _bias_grad(g) if to_bias else None
 
 
-def _plane(x: Any) -> tuple[int, ...]:
-    """The sizes of the last two axes."""
-    return lib.norch_shape(x)[2:]
+def plane_sizes(x: Any) -> tuple[int, ...]:
+    """The sizes of the last two axes; x may be a meta tensor."""
+    return lib.norch_shape(x)[-2:]
 
 
 def _bias_grad(g: Any) -> Any:
@@ -76,7 +76,7 @@ _ConvInput = derivative(
     "conv_input",
     ("y", "weight", "bias"),
     grad_y=lambda g, weight, geometry: _conv(g, weight, None, geometry),
-    grad_weight=lambda g, y, weight_meta, geometry: _conv_weight(g, y, geometry, _plane(weight_meta)),
+    grad_weight=lambda g, y, weight_meta, geometry: _conv_weight(g, y, geometry, plane_sizes(weight_meta)),
     grad_bias=_bias_grad,
     layout=("weight", "y", "weight_meta", "geometry"),
     connected=2,
@@ -84,7 +84,7 @@ _ConvInput = derivative(
 
 
 @differentiable(
-    grad_x=lambda g, y, x_meta, geometry: _conv_input(y, g, None, geometry, _plane(x_meta)),
+    grad_x=lambda g, y, x_meta, geometry: _conv_input(y, g, None, geometry, plane_sizes(x_meta)),
     grad_y=lambda g, x, geometry: _conv(x, g, None, geometry),
 )
 def _conv_weight(x: Any, y: Any, geometry: Geometry, kernel: Sequence[int]) -> Any:

@@ -7,48 +7,13 @@ from typing import Any
 
 from ..._handle import alias
 from ..._lib import lib
-from ..forms import Binary, Operation, Ternary
+from ..forms import Binary, Ternary
 from ..grad_mode import mode
 from ..inplace import zeros_of
-from .index import Placed
 from .pointwise import Add, Mul, Sigmoid, Tanh
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
-
-# ---- pooling: window holds how C was called, size the last two axes of the input ------------------------------------
-
-
-class MaxPool(Placed):
-    connected = 2
-    __slots__ = ("size", "window")
-    size: Any
-    window: Any
-
-    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_max_spread(self.saved(), self.window, self.size),)
-
-
-class MaxPoolSpread(Placed):
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        index = self.saved()
-        return (g.flatten(-2).gather(-1, index.flatten(-2)).reshape(index.shape),)
-
-
-class AvgPool(Operation):
-    connected = 2
-    __slots__ = ("size", "window")
-    size: Any
-    window: Any
-
-    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_avg_spread(self.window, self.size),)
-
-
-class AvgPoolSpread(Operation):
-    __slots__ = ("window",)
-    window: Any
-
-    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_avg(self.window),)
-
 
 # ---- attention -----------------------------------------------------------------------------------------------------
 
