@@ -11,7 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from ...ops.composed.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d
+from ...ops.composed.adaptive_pool import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+)
 from ...ops.composed.attention import scaled_dot_product_attention
 from ...ops.composed.channels import batch_norm, group_norm, instance_norm
 from ...ops.composed.distance import cosine_similarity, pairwise_distance, pdist
