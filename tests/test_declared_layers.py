@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
 import pickle
 import subprocess
@@ -89,6 +90,24 @@ def test_annotations_of_users_are_no_options() -> None:
     assert Mine.scale == Mine(0.5).scale == 3.0 and str(inspect.signature(Mine)) == str(inspect.signature(nn.LeakyReLU))
     assert list(inspect.signature(Own).parameters) == ["width"] and Own(3).inplace
     assert repr(Mine(0.5)) == "Mine(negative_slope=0.5)"
+
+
+def test_dataclasses_of_users() -> None:
+    @dataclasses.dataclass(eq=False)
+    class Mine(nn.Dropout):
+        rate: float = 0.25
+
+        def __post_init__(self) -> None:
+            super().__init__(self.rate)
+
+    class Named(nn.ReLU):
+        def __init_subclass__(cls, title: str = "") -> None:
+            cls.title = title
+
+    class Other(Named, title="b"):
+        pass
+
+    assert Mine().p == 0.25 and Other().title == "b"
 
 
 def test_constructors_are_cooperative() -> None:

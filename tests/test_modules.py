@@ -401,7 +401,7 @@ def test_backward_hooks_that_give_another_number_of_gradients():
     for given in ((), (norch.ones(2, 2), norch.ones(2, 2))):
         module = nn.Sigmoid()
         module.register_full_backward_hook(lambda module, inputs, outputs, given=given: given)
-        with pytest.raises(norch.Error, match=f"gave {len(given)} gradients, but expected 1"):
+        with pytest.raises(norch.Error, match=f"returned {len(given)} gradients, expected 1"):
             module(norch.rand(2, 2, requires_grad=True)).sum().backward()
 
 

@@ -57,18 +57,20 @@ class Layer(Module):
     _unnamed = 0  # how many of these, from the first, it prints without their names
     _wrap_init: ClassVar[Any] = None  # a function that wraps the generated __init__
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
         if "_function" in vars(cls):
             cls.forward = _Compiled(cls, "forward", _compile_forward)  # type: ignore[assignment]
 
     def extra_repr(self) -> str:
         """name=value of each option; `inplace` only if it is set, and for `bias` whether there is one."""
-        values = {name: getattr(self, name) for name in (self._options if self._shown is None else self._shown)}
+        cls = type(self)  # users' instances may have attributes with these names
+        values = {name: getattr(self, name) for name in (cls._options if cls._shown is None else cls._shown)}
         if "bias" in values:
             values["bias"] = values["bias"] is not None
         if "inplace" in values and values.pop("inplace"):
             values["inplace"] = True
-        return format_options(values, self._unnamed)
+        return format_options(values, cls._unnamed)
 
 
 def format_options(values: dict[str, Any], unnamed: int = 0) -> str:
@@ -124,10 +126,11 @@ def _compile_init(cls: Any) -> Any:
         parameters.append(f"{name}: {option.annotation}{default}")
         is_buffer = option.annotation == "Tensor | None"
         body.append(f"self.register_buffer({name!r}, {name})" if is_buffer else f"self.{name} = {name}")
-    if hasattr(cls, "__post_init__"):
-        body.append("self.__post_init__()")
+    post_init = getattr(cls, "__post_init__", None)  # not that of a subclass, which may be a dataclass
+    if post_init is not None:
+        body.append("post_init(self)")
     signature = f"__init__({', '.join(parameters)}) -> None"
-    init = _define(cls, signature, body, first=first, options=cls._options)
+    init = _define(cls, signature, body, first=first, options=cls._options, post_init=post_init)
     return init if cls._wrap_init is None else cls._wrap_init(init)
 
 
