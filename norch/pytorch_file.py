@@ -13,11 +13,11 @@ import zipfile
 from collections import OrderedDict
 from typing import Any
 
+from ._unpickler import Refusal, RestrictedUnpickler, placed
 from .device import device as Device  # noqa: N812
 from .dtype import BY_NAME, DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .nn.parameter import Parameter
-from .serialization import Refusal, RestrictedUnpickler, placed
 from .storage import Storage, read_from
 from .tensor import Size, Tensor
 

@@ -12,14 +12,13 @@ import io
 import os
 import pickle
 import struct
-from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
-from typing import Any, ClassVar
+from typing import Any
 
 from ._lib import flag
+from ._unpickler import Refusal, RestrictedUnpickler, TrustingUnpickler, placed
 from .device import device as Device  # noqa: N812
 from .errors import DeviceError, Error
-from .storage import Storage, read_from, restored
-from .tensor import Tensor
+from .storage import Storage, read_from
 
 HEAD = b"norch file 2\n"
 FIRST = b"norch file 1\n"  # how files began that are a pickle only, which holds the bytes of the storages
@@ -28,19 +27,6 @@ OLD = b"\x80\2\x8a\nl\xfc\x9cF\xf9 j\xa8P"  # and how it began before PyTorch 1.
 
 SIZE = struct.Struct("<q")  # the bytes of a storage
 END = -1  # no more storages
-
-# What a file may name: none of it does more than to hold what it is given.
-SAFE = {
-    "_codecs": "encode",  # what bytes are written as for Python 2
-    "builtins": "bool bytearray bytes complex dict float frozenset int list range set slice str tuple",
-    "collections": "Counter OrderedDict defaultdict",
-    "norch._handle": "Size",
-    "norch.device": "device",
-    "norch.dtype": "dtype_named",
-    "norch.nn.parameter": "Parameter",
-    "norch.storage": "restored",
-    "norch.tensor": "Size Tensor rebuilt",
-}
 
 
 def save(obj: Any, f: Any) -> None:
@@ -137,11 +123,11 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True) 
 
 def _reader(f: Any, head: bytes, device: Device | None, weights_only: bool) -> Any:
     if head.startswith(ZIP):
-        from .pytorch_file import Reader  # late: few programs need it
+        from .pytorch_file import Reader  # lazy import: few programs need it
 
         return Reader(f, head, device, trusting=not weights_only)
     storages = [] if head == FIRST else _storages(f, device)
-    return (RestrictedUnpickler if weights_only else _TrustingUnpickler)(f, device, storages)
+    return (RestrictedUnpickler if weights_only else TrustingUnpickler)(f, device, storages)
 
 
 def _storages(f: Any, device: Device | None) -> list[Storage]:
@@ -149,66 +135,3 @@ def _storages(f: Any, device: Device | None) -> list[Storage]:
     while (size := SIZE.unpack(f.read(SIZE.size))[0]) != END:
         storages.append(placed(device, read_from(f, size)))
     return storages
-
-
-class Refusal(pickle.UnpicklingError):
-    """What a file asks for is not done."""
-
-
-class _TrustingUnpickler(pickle.Unpickler):
-    def __init__(self, file: Any, device: Device | None, storages: list[Storage]):
-        super().__init__(file)
-        self.device, self.storages = device, storages
-
-    def find_class(self, module: str, name: str) -> Any:
-        return _to(self.device, super().find_class(module, name))
-
-    def persistent_load(self, pid: Any) -> Storage:
-        return _numbered(self.storages, pid)
-
-
-class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
-    proto = 0
-    stack: list[Any]
-
-    def __init__(self, file: Any, device: Device | None, storages: list[Storage]):
-        super().__init__(file)
-        self.device, self.storages = device, storages
-
-    def find_class(self, module: str, name: str) -> Any:
-        if self.proto < 3:  # which torch.save takes: builtins and their kin have the names of Python 2 there
-            module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
-        if name not in SAFE.get(module, "").split():
-            raise Refusal(
-                f"load: the file wants {module}.{name}, which is no tensor, number, string or container; "
-                "if you trust the file, pass weights_only=False"
-            )
-        return _to(self.device, super().find_class(module, name))
-
-    def persistent_load(self, pid: Any) -> Storage:
-        """A storage of the file, by its number."""
-        return _numbered(self.storages, pid)
-
-    def build(self) -> None:
-        """Sets attributes of a tensor, as the file says; refused for anything else, such as a class."""
-        holder, attributes = self.stack[-2:]
-        if not isinstance(holder, Tensor) or type(attributes) is not dict:
-            raise Refusal(f"load: the file sets attributes of a {type(holder).__name__}")
-        holder.__dict__.update(self.stack.pop())
-
-    dispatch: ClassVar[dict[int, Any]] = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: lambda self: self.build()}
-
-
-def _numbered(storages: list[Storage], number: Any) -> Storage:
-    if type(number) is not int or not 0 <= number < len(storages):
-        raise ValueError(f"the file has no storage {number!r}")
-    return storages[number]
-
-
-def _to(device: Device | None, found: Any) -> Any:
-    return (lambda data: placed(device, restored(data))) if found is restored and device is not None else found
-
-
-def placed(device: Device | None, storage: Storage) -> Storage:
-    """The storage moves, not its tensors one by one: so they go on sharing it."""
-    return storage if device is None else Storage(storage.elements.to(device))

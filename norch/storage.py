@@ -5,17 +5,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from pickle import PickleBuffer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._handle import cell_of
 from ._lib import lib, memory_of
-from .device import CPU  # noqa: N812
-from .device import device as Device
+from .device import CPU
+from .device import device as Device  # noqa: N812
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import uint8
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
 
 PIECE = 1 << 20  # bytes that are read or written at once: all that is copied of a storage on its way from or to a file
 
@@ -30,7 +27,7 @@ class Storage:
 
     __slots__ = ("__weakref__", "elements")
 
-    def __init__(self, elements: Tensor):
+    def __init__(self, elements: Any):
         self.elements = elements  # all of them, as uint8
 
     def data_ptr(self) -> int:
@@ -48,7 +45,7 @@ class Storage:
         """Where the bytes lie."""
         return self.elements.device
 
-    def seen_as(self, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
+    def seen_as(self, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int) -> Any:
         """A tensor over these bytes; ShapeError where it would reach beyond them."""
         whole = lib.norch_slice(self.elements, 0, 0, self.nbytes() // dtype.itemsize * dtype.itemsize, 1)
         out = lib.norch_as_strided(lib.norch_view_dtype(whole, dtype.code), shape, strides, offset)
@@ -99,7 +96,7 @@ def _of_size(count: int) -> Storage:
 _known: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()  # by address
 
 
-def storage_of(x: Tensor) -> Storage:
+def storage_of(x: Any) -> Storage:
     """The Storage of x: the same object for as long as somebody holds it."""
     whole = lib.norch_whole(x)
     found = _known.get(whole._data)
@@ -112,7 +109,7 @@ def storage_of(x: Tensor) -> Storage:
 class Memory:
     """A tensor's memory under NumPy's array interface; the array keeps this, and this the tensor."""
 
-    def __init__(self, x: Tensor):
+    def __init__(self, x: Any):
         self.tensor = x = x.detach()  # an alias: x.data = ..., in another thread, say, changes x alone
         letter = {"b": "b", "u": "u", "i": "i", "f": "f"}[x.dtype.kind]
         self.__array_interface__ = {

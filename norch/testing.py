@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .autograd import enable_grad, grad, no_grad
+from .autograd.engine import grad
+from .autograd.grad_mode import enable_grad, no_grad
 from .dtype import dtype_named, finfo, float64, promote_types
 from .errors import Error
 from .ops.copy import stack
