@@ -11,6 +11,7 @@ the derivative: @differentiable, or record().
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -75,6 +76,9 @@ def op(
     if is_method and form != "reduce":
         method(function, aliases=aliases, inplace=has_inplace)
     return function
+
+
+function_op = functools.partial(op, is_method=False)  # the function alone
 
 
 def method(function: Any = None, *, name: str = "", aliases: tuple[str, ...] = (), inplace: bool = False) -> Any:
