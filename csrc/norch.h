@@ -403,19 +403,14 @@ norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
 
 /* ---- optimizer steps over many tensors at once ---------------------------------------------- */
 
-/* params, grads, momenta (NULL without momentum): n tensor pointers each. hyper points at {lr, momentum,
- * dampening, weight_decay, nesterov, maximize}, read when the step runs. first: the momenta are not yet set. */
-int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper,
-                       bool first);
-/* hyper points at {lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step}. largest: NULL without amsgrad. */
-int32_t norch_adam_step(int64_t n, const void *params, const void *grads, const void *means, const void *squares,
-                        const void *largest, const double *hyper);
-/* hyper points at {lr, alpha, eps, weight_decay, momentum, maximize}. means: NULL unless centered; momenta: NULL
- * without momentum. */
-int32_t norch_rmsprop_step(int64_t n, const void *params, const void *grads, const void *squares, const void *means,
-                           const void *momenta, const double *hyper);
-/* hyper points at {lr, lr_decay, eps, weight_decay, maximize, step}. */
-int32_t norch_adagrad_step(int64_t n, const void *params, const void *grads, const void *sums, const double *hyper);
+/* Row `kind` of optim.def: its name, its hyper-parameters ("lr, momentum, ..."), its state tensors; NULL past the last. */
+const char *norch_optim_name(int64_t kind);
+const char *norch_optim_hyper(int64_t kind);
+const char *norch_optim_state(int64_t kind);
+/* One step: of n tensors each, params and state are updated in place; a state that the row does not have, or that is optional
+ * and not there, is NULL. hyper points at the row's hyper-parameters, doubles in that order, read when the step runs. */
+int32_t norch_optim_step(int64_t kind, int64_t n, const void *params, const void *grads, const void *state0,
+                         const void *state1, const void *state2, const double *hyper);
 
 #pragma GCC visibility pop
 

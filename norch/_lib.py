@@ -254,6 +254,13 @@ def doubles(*values: float) -> Any:
     return (ctypes.c_double * len(values))(*values)
 
 
+def struct_of_doubles(name: str, fields: Sequence[str]) -> type[ctypes.Structure]:
+    """A C struct whose fields are doubles. Its instances keep their address, and have no attributes but the fields."""
+    return type(
+        name, (ctypes.Structure,), {"_fields_": [(field, ctypes.c_double) for field in fields], "__slots__": ()}
+    )
+
+
 def int64s(*values: int) -> Any:
     """A C array of int64, to be filled by C."""
     return (ctypes.c_int64 * len(values))(*values)

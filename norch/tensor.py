@@ -25,14 +25,12 @@ from .ops.composed.portable import PortableMethods
 from .ops.composed.products import ProductMethods
 from .ops.composed.shape import ShapeMethods
 from .ops.composed.statistics import StatisticsMethods
-from .ops.conv import ConvMethods
 from .ops.copy import CopyMethods
 from .ops.create import CreateMethods, legacy_tensor
 from .ops.getitem import ItemMethods
 from .ops.index import IndexMethods
 from .ops.nll import NllMethods
 from .ops.op import METHODS
-from .ops.pool import PoolMethods
 from .ops.random import RandomMethods
 from .ops.view import ViewMethods, axis
 from .storage import Storage, storage_of
@@ -50,8 +48,6 @@ class Tensor(
     IndexMethods,
     ItemMethods,
     ProductMethods,
-    ConvMethods,
-    PoolMethods,
     RandomMethods,
     NllMethods,
     OrderMethods,

@@ -136,7 +136,7 @@ def test_without_a_good_python_make_says_what_to_install(tmp_path, script, word)
 
 def test_make_help_lists_every_target():
     text = make("help").stdout
-    for target in "all demo test check sanitize bench format clean help".split():
+    for target in "all demo test test-fast check ci-long sanitize bench format clean help".split():
         assert f"make {target} " in text
 
 

@@ -15,6 +15,7 @@ from copy import copy, deepcopy
 from typing import Any
 
 import pytest
+from conftest import DEVICE
 
 import norch
 from norch import nn, storage
@@ -68,7 +69,7 @@ def test_storages_go_in_pieces(monkeypatch: Any, piece: int, weights_only: bool)
     saved = {"x": x, "view": x.view(10, 10).t()[3:], "none": norch.zeros(0, 3), "other": norch.arange(7).to(norch.int8)}
     file = OnlyWrite()
     norch.save(saved, file)
-    loaded = norch.load(OnlyRead(file.content), weights_only=weights_only)
+    loaded = norch.load(OnlyRead(file.content), DEVICE, weights_only=weights_only)
     assert all(norch.equal(loaded[key], saved[key]) for key in saved) and loaded["none"].shape == (0, 3)
     loaded["x"][3] = -1
     assert loaded["view"][0, 0] == -1, "views share their storage again"

@@ -18,7 +18,7 @@ Gradients of broadcast or cast inputs are not these functions' concern: the engi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -153,19 +153,23 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
     """A function of a node: the saved values of these names, which nobody freed or wrote to since; the result with its
     history."""
     positions = [names.index(name) for name in parameters]
+    count = len(positions)
+    in_order = count > 1 and positions == [*range(len(names))]
+    pick = itemgetter(*positions, *[0] * (2 - count))  # of fewer, itemgetter gives no tuple
     out_at = parameters.index("out") if "out" in parameters else -1
 
-    def read(node: OpNode) -> list[Any]:
+    def read(node: OpNode) -> Sequence[Any]:
         saved = node.saved
         if saved is None:
             raise freed(node)
-        values = [saved[i] for i in positions]
+        values: Sequence[Any] = saved if in_order else pick(saved)[:count]
         for x in values:
             if isinstance(x, Handle) and x._cell is not None:
                 saved_intact(node, x)
         if out_at >= 0 and mode.enabled:
-            values[out_at] = alias(values[out_at])
-            values[out_at]._node = node
+            out = alias(values[out_at])
+            out._node = node
+            values = [*values[:out_at], out, *values[out_at + 1 :]]
         return values
 
     return read
@@ -201,8 +205,8 @@ def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ..
     def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
         wanted = tuple([to is not None for to in node.edges])
         values = read(node)
-        if asks >= 0:
-            values.insert(asks, wanted)
+        if asks >= 0:  # it leaves out itself what nobody wants
+            return backward(g, *values[:asks], wanted, *values[asks:])
         return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted, strict=True)])
 
     return propagate
@@ -218,32 +222,50 @@ def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcas
     and dtypes. others: what the gradient functions call by other names than those of the inputs.
     """
     if mode.enabled:
-        edges = []
-        wanted = 0
-        for x in inputs:
-            to = None if x is None else x._node if x._view is None else edge(x)
-            edges.append(to)
-            wanted += wanted + (to is not None)
+        edges, wanted = _edges(inputs)
         if wanted:
-            node = _new(node_class)
-            node.edges = tuple(edges)
-            node.seq = tick()
-            node.hooks = None
-            node.metas = tuple([None if x is None else meta_of(x) for x in inputs]) if broadcast else None
-            plan = node_class.plans.get(wanted)
-            if plan is None:
-                plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
-            pick, of_out, of_metas = plan
-            values = [None, *inputs]
-            if others:
-                values += [others[name] for name in node_class.other_names]
-            if of_out:
-                values.append(alias(out))
-            for i in of_metas:
-                values.append(None if inputs[i] is None else meta_of(inputs[i]))
-            node.saved = pick(values)
-            out._node = node
+            named = [others[name] for name in node_class.other_names] if others else ()
+            _attach(node_class, out, inputs, edges, wanted, broadcast, named)
     return out
+
+
+def _edges(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
+    """Where the gradients of inputs go, and which of them are wanted, as bits, the first input's the highest."""
+    edges = []
+    wanted = 0
+    for x in inputs:
+        to = None if x is None else x._node if x._view is None else edge(x)
+        edges.append(to)
+        wanted += wanted + (to is not None)
+    return edges, wanted
+
+
+def _attach(
+    node_class: type[OpNode],
+    out: Any,
+    inputs: tuple[Any, ...],
+    edges: list[Any],
+    wanted: int,
+    broadcast: bool,
+    others: Sequence[Any],
+) -> None:
+    """Makes a node of node_class the history of out; others: the values of its other_names."""
+    node = _new(node_class)
+    node.edges = tuple(edges)
+    node.seq = tick()
+    node.hooks = None
+    node.metas = tuple([None if x is None else meta_of(x) for x in inputs]) if broadcast else None
+    plan = node_class.plans.get(wanted)
+    if plan is None:
+        plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
+    pick, of_out, of_metas = plan
+    values = [None, *inputs, *others]
+    if of_out:
+        values.append(alias(out))
+    for i in of_metas:
+        values.append(None if inputs[i] is None else meta_of(inputs[i]))
+    node.saved = pick(values)
+    out._node = node
 
 
 def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast: bool = False) -> Any:
@@ -262,8 +284,10 @@ def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast
     return out
 
 
-def record_affine(node_class: type[OpNode], out: Any, x: Any, weight: Any, bias: Any) -> Any:
-    """record_product() of x and weight, plus a bias or None."""
+def record_affine(
+    node_class: type[OpNode], out: Any, x: Any, weight: Any, bias: Any, others: tuple[Any, ...] = ()
+) -> Any:
+    """record_product() of x and weight, plus a bias or None. others: what else the node saves, after weight and x."""
     if mode.enabled:
         to_x = x._node if x._view is None else edge(x)
         to_weight = weight._node if weight._view is None else edge(weight)
@@ -273,7 +297,7 @@ def record_affine(node_class: type[OpNode], out: Any, x: Any, weight: Any, bias:
             node.edges = (to_x, to_weight, to_bias)
             node.seq = tick()
             node.hooks = node.metas = None
-            node.saved = (weight if to_x is not None else None, x if to_weight is not None else None)
+            node.saved = (weight if to_x is not None else None, x if to_weight is not None else None) + others
             out._node = node
     return out
 
@@ -313,22 +337,24 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
         inputs = inputs or parameters[:1]
         node_class = derivative(name or function.__name__.strip("_"), inputs, **declared)
         positions = [parameters.index(parameter) for parameter in inputs]
-        saved_arguments = [(name, i) for i, name in enumerate(parameters) if name in node_class.other_names]
+        other_positions = [parameters.index(parameter) for parameter in node_class.other_names]
 
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:
             if not mode.enabled:
                 return function(*arguments)
             tensors = tuple([arguments[i] for i in positions])
-            if not any(x is not None and edge(x) is not None for x in tensors):
+            edges, wanted = _edges(tensors)
+            if not wanted:
                 return function(*arguments)
             mode.enabled = False
             try:
                 out = function(*arguments)
             finally:
                 mode.enabled = True
-            others = {parameter: arguments[i] for parameter, i in saved_arguments}
-            return record(node_class, out, tensors, broadcast, **others)
+            others = [arguments[i] for i in other_positions]
+            _attach(node_class, out, tensors, edges, wanted, broadcast, others)
+            return out
 
         recorded.node_class = node_class  # type: ignore[attr-defined]
         return recorded

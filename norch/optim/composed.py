@@ -9,22 +9,13 @@ from typing import Any
 from ..autograd import no_grad
 from ..ops.create import full_like, ones_like, zeros_like
 from ..tensor import Tensor
-from .optimizer import Elementwise, Params, at_least_0
+from .optimizer import Elementwise, Params
 
 
 class _Composed(Elementwise):
     """A subclass gives move(), which changes one parameter, and names the tensors that it remembers, zeros at first."""
 
     remembers: tuple[str, ...] = ()
-
-    def _check_options(self, group: dict[str, Any]) -> None:
-        super()._check_options(group)
-        for name in ("eps", "momentum_decay"):
-            if name in group and not at_least_0(group[name]):
-                raise ValueError(f"invalid {name} value: {group[name]!r}")
-        for beta in (*group.get("betas", ()), group.get("rho", 0)):
-            if not 0 <= beta <= 1 or (beta == 1 and "betas" in group):
-                raise ValueError(f"invalid betas or rho: {beta!r}")
 
     def first(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """What is remembered of a parameter before its first step."""
@@ -38,7 +29,7 @@ class _Composed(Elementwise):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = self._loss(closure)
-        for group, _ in self._groups():
+        for group in self._groups():
             decay = group.get("weight_decay", 0)
             for param in group["params"]:
                 if param.grad is None:
@@ -88,9 +79,12 @@ class Adadelta(_Composed):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **kinds})
+        super().__init__(params, locals())
+
+    def _check_options(self, group: dict[str, Any]) -> None:
+        super()._check_options(group)
+        if not 0 <= group["rho"] <= 1:
+            raise ValueError(f"invalid rho value: {group['rho']!r}")
 
     def move(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         rho, eps = group["rho"], group["eps"]
@@ -127,9 +121,7 @@ class Adamax(_Composed):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **kinds})
+        super().__init__(params, locals())
 
     def move(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
@@ -168,10 +160,7 @@ class NAdam(_Composed):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        more = {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **more, **kinds})
+        super().__init__(params, locals())
 
     def first(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {**super().first(param, group), "mu_product": 1.0}
@@ -214,9 +203,7 @@ class RAdam(_Composed):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, "decoupled_weight_decay": decoupled_weight_decay, **kinds})
+        super().__init__(params, locals())
 
     def move(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         (beta1, beta2), step = group["betas"], entry["step"]
@@ -259,9 +246,7 @@ class Rprop(_Composed):
     ) -> None:
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"invalid etas: {etas!r}")
-        options = {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **kinds})
+        super().__init__(params, locals())
 
     def first(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {**super().first(param, group), "step_size": full_like(param.detach(), group["lr"])}

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
-from .._lib import doubles
 from ..autograd import enable_grad
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..errors import DTypeError, Error, ShapeError
@@ -271,14 +270,28 @@ class Optimizer:
 NUMBERS = {"step": int, "mu_product": float}  # what PyTorch keeps in tensors of one element
 
 
+NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initial_accumulator_value".split()
+
+
 class Elementwise(Optimizer):
-    """The optimizers of this package: no negative rates, and state in the shapes of the parameters."""
+    """The optimizers of this package that move each element by itself: options within their ranges, and state in the
+    shapes of the parameters."""
+
+    def __init__(self, params: Params, given: dict[str, Any]) -> None:
+        """given: locals() of the subclass's __init__, whose other arguments are the options."""
+        super().__init__(params, {name: given[name] for name in given if name not in ("self", "params", "__class__")})
 
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)
-        for name in ("lr", "weight_decay"):
+        for name in NOT_NEGATIVE:
             if name in group and not at_least_0(group[name]):
                 raise ValueError(f"invalid {name} value: {group[name]!r}")
+        betas = group.get("betas", (0, 0))
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise ValueError(f"betas are two numbers, not {betas!r}")
+        for index, beta in enumerate(betas):
+            if not (at_least_0(beta) and beta < 1):
+                raise ValueError(f"invalid beta parameter at index {index}: {beta}")
 
     def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
         if isinstance(value, Tensor) and name in NUMBERS and value.numel() == 1:
@@ -288,46 +301,15 @@ class Elementwise(Optimizer):
             raise ShapeError(f"loaded state {name!r} has shape {shapes}")
         return super()._adapted(value, name, param)
 
-    def _groups(self) -> Iterable[tuple[dict[str, Any], Any]]:
-        """The groups of a step, each beside an array for its numbers. A user may have put in, taken out or replaced
-        groups since the last step, and options in them."""
-        groups, hyper = self.param_groups, self._hyper
-        while len(hyper) < len(groups):
-            hyper.append(doubles(*(0.0,) * 8))
-        for group in groups:
+    def _groups(self) -> list[dict[str, Any]]:
+        """The groups of a step, their rates checked: a user may have changed both since the last step."""
+        for group in self.param_groups:
             rate = group["lr"]
             if type(rate) is not float and not isinstance(rate, (Real, Tensor)):
                 raise TypeError(f"{type(self).__name__}: lr must be a number, not {rate!r}")
-        return zip(groups, hyper, strict=False)
+        return self.param_groups
 
 
 def at_least_0(value: Any) -> bool:
     """Whether an option is a number, perhaps as a tensor, and neither negative nor NaN."""
     return (isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)) and float(value) >= 0
-
-
-def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """The parameters that have a gradient, and the gradients."""
-    chosen = []
-    grads = []
-    for param in params:
-        grad = param._grad
-        if grad is not None:
-            chosen.append(param)
-            grads.append(grad)
-    return chosen, grads
-
-
-def by_step(
-    params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]
-) -> list[tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]]:
-    """One bucket, as a rule; parameters that once had no gradient lag behind, and get a call of their own."""
-    if len({entry["step"] for entry in entries}) == 1:
-        return [(params, grads, entries)]
-    buckets: dict[int, tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]] = {}
-    for param, grad, entry in zip(params, grads, entries, strict=True):
-        bucket = buckets.setdefault(entry["step"], ([], [], []))
-        bucket[0].append(param)
-        bucket[1].append(grad)
-        bucket[2].append(entry)
-    return list(buckets.values())

@@ -7,95 +7,13 @@ from typing import Any
 
 from ..._handle import alias
 from ..._lib import lib
-from ..forms import Binary, Operation, Ternary
+from ..forms import Binary, Ternary
 from ..grad_mode import mode
 from ..inplace import zeros_of
-from .index import Placed
 from .pointwise import Add, Mul, Sigmoid, Tanh
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
-
-# ---- convolution: three products of the same sums, each the derivative of the other two ----------------------------
-
-
-def _over_channels(g: Any) -> Any:
-    return g.sum((0, 2, 3))
-
-
-class Conv(Ternary):  # y of x (a), weight (b) and bias; sizes: those of x and of the kernel
-    connected = 2
-    __slots__ = ("geometry", "sizes")
-    geometry: Any
-    sizes: Any
-
-    def grad_a(self, g: Any) -> Any: return g._conv_input(self.b, None, self.geometry, self.sizes[0])
-    def grad_b(self, g: Any) -> Any: return self.a._conv_weight(g, self.geometry, self.sizes[1])
-    def grad_c(self, g: Any) -> Any: return _over_channels(g)
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        """The sums for the bias come with the weight's gradient, which goes through all of g anyway."""
-        to_a, to_b, to_c = self.edges
-        if mode.enabled or to_b is None or to_c is None:
-            return super().propagate(g)
-        grad_a = None if to_a is None else self.grad_a(g)
-        sums = lib.norch_empty(g.shape[1:2], g._dtype, (g._device_type, g._device_index))
-        return grad_a, lib.norch_conv_weight(self.a, g, self.geometry, self.sizes[1], sums), sums
-
-
-class ConvInput(Ternary):  # x of y (a), weight (b) and bias; sizes: those of the kernel
-    connected = 2
-    __slots__ = ("geometry", "sizes")
-    geometry: Any
-    sizes: Any
-
-    def grad_a(self, g: Any) -> Any: return g._conv(self.b, None, self.geometry)
-    def grad_b(self, g: Any) -> Any: return g._conv_weight(self.a, self.geometry, self.sizes)
-    def grad_c(self, g: Any) -> Any: return _over_channels(g)
-
-
-class ConvWeight(Binary):  # weight of x (a) and y (b); sizes: those of x
-    __slots__ = ("geometry", "sizes")
-    geometry: Any
-    sizes: Any
-
-    def grad_a(self, g: Any) -> Any: return self.b._conv_input(g, None, self.geometry, self.sizes)
-    def grad_b(self, g: Any) -> Any: return self.a._conv(g, None, self.geometry)
-
-
-# ---- pooling: window holds how C was called, size the last two axes of the input ------------------------------------
-
-
-class MaxPool(Placed):
-    connected = 2
-    __slots__ = ("size", "window")
-    size: Any
-    window: Any
-
-    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_max_spread(self.saved(), self.window, self.size),)
-
-
-class MaxPoolSpread(Placed):
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        index = self.saved()
-        return (g.flatten(-2).gather(-1, index.flatten(-2)).reshape(index.shape),)
-
-
-class AvgPool(Operation):
-    connected = 2
-    __slots__ = ("size", "window")
-    size: Any
-    window: Any
-
-    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_avg_spread(self.window, self.size),)
-
-
-class AvgPoolSpread(Operation):
-    __slots__ = ("window",)
-    window: Any
-
-    def propagate(self, g: Any) -> tuple[Any, ...]: return (g._pool_avg(self.window),)
-
 
 # ---- attention -----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from ...errors import ShapeError
 from .._operand import rounded_once, tensor_of
 from ..conv import per_axis
 from ..copy import cat
-from ..pool import average, largest, places_of_largest
+from ..pool import avg_pool, max_pool, max_with_indices
 from ..view import tied
 
 
@@ -52,7 +52,7 @@ def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
         return x.mean(tuple(range(-axes, 0)), True)
     if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
         kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
-        return average(name, axes, x, kernel, kernel, 0, False, True, None)
+        return avg_pool(name, axes, x, kernel, kernel, 0, False, True, None)
     x = tied(x)
     for axis, size, count in zip(range(-axes, 0), sizes, wanted, strict=True):
         means = [
@@ -85,28 +85,28 @@ def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, return_indices
     sizes, wanted = _adaptive(name, axes, x, output_size)
     if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
         kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
-        return largest(name, axes, x, kernel, kernel, 0, 1, False, return_indices)
+        return max_pool(name, axes, x, kernel, kernel, 0, 1, False, return_indices)
     if 0 in wanted:
         raise ShapeError(f"{name}: output_size {wanted} has an empty axis")
     planes = x.unsqueeze(-2) if axes == 1 else x
     (height, width), (rows, columns) = ((1, *sizes), (1, *wanted)) if axes == 1 else (sizes, wanted)
-    outs, places = [], []
+    outs, indices = [], []
     across = _parts(width, columns)
     for top, high, down in _parts(height, rows):
         found = []
         for left, wide, times in across:
             part = planes.narrow(-2, top, high).narrow(-1, left, wide)
-            best, index = places_of_largest(part, (high, wide, high, wide, 0, 0, 1, 1, 1, 1), (1, 1))
-            place = (index // wide + top) * width + index % wide + left
-            found.append((_repeated(best, -1, times), _repeated(place, -1, times)))
+            best, index = max_with_indices(part, (high, wide, high, wide, 0, 0, 1, 1, 1, 1), (1, 1))
+            position = (index // wide + top) * width + index % wide + left
+            found.append((_repeated(best, -1, times), _repeated(position, -1, times)))
         outs.append(_repeated(cat([best for best, _ in found], -1), -2, down))
         if return_indices:
-            places.append(_repeated(cat([place for _, place in found], -1), -2, down))
+            indices.append(_repeated(cat([position for _, position in found], -1), -2, down))
     out = cat(outs, -2)
     out = out.squeeze(-2) if axes == 1 else out
     if not return_indices:
         return out
-    index = cat(places, -2)
+    index = cat(indices, -2)
     return out, index.squeeze(-2) if axes == 1 else index
 
 
