@@ -10,9 +10,9 @@ from .optimizer import Params
 
 class Adam(Fused):
     """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
-    of its square with the factors betas, corrected for their start at zero. weight_decay * p is added to the
-    gradient, or with decoupled_weight_decay taken from p as AdamW does. amsgrad divides by the largest square so far
-    (Reddi, Kale and Kumar 2018).
+    of its square with the factors betas, corrected for their start at zero (Kingma and Ba 2015). weight_decay * p is
+    added to the gradient, or subtracted from p with decoupled_weight_decay. amsgrad divides by the largest square so
+    far (Reddi, Kale and Kumar 2018).
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adam([p], lr=0.5)
@@ -55,7 +55,8 @@ class Adam(Fused):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay acts on the parameter itself, p -= lr * weight_decay * p, not on the gradient.
+    """Adam with weight decay of the parameter itself, p -= lr * weight_decay * p, not of the gradient (Loshchilov and
+    Hutter 2019).
 
     >>> opt = norch.optim.AdamW(norch.nn.Linear(2, 2).parameters(), lr=1e-3)
     >>> opt.defaults["weight_decay"]

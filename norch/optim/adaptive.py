@@ -11,9 +11,9 @@ from .optimizer import Params
 
 
 class RMSprop(Fused):
-    """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with the factor alpha; centered
-    takes the square of the running average of g away from it. With momentum, buf = momentum * buf + what is above
-    without lr, and p -= lr * buf.
+    """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with the factor alpha (Hinton
+    2012). centered subtracts the square of the running average of g from it. With momentum,
+    buf = momentum * buf + g / (sqrt(square) + eps) and p -= lr * buf.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.RMSprop([p], lr=0.01)
@@ -55,7 +55,8 @@ class RMSprop(Fused):
 
 
 class Adagrad(Fused):
-    """p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where sum adds up g^2 from initial_accumulator_value.
+    """p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where sum is initial_accumulator_value plus the g^2 of
+    all steps (Duchi, Hazan and Singer 2011).
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adagrad([p], lr=0.5)

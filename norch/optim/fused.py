@@ -126,7 +126,7 @@ Bucket = tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]
 
 
 def by_step(params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]) -> list[Bucket]:
-    """One bucket, as a rule; parameters that once had no gradient lag behind, and get a call of their own."""
+    """Parameters grouped by their step count, which differs where a parameter had no gradient in an earlier step."""
     steps = [entry["step"] for entry in entries]
     if steps.count(steps[0]) == len(steps):
         return [(params, grads, entries)]

@@ -15,7 +15,7 @@ from .optimizer import Params
 class SGD(Fused):
     """For each parameter p with gradient g: g += weight_decay * p; with momentum, buf = momentum * buf +
     (1 - dampening) * g (buf = g at first) and g = buf, or with nesterov g += momentum * buf; p -= lr * g.
-    `maximize` turns the sign of the gradient.
+    `maximize` changes the sign of the gradient.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.SGD([p], lr=0.5)
@@ -70,7 +70,7 @@ class SGD(Fused):
         bump_all(params)
 
     def _advance_new(self, params: list[Tensor], grads: list[Tensor], hyper: Any, at: int) -> None:
-        """Some of the parameters step for the first time: they have a call of their own, which sets their momenta."""
+        """Parameters without a momentum yet are updated in a separate call, which sets it."""
         known = ["momentum_buffer" in self.state.get(param, ()) for param in params]
         for old in (True, False):
             some = [param for param, is_known in zip(params, known, strict=True) if is_known is old]
