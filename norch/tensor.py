@@ -17,43 +17,33 @@ from .autograd.inplace import SEVERED, edge
 from .autograd.node import Leaf
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
+from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the pages below)
+from .ops import random as _random  # noqa: F401
+from .ops import scatter as _scatter  # noqa: F401
 from .ops._operand import tensor_of
-from .ops.composed import pointwise as _declared  # noqa: F401  (declares methods)
+from .ops.composed import diagonal as _diagonal  # noqa: F401
+from .ops.composed import order as _order  # noqa: F401
+from .ops.composed import pointwise as _pointwise  # noqa: F401
+from .ops.composed import shape as _shape  # noqa: F401
 from .ops.composed.distance import DistanceMethods
-from .ops.composed.order import OrderMethods
 from .ops.composed.portable import PortableMethods
 from .ops.composed.products import ProductMethods
-from .ops.composed.shape import ShapeMethods
 from .ops.composed.statistics import StatisticsMethods
 from .ops.conv import ConvMethods
-from .ops.copy import CopyMethods
-from .ops.create import CreateMethods, legacy_tensor
-from .ops.getitem import ItemMethods
-from .ops.index import IndexMethods
-from .ops.nll import NllMethods
+from .ops.create import legacy_tensor
 from .ops.op import METHODS
 from .ops.pool import PoolMethods
-from .ops.random import RandomMethods
-from .ops.view import ViewMethods, axis
+from .ops.view import axis
 from .storage import Storage, storage_of
 
 
 class Tensor(
-    ViewMethods,
-    ShapeMethods,
-    CopyMethods,
-    IndexMethods,
-    ItemMethods,
     ProductMethods,
     ConvMethods,
     PoolMethods,
-    RandomMethods,
-    NllMethods,
-    OrderMethods,
     StatisticsMethods,
     DistanceMethods,
     PortableMethods,
-    CreateMethods,
     ProtocolMethods,
 ):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
@@ -297,7 +287,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 def _bridge() -> None:  # private methods that derivatives not yet declared on their page call
     from .autograd import broadcast
-    from .ops import activation, copy, matmul, pointwise, reduce, softmax
+    from .ops import activation, copy, matmul, pointwise, reduce, softmax, view
 
     for n in ("relu_backward", "sigmoid_backward", "tanh_backward", "zeta"):
         setattr(Tensor, "_" + n, getattr(pointwise, n))
@@ -307,7 +297,12 @@ def _bridge() -> None:  # private methods that derivatives not yet declared on t
     M._reduced = lambda x, name, axes, keepdim: (reduce.mean_over if name == "mean" else reduce.sum_over)(
         x, axes, keepdim
     )
-    M._mean_square, M._cat_of, M._stack_of = reduce.mean_square, staticmethod(copy.cat), staticmethod(copy.stack)
+    M._slice, M._mean_square, M._cat_of, M._stack_of = (
+        view.slice_,
+        reduce.mean_square,
+        staticmethod(copy.cat),
+        staticmethod(copy.stack),
+    )
     M._softmax_backward = lambda g, out, dim, log: (softmax._log_softmax_backward if log else softmax.softmax_backward)(
         g, out, dim
     )

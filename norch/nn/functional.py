@@ -49,7 +49,7 @@ from ..ops.pool import avg_pool2d as avg_pool2d
 from ..ops.pool import max_pool1d as max_pool1d
 from ..ops.pool import max_pool2d as max_pool2d
 from ..ops.random import rand_like
-from ..ops.view import tied
+from ..ops.view import connect
 from ..tensor import Tensor
 from . import functional_activation as _activation
 from . import functional_loss as _loss
@@ -332,7 +332,7 @@ def nll_loss(
     target: class indices (N, ...) or (); weight: (C). The mean divides by the weights of the samples, and
     samples whose target is ignore_index count nowhere. A class out of range raises an IndexError.
     """
-    input, target = tied(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
+    input, target = connect(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
     return _Classes("nll_loss", input, target, weight, ignore_index, reduction).loss(input)
 
 

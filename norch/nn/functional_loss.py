@@ -15,7 +15,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops._operand import RENAMED_ERRORS, as_operand, rename_errors, renamed_error, tensor_of
 from ..ops.composed.distance import pairwise_distance
 from ..ops.pointwise import exp, log, minimum, sub, where
-from ..ops.view import tied
+from ..ops.view import connect
 from ..tensor import Tensor
 from .functional_activation import logsigmoid
 
@@ -236,7 +236,7 @@ def multi_margin_loss(
     if input.ndim not in (1, 2) or tuple(target.shape) not in (tuple(input.shape[:-1]), (1,)[: 2 - input.ndim]):
         raise ShapeError(f"target of shape {tuple(target.shape)} does not fit input of shape {tuple(input.shape)}")
     index = target.reshape(*input.shape[:-1], 1).long()
-    input = tied(input)
+    input = connect(input)
     excess = (margin - input.gather(-1, index) + input).clamp(min=0).scatter(-1, index, 0.0)
     loss = (excess if p == 1 else excess.square()).sum(-1) / input.shape[-1]
     if weight is not None:
