@@ -17,22 +17,21 @@ from .autograd.inplace import SEVERED, edge
 from .autograd.node import Leaf
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
+from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the pages below)
+from .ops import random as _random  # noqa: F401
+from .ops import scatter as _scatter  # noqa: F401
 from .ops._operand import tensor_of
-from .ops.composed import pointwise as _declared  # noqa: F401  (declares methods)
+from .ops.composed import diagonal as _diagonal  # noqa: F401
+from .ops.composed import order as _order  # noqa: F401
+from .ops.composed import pointwise as _pointwise  # noqa: F401
+from .ops.composed import shape as _shape  # noqa: F401
 from .ops.composed.distance import DistanceMethods
-from .ops.composed.order import OrderMethods
 from .ops.composed.portable import PortableMethods
 from .ops.composed.products import ProductMethods
-from .ops.composed.shape import ShapeMethods
 from .ops.composed.statistics import StatisticsMethods
-from .ops.copy import CopyMethods
-from .ops.create import CreateMethods, legacy_tensor
-from .ops.getitem import ItemMethods
-from .ops.index import IndexMethods
-from .ops.nll import NllMethods
+from .ops.create import legacy_tensor
 from .ops.op import METHODS
-from .ops.random import RandomMethods
-from .ops.view import ViewMethods, axis
+from .ops.view import axis
 from .storage import Storage, storage_of
 
 if TYPE_CHECKING:
@@ -42,19 +41,10 @@ else:
 
 
 class Tensor(
-    ViewMethods,
-    ShapeMethods,
-    CopyMethods,
-    IndexMethods,
-    ItemMethods,
     ProductMethods,
-    RandomMethods,
-    NllMethods,
-    OrderMethods,
     StatisticsMethods,
     DistanceMethods,
     PortableMethods,
-    CreateMethods,
     ProtocolMethods,
     DeclaredMethods,
 ):
@@ -299,7 +289,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 def _bridge() -> None:  # private methods that derivatives not yet declared on their page call
     from .autograd import broadcast
-    from .ops import activation, copy, matmul, pointwise, reduce, softmax
+    from .ops import activation, copy, matmul, pointwise, reduce, softmax, view
 
     for n in ("relu_backward", "sigmoid_backward", "tanh_backward", "zeta"):
         setattr(Tensor, "_" + n, getattr(pointwise, n))
@@ -309,7 +299,7 @@ def _bridge() -> None:  # private methods that derivatives not yet declared on t
     M._reduced = lambda x, name, axes, keepdim: (reduce.mean_over if name == "mean" else reduce.sum_over)(
         x, axes, keepdim
     )
-    M._cat_of, M._stack_of = staticmethod(copy.cat), staticmethod(copy.stack)
+    M._slice, M._cat_of, M._stack_of = view.slice_, staticmethod(copy.cat), staticmethod(copy.stack)
     M._softmax_backward = lambda g, out, dim, log: (softmax._log_softmax_backward if log else softmax.softmax_backward)(
         g, out, dim
     )

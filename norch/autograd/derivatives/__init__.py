@@ -6,11 +6,9 @@ dimensions, and cast, by the form (autograd/forms.py). They are written in recor
 derivatives come by themselves.
 """
 
-from .copy import Cast, Cat, Clone, CopyInto, Pad, Stack
 from .index import *
 from .layers import *
 from .matmul import *
 from .pointwise import *
 from .reduce import *
 from .scan import *
-from .view import *
