@@ -40,6 +40,7 @@ from .create import (
     zeros_like,
 )
 from .device import device, get_default_device, set_default_device
+from .dtype import BY_NAME as _DTYPES
 from .dtype import (
     bfloat16,
     can_cast,
@@ -173,6 +174,8 @@ _FOUND_IN = {
     "LongTensor ShortTensor",
 }
 _PLACES = {name: place for place, names in _FOUND_IN.items() for name in names.split()}
+
+globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
     from . import cuda, distributions, func, linalg, memory, nn, optim, utils
