@@ -94,7 +94,7 @@ OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
     $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
 
 # The ABI number: a plugin built from other texts than these is refused.
-ABI_FILES := csrc/norch.h csrc/ops.def csrc/optim.def csrc/core/backend.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h \
+ABI_FILES := csrc/norch.h csrc/ops.def csrc/optim.def csrc/dtypes.def csrc/core/backend.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h \
     $(sort $(wildcard csrc/families/*.h))
 ABI = 0x$(shell cat $(ABI_FILES) | sha256sum | cut -c 1-16)ull
 
@@ -156,8 +156,8 @@ $(BUILD)/flags: $(BUILD)/wanted
 
 # ---- CUDA: a plugin, and the simulation of it that runs everywhere -------------------------------
 
-# Files named *_dtype.cu are compiled once for each dtype that csrc/cuda/cuda.cuh lists.
-DTYPES := bool uint8 int32 int64 float32 float64
+# Files named *_dtype.cu are compiled once for each wide dtype of csrc/dtypes.def.
+DTYPES := $(shell sed -n 's/^WIDE. *[A-Z0-9]*, *\([a-z0-9]*\),.*/\1/p' csrc/dtypes.def)
 CUDA_SOURCES := $(filter-out %_dtype.cu,$(sort $(wildcard csrc/cuda/*.cu)))
 CUDA_UNITS := $(CUDA_SOURCES:csrc/cuda/%.cu=%) \
     $(foreach d,$(DTYPES),$(patsubst csrc/cuda/%_dtype.cu,%_dtype.$d,$(sort $(wildcard csrc/cuda/*_dtype.cu))))

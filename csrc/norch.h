@@ -2,7 +2,7 @@
  *
  * This header holds everything that a caller may know. Python's bindings come from this text: make turns its prototypes
  * into builtin functions (csrc/python/make_calls.py), and the library carries a copy, from which norch/_lib.py reads the
- * rest. So the header keeps to a plain style: one prototype a declaration, no macros but integer constants. Types and
+ * rest. So the header keeps to a plain style: one prototype a declaration, no macros but constants. Types and
  * names of parameters matter: optional_x may be NULL, bool is a flag, dims are axes, op is a row of ops.def, a count is
  * followed by its array.
  *
@@ -27,17 +27,12 @@
 #define NORCH_ERROR_VALUE 6
 #define NORCH_ERROR_ZERO_DIVISION 7
 
-/* Element types; core/dtype.h holds the table behind the numbers. */
-#define NORCH_BOOL 0
-#define NORCH_UINT8 1
-#define NORCH_INT32 2
-#define NORCH_INT64 3
-#define NORCH_FLOAT32 4
-#define NORCH_FLOAT64 5
-#define NORCH_INT8 6
-#define NORCH_INT16 7
-#define NORCH_FLOAT16 8
-#define NORCH_BFLOAT16 9
+/* Element types: NORCH_FLOAT32 and so on, a constant for each row of dtypes.def. */
+enum norch_dtype {
+#define DTYPE(NAME, ...) NORCH_##NAME,
+#include "dtypes.def"
+    NORCH_DTYPE_COUNT
+};
 
 /* Device types. */
 #define NORCH_CPU 0
@@ -152,10 +147,14 @@ int32_t norch_op_takes(int64_t op, int64_t dtype);
 
 /* ---- dtypes --------------------------------------------------------------------------------- */
 
-/* Name (NULL past the end), bytes, and kind as a character: b bool, u unsigned, i signed, f float. */
+/* Name (NULL past the end), bytes, kind as a character (b bool, u unsigned, i signed, f float), and the binary digits that a
+ * number may have and be exact. */
 const char *norch_dtype_name(int64_t dtype);
 int32_t norch_dtype_size(int64_t dtype);
 int32_t norch_dtype_kind(int64_t dtype);
+int32_t norch_dtype_digits(int64_t dtype);
+/* Whether a result of dtype `from` may be stored as `to`: no float becomes an integer, no number a bool. */
+bool norch_can_cast(int64_t from, int64_t to);
 /* The dtype that a and b promote to, and the one of an operation on these two tensors. */
 int32_t norch_promote_types(int64_t a, int64_t b);
 int64_t norch_result_type(const norch_tensor *a, const norch_tensor *b);

@@ -19,6 +19,7 @@ from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.anomaly import set_detect_anomaly as set_anomaly_enabled
 from .autograd.grad_mode import inference_mode
 from .device import device, get_default_device, set_default_device
+from .dtype import BY_NAME as _DTYPES
 from .dtype import (
     bfloat16,
     can_cast,
@@ -135,6 +136,8 @@ _NAMES_OF = {
     "LongTensor ShortTensor",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
+
+globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
     from . import cuda, distributions, func, linalg, memory, nn, optim, utils

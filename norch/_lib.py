@@ -111,6 +111,7 @@ def _read_header(library: ctypes.PyDLL) -> tuple[dict[str, int], type[ctypes.Str
 _library = _load()
 constants, TensorStruct, _functions = _read_header(_library)
 lib: Any = types.SimpleNamespace(**_functions)
+constants |= {name.upper(): number for number, name in enumerate(listed(lib.norch_dtype_name))}  # of dtypes.def
 if lib.norch_sizeof_tensor() != ctypes.sizeof(TensorStruct):
     raise ImportError("norch: the library's struct norch_tensor is not laid out as its header says")
 

@@ -8,7 +8,7 @@ from ._lib import lib
 from .errors import ArgumentError, DTypeError
 
 # Formats of memoryviews, by kind and size in bytes; they have none for the two half floats.
-_STRUCT_FORMATS = {"b1": "?", "u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f4": "f", "f8": "d"}
+_STRUCT_FORMATS = {"b1": "?", "u1": "B", "u2": "H", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f4": "f", "f8": "d"}
 
 
 class dtype:  # noqa: N801  (PyTorch's name)
@@ -18,13 +18,16 @@ class dtype:  # noqa: N801  (PyTorch's name)
     (4, True)
     """
 
-    __slots__ = ("code", "format", "is_floating_point", "is_signed", "itemsize", "kind", "name")
+    # format: of a memoryview, "" for the half floats, which memoryviews do not know; digits: how many binary digits an
+    # exact number may have
+    __slots__ = ("code", "digits", "format", "is_floating_point", "is_signed", "itemsize", "kind", "name")
     is_complex = False  # norch has no complex numbers
 
     def __init__(self, code: int):
         self.code: int = code  # its number in C
         self.name: str = lib.norch_dtype_name(code).decode()
         self.itemsize: int = lib.norch_dtype_size(code)
+        self.digits: int = lib.norch_dtype_digits(code)
         self.kind: str = chr(lib.norch_dtype_kind(code))
         self.is_floating_point: bool = self.kind == "f"
         self.is_signed: bool = self.kind in "if"
@@ -127,8 +130,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     >>> norch.can_cast(norch.int64, norch.float16), norch.can_cast(norch.float32, norch.int64)
     (True, False)
     """
-    rank = {"b": 0, "u": 1, "i": 1, "f": 2}
-    return rank[dtype_named(from_).kind] <= rank[dtype_named(to).kind]
+    return lib.norch_can_cast(dtype_named(from_).code, dtype_named(to).code)
 
 
 def check_numbers(name: str, **options: Any) -> None:
@@ -142,19 +144,10 @@ def check_fits(value: Any, d: dtype, name: str) -> None:
     """ArgumentError where an integer dtype cannot hold a number. Negative integers wrap in an unsigned dtype."""
     if d.kind not in "iu":
         return
-    most = (1 << (8 * d.itemsize - d.is_signed)) - 1
+    most = (1 << d.digits) - 1
     least = -most - 1 if d.is_signed else -most if isinstance(value, int) else 0
     if not least <= value <= most:
         raise ArgumentError(f"{name}: {value} does not fit {d.name}")
-
-
-# Digits of the mantissa after the point, least and greatest exponent.
-_FLOATS = {
-    "float16": (10, -14, 15),
-    "bfloat16": (7, -126, 127),
-    "float32": (23, -126, 127),
-    "float64": (52, -1022, 1023),
-}
 
 
 class finfo:  # noqa: N801  (PyTorch's name)
@@ -168,15 +161,15 @@ class finfo:  # noqa: N801  (PyTorch's name)
         d = get_default_dtype() if type is None else dtype_named(type)
         if not d.is_floating_point:
             raise TypeError(f"finfo: {d.name} is no floating dtype; iinfo has the limits of integers")
-        digits, least, most = _FLOATS[d.name]
         self.bits: int = 8 * d.itemsize
         self.dtype: str = d.name
-        self.eps: float = 2.0**-digits
-        self.max: float = (2.0 - self.eps) * 2.0**most
+        largest = (1 << (self.bits - d.digits - 1)) - 1  # exponent
+        self.eps: float = 2.0 ** (1 - d.digits)
+        self.max: float = (2.0 - self.eps) * 2.0**largest
         self.min: float = -self.max
-        self.tiny: float = 2.0**least
+        self.tiny: float = 2.0 ** (1 - largest)
         self.smallest_normal: float = self.tiny
-        self.resolution: float = 10.0 ** -int(digits * 0.30103)  # log10(2)
+        self.resolution: float = 10.0 ** -int((d.digits - 1) * 0.30103)  # log10(2)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps"))
@@ -202,7 +195,7 @@ class iinfo:  # noqa: N801  (PyTorch's name)
             raise TypeError(f"iinfo: {d.name} is no integer dtype; finfo has the limits of floats")
         self.bits: int = 8 * d.itemsize
         self.dtype: str = d.name
-        self.max: int = (1 << (self.bits - d.is_signed)) - 1
+        self.max: int = (1 << d.digits) - 1
         self.min: int = -self.max - 1 if d.is_signed else 0
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 /* reduce_loops: every REDUCE row of ops.def over one dtype; included once per dtype by reduce_isa.c. How elements become
  * states is drawn in reduce_kind.h, and how a reduction is cut in reduce.c, with the source.
  *
- * Takes DTYPE (its name), NUMBER (NORCH_...), KIND_OF_DTYPE (F, I or B), S, T and ACC as dtype.h has them,
+ * Takes DTYPE (its name), NUMBER (NORCH_...), KIND_OF_DTYPE (F, I or B), S, T and ACC as dtypes.def has them,
  * MASK (an integer as wide as S), POSITION (a signed one, at least 32 bits), LEAST and MOST. Forgets them all. */
 
 #define NAME(name) NR_JOIN2(name, DTYPE)

@@ -458,11 +458,11 @@ extern "C" __attribute__((visibility("default"))) const nr_backend *const *nr_pl
         host->fail(NORCH_ERROR_MEMORY, "cuda: out of memory");
         return nullptr;
     }
-#define ROW(name)                      \
+#define WIDE(NAME, name, ...)          \
     nr_fill_pointwise_##name(kernels); \
     nr_fill_reduce_##name(kernels);
-    NR_WIDE_DTYPES(ROW)
-#undef ROW
+#define NARROW(...)
+#include "../dtypes.def"
     for (int op = 0; op < NR_OP_COUNT; op++)
         for (int d = 0; d < NR_DTYPE_COUNT; d++) kernels[op][d] = kernels[op][host->dtypes[d].wide];
     for (int i = 0; i < found; i++) {

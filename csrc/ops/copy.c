@@ -8,27 +8,35 @@
 /* ---- one element --------------------------------------------------------------------------------- */
 
 void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer) {
-#define GET(number, name, S, T, A, kind) \
-    case number: GET_##kind NR_OF_##name(*(const S *)at); break;
 #define GET_F *value = (double)
 #define GET_B *integer =
 #define GET_U *integer =
 #define GET_I *integer =
-    switch (dtype) { NR_DTYPES(GET) }
+    switch (dtype) {
+#define DTYPE(NAME, name, S, T, A, kind, digits) \
+    case NORCH_##NAME: GET_##kind NR_OF_##name(*(const S *)at); break;
+#include "../dtypes.def"
+    }
 }
 
-#define PUT(number, name, S, T, A, kind)   \
-    case number: {                         \
-        S y = (S)NR_TO_##name(value);      \
-        memcpy(eight_bytes, &y, sizeof y); \
-        return;                            \
+#define PUT(NAME, name, S, T, A, kind, digits) \
+    case NORCH_##NAME: {                       \
+        S y = (S)NR_TO_##name(value);          \
+        memcpy(eight_bytes, &y, sizeof y);     \
+        return;                                \
     }
 void nr_put_double(int32_t dtype, double value, void *eight_bytes) {
-    switch (dtype) { NR_DTYPES(PUT) }
+    switch (dtype) {
+#define DTYPE PUT
+#include "../dtypes.def"
+    }
 }
 
 void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes) {
-    switch (dtype) { NR_DTYPES(PUT) }
+    switch (dtype) {
+#define DTYPE PUT
+#include "../dtypes.def"
+    }
 }
 
 void nr_convert_scalar(const norch_tensor *x, int32_t dtype, void *eight_bytes) {
