@@ -2,8 +2,8 @@
 
 node.py (what a graph is made of), forms.py (nodes of one, two and three inputs), derivatives/ (what each operation
 does in backward), engine.py (the walk), inplace.py (views and writes), grad_mode.py (no_grad and its kin); hooks.py
-(who looks on), function.py (operations of your own), functional.py (Jacobians and the like), anomaly.py (finds the
-operation behind a NaN).
+(who looks on), function.py (operations of your own), transforms.py (products with Jacobians) and functional.py (their
+interface), anomaly.py (finds the operation behind a NaN).
 """
 
 from typing import TYPE_CHECKING, Any
