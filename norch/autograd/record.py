@@ -336,14 +336,17 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
         )
         inputs = inputs or parameters[:1]
         node_class = derivative(name or function.__name__.strip("_"), inputs, **declared)
-        positions = [parameters.index(parameter) for parameter in inputs]
-        other_positions = [parameters.index(parameter) for parameter in node_class.other_names]
+        count, leading = len(inputs), inputs == parameters[: len(inputs)]
+        node_class.other_names = tuple(parameter for parameter in parameters if parameter not in inputs)
+        positions, other_positions = (
+            [parameters.index(name) for name in names] for names in (inputs, node_class.other_names)
+        )
 
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:
             if not mode.enabled:
                 return function(*arguments)
-            tensors = tuple([arguments[i] for i in positions])
+            tensors = arguments[:count] if leading else tuple([arguments[i] for i in positions])
             edges, wanted = _edges(tensors)
             if not wanted:
                 return function(*arguments)
@@ -352,7 +355,7 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
                 out = function(*arguments)
             finally:
                 mode.enabled = True
-            others = [arguments[i] for i in other_positions]
+            others = arguments[count:] if leading else tuple([arguments[i] for i in other_positions])
             _attach(node_class, out, tensors, edges, wanted, broadcast, others)
             return out
 
