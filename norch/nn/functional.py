@@ -22,11 +22,11 @@ from ..errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
 from ..ops._forms import derived
 from ..ops._operand import named_function, rename_errors, tensor_of
 from ..ops.activation import huber
+from ..ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from ..ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d
 from ..ops.composed.adaptive_pool import adaptive_avg_pool2d as adaptive_avg_pool2d
 from ..ops.composed.adaptive_pool import adaptive_max_pool1d as adaptive_max_pool1d
 from ..ops.composed.adaptive_pool import adaptive_max_pool2d as adaptive_max_pool2d
-from ..ops.composed.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from ..ops.composed.channels import batch_norm as batch_norm
 from ..ops.composed.channels import group_norm as group_norm
 from ..ops.composed.channels import instance_norm as instance_norm

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..._handle import alias
@@ -14,33 +13,6 @@ from .pointwise import Add, Mul, Sigmoid, Tanh
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
-
-# ---- attention -----------------------------------------------------------------------------------------------------
-
-
-class Attention(Ternary):  # softmax(q k^T scale) v of q (a), k (b) and v (c)
-    __slots__ = ("causal", "scale")
-    causal: bool
-    scale: float
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        """With P the probabilities and D = P * (g v^T): dv = P^T g, and the gradient of the scores is D - P sum(D)."""
-        q, k, v = self.a, self.b, self.c
-        if mode.enabled:
-            grads = self._recorded(g, q, k, v)
-        else:
-            grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in (q, k, v))
-            lib.norch_attention_backward(g, q, k, v, self.scale, self.causal, grads)
-        return tuple(None if to is None else grad for to, grad in zip(self.edges, grads))
-
-    def _recorded(self, g: Any, q: Any, k: Any, v: Any) -> tuple[Any, ...]:
-        scores = q._product(k, False, True) * self.scale
-        if self.causal:
-            scores = scores.masked_fill(scores.new_ones(scores.shape[-2:]).triu(1).bool(), -math.inf)
-        p = scores.softmax(-1)
-        slopes = g._product(v, False, True)._softmax_backward(p, -1, False) * self.scale
-        return slopes._product(k), slopes._product(q, True), p._product(g, True)
-
 
 # ---- recurrent layers ----------------------------------------------------------------------------------------------
 
