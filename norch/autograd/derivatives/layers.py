@@ -4,54 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._handle import alias
 from ..._lib import lib
-from ..forms import Binary, Ternary
+from ..forms import Ternary
 from ..grad_mode import mode
-from ..inplace import zeros_of
-from .pointwise import Add, Mul, Sigmoid, Tanh
+from .pointwise import Add, Mul
 
 # ruff: noqa: D101, D102, E704  (entries are formulas; their names are those of the operations)
 # fmt: off
-
-# ---- recurrent layers ----------------------------------------------------------------------------------------------
-
-
-class Lstm(Binary):  # h' and c' of the gates (a) and c (b); kept: the gates' values and tanh(c')
-    __slots__ = ("kept",)
-    kept: Any
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        c = self.b
-        i, f, n, o, t = self._recorded(c) if mode.enabled else self.kept
-        g_h, g_c = g.get(0), g.get(1)  # Outputs: of h' and c', or of one of them
-        if g_h is None:
-            g_h = zeros_of(g_c)
-        by_h = (g_h * o)._tanh_backward(t)
-        g_c = by_h if g_c is None else g_c + by_h
-        parts = (
-            (g_c * n)._sigmoid_backward(i), (g_c * c)._sigmoid_backward(f),
-            (g_c * i)._tanh_backward(n), (g_h * t)._sigmoid_backward(o),
-        )
-        return g_c._cat_of(parts, -1), None if self.edges[1] is None else g_c * f
-
-    def _recorded(self, c: Any) -> tuple[Any, ...]:
-        """The gates' values with their history, in which nobody asks for what the gates were before."""
-        size, found = c.shape[-1], []
-        gates = c.new_empty((*c.shape[:-1], 4 * size))
-        gates._node = self.edges[0]
-        for k, value in enumerate(self.kept[:4]):
-            node = (Tanh if k == 2 else Sigmoid)(gates._slice(-1, k * size, (k + 1) * size, 1)._node)
-            node._x, node._out, node.likes = None, value, None
-            found.append(alias(value))
-            found[k]._node = node
-        i, f, n, o = found
-        return i, f, n, o, (f * c + i * n).tanh()
-
-    def release(self) -> None:
-        super().release()
-        self.kept = None
-
 
 # ---- normalisation of the last axes, or of -axes groups of channels -------------------------------------------------
 
