@@ -224,7 +224,7 @@ def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcas
     if mode.enabled:
         edges, wanted = _edges(inputs)
         if wanted:
-            named = [others[name] for name in node_class.other_names] if others else ()
+            named = tuple([others[name] for name in node_class.other_names]) if others else ()
             _attach(node_class, out, inputs, edges, wanted, broadcast, named)
     return out
 
@@ -247,7 +247,7 @@ def _attach(
     edges: list[Any],
     wanted: int,
     broadcast: bool,
-    others: Sequence[Any],
+    others: tuple[Any, ...],
 ) -> None:
     """Makes a node of node_class the history of out; others: the values of its other_names."""
     node = _new(node_class)
@@ -258,14 +258,17 @@ def _attach(
     plan = node_class.plans.get(wanted)
     if plan is None:
         plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
+    out._node = node
     pick, of_out, of_metas = plan
+    if pick is None:
+        node.saved = inputs + others
+        return
     values = [None, *inputs, *others]
     if of_out:
         values.append(alias(out))
     for i in of_metas:
         values.append(None if inputs[i] is None else meta_of(inputs[i]))
     node.saved = pick(values)
-    out._node = node
 
 
 def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast: bool = False) -> Any:
@@ -303,14 +306,16 @@ def record_affine(
 
 
 def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, bool, list[int]]:
-    """What a node saves: its choice among None, the inputs, what record() is told, the result and meta tensors; whether
-    the result is among them, and which inputs' meta tensors."""
+    """What a node saves: its choice among None, the inputs, what record() is told, the result and meta tensors (None:
+    it saves all inputs and what record() is told); whether the result is among them, and which inputs' meta tensors."""
     needed = {name for want, names in zip(wanted, node_class.needs, strict=True) if want for name in names}
     of_out, names = "out" in needed, [*node_class.inputs, *node_class.other_names]
     names += ["out"] if of_out else []
     of_metas = [i for i, name in enumerate(node_class.inputs) if f"{name}_meta" in needed]
     names += [f"{node_class.inputs[i]}_meta" for i in of_metas]
     indices = [names.index(name) + 1 if name in needed else 0 for name in node_class.saved_names]
+    if indices == [*range(1, 1 + len(node_class.inputs) + len(node_class.other_names))]:
+        return None, False, []
     indices += [0] * (2 - len(indices))  # of fewer, itemgetter gives no tuple
     return itemgetter(*indices), of_out, of_metas
 
