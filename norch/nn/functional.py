@@ -27,9 +27,6 @@ from ..ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_poo
 from ..ops.composed.adaptive_pool import adaptive_avg_pool2d as adaptive_avg_pool2d
 from ..ops.composed.adaptive_pool import adaptive_max_pool1d as adaptive_max_pool1d
 from ..ops.composed.adaptive_pool import adaptive_max_pool2d as adaptive_max_pool2d
-from ..ops.composed.channels import batch_norm as batch_norm
-from ..ops.composed.channels import group_norm as group_norm
-from ..ops.composed.channels import instance_norm as instance_norm
 from ..ops.composed.distance import cosine_similarity as cosine_similarity
 from ..ops.composed.distance import pairwise_distance as pairwise_distance
 from ..ops.composed.distance import pdist as pdist
@@ -41,8 +38,11 @@ from ..ops.conv import conv_transpose1d as conv_transpose1d
 from ..ops.conv import conv_transpose2d as conv_transpose2d
 from ..ops.matmul import linear as linear
 from ..ops.nll import Targets, nll
-from ..ops.normalize import layer_norm as layer_norm
-from ..ops.normalize import rms_norm as rms_norm
+from ..ops.normalization import batch_norm as batch_norm
+from ..ops.normalization import group_norm as group_norm
+from ..ops.normalization import instance_norm as instance_norm
+from ..ops.normalization import layer_norm as layer_norm
+from ..ops.normalization import rms_norm as rms_norm
 from ..ops.pointwise import log, log1p, sub, where
 from ..ops.pool import avg_pool1d as avg_pool1d
 from ..ops.pool import avg_pool2d as avg_pool2d
