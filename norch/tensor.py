@@ -17,14 +17,11 @@ from .autograd.inplace import SEVERED, edge
 from .autograd.node import Leaf
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
+from .ops import matmul, norm, softmax  # noqa: F401  (they declare methods)
 from .ops._operand import tensor_of
-from .ops.composed import pointwise as _declared  # noqa: F401  (declares methods)
-from .ops.composed.distance import DistanceMethods
+from .ops.composed import distance, pointwise, products, statistics, type_properties  # noqa: F401
 from .ops.composed.order import OrderMethods
-from .ops.composed.portable import PortableMethods
-from .ops.composed.products import ProductMethods
 from .ops.composed.shape import ShapeMethods
-from .ops.composed.statistics import StatisticsMethods
 from .ops.copy import CopyMethods
 from .ops.create import CreateMethods, legacy_tensor
 from .ops.getitem import ItemMethods
@@ -42,13 +39,9 @@ class Tensor(
     CopyMethods,
     IndexMethods,
     ItemMethods,
-    ProductMethods,
     RandomMethods,
     NllMethods,
     OrderMethods,
-    StatisticsMethods,
-    DistanceMethods,
-    PortableMethods,
     CreateMethods,
     ProtocolMethods,
 ):
@@ -293,19 +286,13 @@ def is_nonzero(input: Tensor) -> bool:
 
 def _bridge() -> None:  # private methods that derivatives not yet declared on their page call
     from .autograd import broadcast
-    from .ops import activation, copy, matmul, pointwise, reduce, softmax
+    from .ops import copy, reduce
 
-    for n in ("relu_backward", "sigmoid_backward", "tanh_backward", "zeta"):
-        setattr(Tensor, "_" + n, getattr(pointwise, n))
     M: Any = Tensor
-    M._between, M._logsigmoid, M._product = activation.hardtanh, activation.logsigmoid, matmul.product
     M._sum_to, M._expand_to, M._spread = broadcast.sum_to, broadcast.expand_to, reduce.expand_reduced
+    M._mean_square, M._cat_of, M._stack_of = reduce.mean_square, staticmethod(copy.cat), staticmethod(copy.stack)
     M._reduced = lambda x, name, axes, keepdim: (reduce.mean_over if name == "mean" else reduce.sum_over)(
         x, axes, keepdim
-    )
-    M._mean_square, M._cat_of, M._stack_of = reduce.mean_square, staticmethod(copy.cat), staticmethod(copy.stack)
-    M._softmax_backward = lambda g, out, dim, log: (softmax._log_softmax_backward if log else softmax.softmax_backward)(
-        g, out, dim
     )
 
 

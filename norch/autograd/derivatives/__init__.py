@@ -8,7 +8,6 @@ derivatives come by themselves.
 
 from .copy import Cast, Cat, Clone, CopyInto, Pad, Stack
 from .index import *
-from .matmul import *
 from .pointwise import *
 from .reduce import *
 from .scan import *
