@@ -125,7 +125,8 @@ _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_
 # Public modules; those that are not imported above are imported when they are asked for. So are the names of the table:
 # {module: names}.
 _MODULES = frozenset(
-    "autograd backends cuda distributions func linalg memory nn optim random serialization testing utils".split()
+    "autograd backends cuda distributions errors func linalg memory nn optim random serialization storage testing "
+    "utils".split()
 )
 _NAMES_OF = {
     "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _handle, _left_out
 from ._handle import Size as Size  # files of save() may name it here
@@ -32,6 +32,11 @@ from .ops.random import RandomMethods
 from .ops.view import ViewMethods, axis
 from .storage import Storage, storage_of
 
+if TYPE_CHECKING:
+    from ._methods import DeclaredMethods  # a stub: what follows the class makes of METHODS
+else:
+    DeclaredMethods = _handle.Handle
+
 
 class Tensor(
     ViewMethods,
@@ -44,6 +49,7 @@ class Tensor(
     OrderMethods,
     CreateMethods,
     ProtocolMethods,
+    DeclaredMethods,
 ):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
@@ -286,14 +292,11 @@ def is_nonzero(input: Tensor) -> bool:
 
 def _bridge() -> None:  # private methods that derivatives not yet declared on their page call
     from .autograd import broadcast
-    from .ops import copy, reduce
+    from .ops import reduce
 
     M: Any = Tensor
-    M._sum_to, M._expand_to, M._spread = broadcast.sum_to, broadcast.expand_to, reduce.expand_reduced
-    M._mean_square, M._cat_of, M._stack_of = reduce.mean_square, staticmethod(copy.cat), staticmethod(copy.stack)
-    M._reduced = lambda x, name, axes, keepdim: (reduce.mean_over if name == "mean" else reduce.sum_over)(
-        x, axes, keepdim
-    )
+    M._sum_to, M._spread = broadcast.sum_to, reduce.expand_reduced
+    M._reduced = lambda x, name, axes, keepdim: reduce.sum_over(x, axes, keepdim)
 
 
 _bridge()

@@ -233,11 +233,11 @@ static int32_t gpu_to_host(const nr_backend *self, void *host, const void *devic
     return gpu_synchronize(self);
 }
 
-static int32_t gpu_from_host(const nr_backend *self, void *device, const void *host, size_t n, bool later) {
+static int32_t gpu_from_host(const nr_backend *self, void *device, const void *host, size_t n, bool non_blocking) {
     NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     if (n) TRY("copy to the device", cudaMemcpyAsync(device, host, n, cudaMemcpyHostToDevice, gpu->stream));
-    if (!later) TRY("copy to the device", cudaStreamSynchronize(gpu->stream));
+    if (!non_blocking) TRY("copy to the device", cudaStreamSynchronize(gpu->stream));
     return NORCH_OK;
 }
 

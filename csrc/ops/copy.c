@@ -150,7 +150,7 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
 
 /* ---- devices ------------------------------------------------------------------------------------- */
 
-norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, int64_t later) {
+norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, bool non_blocking) {
     if (nr_check_tensor("to", x)) return NULL;
     if (x->device_type == device_type && x->device_index == device_index) return norch_retain(x);
     norch_tensor *dense = norch_contiguous(x);
@@ -166,9 +166,9 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
     if (bytes == 0) {
         status = NORCH_OK;
     } else if (from->device_type == NORCH_CPU) {
-        if (later && dense->storage->release == to->device->unpin)
+        if (non_blocking && dense->storage->release == to->device->unpin)
             to->device->reads_pinned(to, dense->storage->context);
-        status = nr_gate_from_host(to, y->data, dense->data, bytes, later != 0);
+        status = nr_gate_from_host(to, y->data, dense->data, bytes, non_blocking);
     } else if (to->device_type == NORCH_CPU) {
         status = nr_gate_to_host(from, y->data, dense->data, bytes);
     } else if (!(host = nr_malloc(bytes))) {

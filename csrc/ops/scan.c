@@ -38,7 +38,7 @@ static norch_tensor *scan(int32_t kind, const norch_tensor *x, int32_t axis, boo
     return nr_finished(out, nr_run(NR_SCAN, kind, &plan, cost * (double)x->numel, x));
 }
 
-norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, int64_t reverse) {
+norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool reverse) {
     static const char *const names[NR_SCAN_COUNT] = {"cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"};
     if (kind < 0 || kind >= NR_SCAN_COUNT)
         return NR_REFUSE(NORCH_ERROR_VALUE, "scan: %lld is no kind of scan", (long long)kind);

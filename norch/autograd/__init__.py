@@ -39,18 +39,15 @@ __dir__ = __all__.copy  # completion shows the public names only
 if TYPE_CHECKING:
     from . import functional, graph
 
+_MODULES = frozenset(("functional", "graph"))  # imported when they are asked for, as these names of other modules
+_MODULE_OF = dict.fromkeys(("GradcheckError", "gradcheck", "gradgradcheck"), "norch.testing")
+_MODULE_OF["Variable"] = "norch.compat.legacy"
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("functional", "graph"):  # few ask for them
+    if name in _MODULES or name in _MODULE_OF:
         from importlib import import_module
 
-        return import_module("." + name, __name__)
-    if name in ("GradcheckError", "gradcheck", "gradgradcheck"):
-        from .. import testing  # late, as it stands above
-
-        return getattr(testing, name)
-    if name == "Variable":
-        from ..compat.legacy import Variable
-
-        return Variable
+        module = import_module(_MODULE_OF.get(name, f"{__name__}.{name}"))
+        return getattr(module, name) if name in _MODULE_OF else module
     raise missing(__name__, name)

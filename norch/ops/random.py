@@ -14,7 +14,7 @@ from .._handle import Handle
 from .._lib import int64, lib
 from ..autograd.inplace import check_writable
 from ..device import device_code
-from ..dtype import check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
+from ..dtype import check_numbers, contiguous_format, dtype_named, finfo, float32, float64, iinfo, promote_types
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError
@@ -373,10 +373,10 @@ class RandomMethods(Handle):
         default, stands for the largest integer up to which the dtype holds all integers."""
         low, high = (0, from_) if to is ... else (from_ or 0, to)
         dtype = self.dtype
-        if high is None:
-            digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53, "bool": 1}
-            held = digits.get(self.dtype.name, 8 * dtype.itemsize - dtype.is_signed)
-            high = min((1 << held) + dtype.is_floating_point, (1 << 63) - 1)
+        if high is None:  # one beyond the largest integer
+            floats = dtype.is_floating_point
+            most = int(2 / finfo(dtype).eps) if floats else 1 if dtype.kind == "b" else iinfo(dtype).max
+            high = min(most + 1, (1 << 63) - 1)
         low, high = int64(low, "random_: from"), int64(high, "random_: to")
         return _filled(
             self, "random_", low < high, f"from {low} is not below to {high}",

@@ -96,7 +96,7 @@ def norm_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
     return expand_reduced(g / out.where(out != 0, math.inf), x, axes, keepdim) * x
 
 
-sum_over = op("sum", grad=expand_reduced, shares_grad=True)
+sum_over: Any = op("sum", grad=expand_reduced, shares_grad=True)
 mean_over = op(
     "mean",
     grad=lambda g, x_meta, axes, keepdim: expand_reduced(g / _count(x_meta, g), x_meta, axes, keepdim),

@@ -10,5 +10,4 @@ from .copy import Cast, Cat, Clone, CopyInto, Pad, Stack
 from .index import *
 from .pointwise import *
 from .reduce import *
-from .scan import *
 from .view import *

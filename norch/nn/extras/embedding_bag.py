@@ -1,39 +1,42 @@
-"""EmbeddingBag: sums, means or maxima of bags of rows of a table, composed of the lookup and additions at indices."""
+"""embedding_bag() and EmbeddingBag: sums, means or maxima of bags of rows of a table, composed of embedding() and
+additions at indices.
+"""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
 
-from ..dtype import dtype as DType
-from ..dtype import int64
-from ..errors import ArgumentError, ShapeError
-from ..ops._operand import rename_errors, tensor_of
-from ..ops.composed.order import bincount
-from ..ops.create import arange
-from ..ops.values import tensor
-from ..tensor import Tensor
-from .embedding import Embedding, embedding
+from ...dtype import dtype as DType
+from ...dtype import int64
+from ...errors import ArgumentError, ShapeError
+from ...ops._operand import rename_errors, tensor_of
+from ...ops.composed.order import bincount
+from ...ops.create import arange
+from ...ops.values import tensor
+from ...tensor import Tensor
+from ..embedding import Embedding
+from ..functional._embedding import embedding
 
 _MODES = ("sum", "mean", "max")
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Tensor, int]:
-    """In which bag each element of input.flatten() is, and how many bags there are."""
+    """The bag of each element of input.flatten(), and the number of bags."""
     if input.ndim == 2:
         if offsets is not None:
-            raise ArgumentError("embedding_bag: offsets are for an input of one dimension: here each row is a bag")
+            raise ArgumentError("embedding_bag: offsets need an input of one dimension: with two, each row is a bag")
         rows, length = input.shape
         return arange(rows, device=input.device).repeat_interleave(length), rows
     if input.ndim != 1 or offsets is None or offsets.ndim != 1:
         other = "no offsets" if offsets is None else f"offsets of shape {tuple(offsets.shape)}"
         raise ShapeError(f"embedding_bag: expected (B, L), or (L) and offsets (B), not {tuple(input.shape)}, {other}")
-    begin = offsets.tolist()
-    count = len(begin) - include_last_offset
-    ends = [*begin, input.shape[0]][: count + 1]
-    if count < 0 or (ends and ends[0] != 0) or any(a > b for a, b in zip(ends, [*ends[1:], input.shape[0]])):
-        raise ArgumentError(f"embedding_bag: offsets rise from 0 to at most {input.shape[0]}, not {begin}")
-    lengths = tensor([b - a for a, b in pairwise(ends)], dtype=int64, device=input.device)
+    starts = offsets.tolist()
+    count = len(starts) - include_last_offset
+    bounds = [*starts, input.shape[0]][: count + 1]
+    if count < 0 or (bounds and bounds[0] != 0) or any(a > b for a, b in pairwise([*bounds, input.shape[0]])):
+        raise ArgumentError(f"embedding_bag: offsets must rise from 0 to at most {input.shape[0]}, not {starts}")
+    lengths = tensor([b - a for a, b in pairwise(bounds)], dtype=int64, device=input.device)
     return arange(count, device=input.device).repeat_interleave(lengths), count
 
 
@@ -51,12 +54,13 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """The rows of weight (rows, columns) that the integers of each bag name, as their mean, sum or maximum: (B,
-    columns); 0 for an empty bag.
+    """The mean, sum or maximum (mode "mean", "sum" or "max") of the rows of weight (rows, columns) whose indices are in
+    each bag: (B, columns); 0 for an empty bag.
 
-    input: (B, L), a bag a row, or (L), where bag b begins at offsets[b]; with include_last_offset the last of offsets
-    is the end. per_sample_weights: shaped as input, factors of the rows, with mode "sum" only. Elements that are
-    padding_idx belong to no bag. The rest as embedding().
+    input: (B, L), with a bag per row, or (L), with bag b starting at offsets[b]; with include_last_offset the last
+    offset is the end of the last bag. per_sample_weights: factors of the rows, of the shape of input, for mode "sum".
+    Indices equal to padding_idx are skipped. Other arguments as in embedding(). ShapeError, ArgumentError and, for
+    what is not supported, NotImplementedError otherwise.
 
     >>> weight = norch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
     >>> norch.nn.functional.embedding_bag(norch.tensor([0, 1, 2]), weight, norch.tensor([0, 2]), mode="sum")
@@ -87,14 +91,15 @@ def embedding_bag(
 
 
 class EmbeddingBag(Embedding):
-    """embedding_bag() with a table of num_embeddings vectors of embedding_dim numbers, `weight`, normal at first.
+    """nn.functional.embedding_bag() with a table of num_embeddings vectors of size embedding_dim, its `weight`,
+    initialized from the standard normal distribution.
 
     >>> bags = norch.nn.EmbeddingBag(10, 3, mode="sum")
     >>> bags(norch.tensor([1, 2, 4, 5, 4]), norch.tensor([0, 3])).shape
     norch.Size([2, 3])
     """
 
-    _usual = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": None, "padding_idx": None}
+    _defaults = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": None, "padding_idx": None}
 
     def __init__(
         self,
@@ -112,15 +117,14 @@ class EmbeddingBag(Embedding):
         dtype: DType | None = None,
     ) -> None:
         table: Any = {"_weight": _weight, "device": device, "dtype": dtype}
-        how = max_norm, norm_type, scale_grad_by_freq, sparse
-        super().__init__(num_embeddings, embedding_dim, padding_idx, *how, **table)
+        options = max_norm, norm_type, scale_grad_by_freq, sparse
+        super().__init__(num_embeddings, embedding_dim, padding_idx, *options, **table)
         self.mode, self.include_last_offset = mode, include_last_offset
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        """One vector a bag."""
-        how = self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse
+        options = self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse
         bags = per_sample_weights, self.include_last_offset, self.padding_idx
-        return embedding_bag(input, self.weight, offsets, *how, *bags)
+        return embedding_bag(input, self.weight, offsets, *options, *bags)
 
     @classmethod
     def from_pretrained(  # type: ignore[override]
@@ -135,11 +139,10 @@ class EmbeddingBag(Embedding):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """A layer over this table (rows, columns), which is not trained unless freeze is False."""
+        """A layer with this table (rows, columns); freeze: it is not trained. ShapeError unless it has 2 dimensions."""
         if tensor_of(embeddings, "from_pretrained").ndim != 2:
             raise ShapeError(f"from_pretrained: expected 2 dimensions, not shape {tuple(embeddings.shape)}")
-        how = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
-        rows, columns = embeddings.shape
-        made = cls(rows, columns, *how)
+        options = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
+        made = cls(embeddings.shape[0], embeddings.shape[1], *options)
         made.weight.requires_grad_(not freeze)
         return made

@@ -1,4 +1,4 @@
-"""Products that end in an activation: the numbers and the graph of two calls, in one pass (norch/ops/matmul.py)."""
+"""The fused epilogue of linear products: results and graph equal those of two calls (norch/ops/matmul.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conftest import DEVICE
 import norch
 from norch import nn
 from norch._lib import lib
-from norch.ops.matmul import linear_ending_in
+from norch.ops.matmul import linear_with_epilogue
 
 # (M, K, N) for each way of csrc/cpu/gemm.h: one row, dot products, one column, tiles in place, packed panels, blocks in
 # two parts of k; one number to sum, nothing, and nothing at all.
@@ -40,7 +40,7 @@ def test_the_same_numbers(shape: Any, dtype: Any, with_bias: bool) -> None:
     for function in (norch.relu, norch.tanh):
         for rows in (x, x.expand(2, m, k), x.expand(2, m, k).transpose(0, 1)):
             wanted = function(nn.functional.linear(rows, weight, bias))
-            assert linear_ending_in(function, rows, weight, bias).equal(wanted)
+            assert linear_with_epilogue(function, rows, weight, bias).equal(wanted)
 
 
 @pytest.mark.host
@@ -51,7 +51,7 @@ def test_any_number_of_threads() -> None:
     for threads in (1, 3):
         norch.set_num_threads(threads)
         try:
-            results.append([linear_ending_in(norch.tanh, rows, weight, bias) for rows in (x, x[:60])])
+            results.append([linear_with_epilogue(norch.tanh, rows, weight, bias) for rows in (x, x[:60])])
         finally:
             norch.set_num_threads(before)
     assert all(a.equal(b) for a, b in zip(*results, strict=True))
@@ -61,22 +61,22 @@ def test_any_number_of_threads() -> None:
 def test_integers_and_vectors() -> None:
     x, weight = norch.arange(-6, 6, device=DEVICE).view(4, 3), norch.arange(6, device=DEVICE).view(2, 3)
     product = nn.functional.linear(x, weight)
-    assert linear_ending_in(norch.relu, x, weight, None).equal(product.relu())
-    assert linear_ending_in(norch.tanh, x, weight, None).equal(product.tanh())  # of floats, so not in the same pass
+    assert linear_with_epilogue(norch.relu, x, weight, None).equal(product.relu())
+    assert linear_with_epilogue(norch.tanh, x, weight, None).equal(product.tanh())  # of floats, so not in the same pass
     isnan: Any = norch.isnan
     assert lib.norch_linear(x.float(), weight.float(), None, isnan.opcode).dtype == norch.bool
-    assert linear_ending_in(norch.relu, x.float()[0], weight.float(), None).equal(product[0].relu().float())
-    assert linear_ending_in(norch.relu, x.float(), weight.float()[0], None).equal(product[:, 0].relu().float())
+    assert linear_with_epilogue(norch.relu, x.float()[0], weight.float(), None).equal(product[0].relu().float())
+    assert linear_with_epilogue(norch.relu, x.float(), weight.float()[0], None).equal(product[:, 0].relu().float())
 
 
-def test_wrong_endings() -> None:
+def test_wrong_opcodes() -> None:
     x = norch.ones(2, 3, device=DEVICE)
     with pytest.raises(norch.ArgumentError, match="opcode 100000"):
         lib.norch_linear(x, x, None, 100000)
     with pytest.raises(norch.ArgumentError, match="opcode -7"):
         lib.norch_linear(x, x, None, -7)
     with pytest.raises(norch.ShapeError, match="linear: sizes 3 and 4"):
-        linear_ending_in(norch.relu, x, norch.ones(5, 4, device=DEVICE), None)
+        linear_with_epilogue(norch.relu, x, norch.ones(5, 4, device=DEVICE), None)
 
 
 def one_by_one(model: nn.Sequential, x: Any) -> Any:
@@ -181,7 +181,7 @@ def test_biases_that_broadcast(torch: Any, shape: Any) -> None:
         results.append([y.tolist(), *(t.grad.tolist() for t in (x, weight, bias))])
     assert results[0] == results[1]
     x, weight = norch.ones(3, 2), norch.ones(4, 2)
-    assert linear_ending_in(norch.relu, x, weight, norch.ones(shape)).tolist() == [[3.0] * 4] * 3
+    assert linear_with_epilogue(norch.relu, x, weight, norch.ones(shape)).tolist() == [[3.0] * 4] * 3
     for wrong in ((5,), (2, 3, 4), (2, 1)):
         with pytest.raises(norch.ShapeError):
             nn.functional.linear(x, weight, norch.ones(wrong))

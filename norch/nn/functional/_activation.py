@@ -1,7 +1,8 @@
-"""The activations of nn.functional, with PyTorch's names, argument order and defaults.
+"""The activation functions of nn.functional.
 
-Those that are rows of csrc/ops.def stand in ops/activation.py; the others are composed of recorded operations.
-`inplace=True` writes the result into the input.
+Functions with a row in csrc/ops.def come from ops/activation.py; the others are composed of recorded operations.
+With `inplace=True` the result is written into the input. Formulas that the docstrings leave without a source are
+definitions. "Floats only": any other dtype raises DTypeError.
 """
 
 from __future__ import annotations
@@ -9,55 +10,60 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .._lib import flag
-from ..autograd import derivatives as d
-from ..dtype import check_numbers
-from ..dtype import dtype as DType
-from ..errors import ArgumentError, DivisionError, DTypeError, ShapeError
-from ..ops import activation as _rows
-from ..ops import softmax as _softmax
-from ..ops._forms import derived
-from ..ops._inplace import in_place
-from ..ops._operand import as_operand, floats_of, rename_errors, tensor_of
-from ..ops.composed.pointwise import hardshrink as hardshrink
-from ..ops.composed.pointwise import prelu as prelu
-from ..ops.composed.pointwise import threshold as _threshold
-from ..ops.pointwise import mul, sub, tanh
-from ..ops.pointwise import relu as _relu
-from ..ops.pointwise import sigmoid as sigmoid
-from ..ops.random import rand_like
-from ..tensor import Tensor
+from ..._lib import flag
+from ...dtype import check_numbers
+from ...dtype import dtype as DType
+from ...errors import ArgumentError, DivisionError, DTypeError, ShapeError
+from ...ops import activation as _rows
+from ...ops import softmax as _softmax
+from ...ops._inplace import in_place
+from ...ops._operand import as_operand, floats_of, rename_errors, tensor_of
+from ...ops.composed.pointwise import hardshrink as hardshrink
+from ...ops.composed.pointwise import prelu as prelu
+from ...ops.composed.pointwise import threshold as _threshold
+from ...ops.pointwise import mul, sub, tanh
+from ...ops.pointwise import relu as _relu
+from ...ops.pointwise import sigmoid as sigmoid
+from ...ops.random import rand_like
+from ...tensor import Tensor
 
 # ruff: noqa: A002  (PyTorch's names)
+
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6",
+    "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+]  # fmt: skip
 
 logsigmoid = _rows.logsigmoid
 softsign = _rows.softsign
 
-_writing: dict[Any, Any] = {}  # the in-place forms that have been asked for
+_in_place: dict[Any, Any] = {}  # function: its in-place form, made when first asked for
 
 
 def is_true(value: Any, what: str) -> bool:
-    """Whether a flag holds, given as anything that has a truth: TypeError otherwise."""
+    """The truth value of a flag; TypeError for an object that has none."""
     try:
         return bool(value)
     except (ValueError, RuntimeError):
         raise TypeError(f"{what} must be True or False, not {type(value).__name__}") from None
 
 
-def _either(name: str, function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Tensor:
-    """function(input, *arguments), or that written into input; name is the activation's."""
+def _apply(name: str, function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Tensor:
+    """function(input, *arguments), written into input if inplace. name: the activation, for errors."""
     if inplace is False or not is_true(inplace, f"{name}: inplace"):
         return function(input, *arguments)
-    if function not in _writing:
-        _writing[function] = in_place(function)[0]
-    return _writing[function](input, *arguments)
+    if function not in _in_place:
+        _in_place[function] = in_place(function)[0]
+    return _in_place[function](input, *arguments)
 
 
-# ---- with a corner at 0 -------------------------------------------------------------------------------------------
+# ---- piecewise linear ---------------------------------------------------------------------------------------------
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(0, x); NaN stays."""
+    """max(0, x); NaN stays NaN."""
     return _relu(input) if inplace is False or not is_true(inplace, "relu: inplace") else relu_(input)
 
 
@@ -67,7 +73,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """min(max(min_val, x), max_val); a value at a bound has no gradient."""
+    """min(max(min_val, x), max_val); the gradient is 0 at the bounds. ArgumentError if min_val > max_val."""
     input = as_operand(input, "hardtanh")
     try:
         crossed = min_val > max_val
@@ -77,60 +83,61 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     if crossed:
         raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
     if input.dtype.is_floating_point:
-        return _either("hardtanh", _rows.hardtanh, inplace, input, min_val, max_val)
+        return _apply("hardtanh", _rows.hardtanh, inplace, input, min_val, max_val)
     if min_val < 0 and not input.dtype.is_signed:
-        raise DTypeError(f"hardtanh: dtype {input.dtype.name} has no numbers as low as min_val {min_val}")
-    return _either("hardtanh", _rows.hardtanh, inplace, input, int(min_val), int(max_val))
+        raise DTypeError(f"hardtanh: dtype {input.dtype.name} cannot represent min_val {min_val}")
+    return _apply("hardtanh", _rows.hardtanh, inplace, input, int(min_val), int(max_val))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x for positive x, negative_slope * x for others. Floats only.
+    """x if x > 0, else negative_slope * x. Floats only.
 
     >>> norch.nn.functional.leaky_relu(norch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    return _either("leaky_relu", _rows.leaky_relu, inplace, floats_of(input, "leaky_relu"), negative_slope)
+    return _apply("leaky_relu", _rows.leaky_relu, inplace, floats_of(input, "leaky_relu"), negative_slope)
 
 
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """leaky_relu() with slopes drawn from [lower, upper) while training, and their mean otherwise (Xu et al. 2015)."""
+    """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both
+    otherwise (Xu et al. 2015). Floats only."""
     check_numbers("rrelu", lower=lower, upper=upper)
     if lower > upper:
         raise ArgumentError(f"rrelu: lower {lower} is above upper {upper}")
     input = floats_of(input, "rrelu")
     slope = rand_like(input) * (upper - lower) + lower if flag(training, "rrelu: training") else (lower + upper) / 2
-    return _either("rrelu", _rows.leaky_relu, inplace, input, slope)
+    return _apply("rrelu", _rows.leaky_relu, inplace, input, slope)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x where it is above the threshold (or NaN), value elsewhere."""
-    return _either("threshold", _threshold, inplace, input, threshold, value)
+    """x if x > threshold or x is NaN, else value."""
+    return _apply("threshold", _threshold, inplace, input, threshold, value)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x less lambd for x above it, x plus lambd for x below -lambd, 0 between. Floats only."""
+    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0. Floats only; ArgumentError if lambd < 0."""
     check_numbers("softshrink", lambd=lambd)
     if not lambd >= 0:
         raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
     return _rows.softshrink(floats_of(input, "softshrink"), lambd)
 
 
-# ---- exponential on one side --------------------------------------------------------------------------------------
+# ---- exponential --------------------------------------------------------------------------------------------------
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x for positive x, alpha * (exp(x) - 1) for others (Clevert et al. 2015). Floats only."""
-    return _either("elu", _rows.elu, inplace, floats_of(input, "elu"), alpha, 1.0)
+    """x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2015). Floats only."""
+    return _apply("elu", _rows.elu, inplace, floats_of(input, "elu"), alpha, 1.0)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x for positive x, alpha * (exp(x / alpha) - 1) for others (Barron 2017). Floats only."""
+    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017). Floats only; DivisionError if alpha is 0."""
     check_numbers("celu", alpha=alpha)
     if alpha == 0:
         raise DivisionError("celu: alpha cannot be 0")
-    return _either("celu", _rows.elu, inplace, floats_of(input, "celu"), alpha, 1.0 / alpha)
+    return _apply("celu", _rows.elu, inplace, floats_of(input, "celu"), alpha, 1.0 / alpha)
 
 
 def _selu(input: Tensor) -> Tensor:
@@ -138,12 +145,12 @@ def _selu(input: Tensor) -> Tensor:
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """A multiple of elu() under which zero mean and unit variance stay (Klambauer et al. 2017). Floats only."""
-    return _either("selu", _selu, inplace, floats_of(input, "selu"))
+    """scale * elu(x, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only."""
+    return _apply("selu", _selu, inplace, floats_of(input, "selu"))
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above threshold. Floats only.
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold. Floats only.
 
     >>> norch.nn.functional.softplus(norch.tensor([0.0, 100.0]))
     tensor([  0.6931, 100.0000])
@@ -151,11 +158,13 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return _rows.softplus(floats_of(input, "softplus"), beta, threshold)
 
 
-# ---- gates: x times something between 0 and 1 ---------------------------------------------------------------------
+# ---- gates: x times a function with values from 0 to 1 ------------------------------------------------------------
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x times the normal distribution function at x; approximate="tanh" replaces erf by a tanh. Floats only.
+    """x * Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel 2016). Floats only.
+
+    approximate: "none", or "tanh" for the approximation of Phi by tanh. Other values raise ArgumentError.
 
     >>> norch.nn.functional.gelu(norch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8413])
@@ -167,17 +176,17 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x). Floats only."""
-    return _either("silu", _rows.silu, inplace, input)
+    return _apply("silu", _rows.silu, inplace, input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * tanh(softplus(x)). Floats only."""
-    return _either("mish", _rows.mish, inplace, input)
+    """x * tanh(softplus(x)) (Misra 2019). Floats only."""
+    return _apply("mish", _rows.mish, inplace, input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """relu6(x + 3) / 6. Floats only."""
-    return _either("hardsigmoid", _hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
+    return _apply("hardsigmoid", _hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
 
 
 def _hardsigmoid(input: Any) -> Any:
@@ -185,27 +194,26 @@ def _hardsigmoid(input: Any) -> Any:
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * relu6(x + 3) / 6. Floats only."""
-    return _either("hardswish", _rows.hardswish, inplace, input)
+    """x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only."""
+    return _apply("hardswish", _rows.hardswish, inplace, input)
 
 
 @rename_errors
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """a * sigmoid(b), a and b the halves of the input along dim (Dauphin et al. 2016). Floats only.
+    """a * sigmoid(b), with a and b the halves of the input along dim (Dauphin et al. 2016). Floats only.
+
+    The size along dim must be even: ShapeError otherwise.
 
     >>> norch.nn.functional.glu(norch.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
     input = floats_of(input, "glu")
     if input.ndim == 0:
-        raise ShapeError("glu: a 0-d tensor has no halves")
+        raise ShapeError("glu: expected 1 or more dimensions, got a 0-d tensor")
     half, odd = divmod(input.size(dim), 2)
     if odd:
         raise ShapeError(f"glu: dimension {dim} must be even, but has size {2 * half + 1}")
-    return derived(d.Glu, lambda x: x.narrow(dim, 0, half) * x.narrow(dim, half, half).sigmoid(), input, dim=dim)
-
-
-# ---- other --------------------------------------------------------------------------------------------------------
+    return _rows.glu(input, dim)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
@@ -213,7 +221,11 @@ def tanhshrink(input: Tensor) -> Tensor:
     return sub(input, tanh(input))
 
 
+# ---- softmax ------------------------------------------------------------------------------------------------------
+
+
 def _softmax_dim(name: str, input: Tensor, dim: int | None, level: int = 3) -> int:
+    """dim; for None PyTorch's choice by the number of dimensions, with its warning."""
     if dim is not None:
         return dim
     tensor_of(input, name)
@@ -222,7 +234,7 @@ def _softmax_dim(name: str, input: Tensor, dim: int | None, level: int = 3) -> i
 
 
 def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """exp(x) / sum(exp(x)) along dim, the largest entry taken off first so that nothing overflows.
+    """exp(x) / sum(exp(x)) along dim. The maximum is subtracted first, so that exp() does not overflow.
 
     >>> norch.nn.functional.softmax(norch.tensor([1e4, 1e4]), 0)
     tensor([0.5000, 0.5000])
@@ -238,20 +250,20 @@ def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """log(softmax(x)) along dim: finite where x is, and exact to rounding at logits of any size."""
+    """log(softmax(x)) along dim, computed as x - logsumexp(x): finite for finite x of any size."""
     dim = _softmax_dim("log_softmax", input, dim)
     return _softmax.log_softmax(input, dim, dtype)
 
 
 @rename_errors
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A sample near one class along dim, differentiable by logits: softmax((logits + Gumbel noise) / tau).
+    """A sample softmax((logits + noise) / tau) along dim, with Gumbel noise: differentiable in the logits.
 
-    hard: exactly one class, with the gradient of the soft sample (Jang et al. 2016). eps has no effect.
+    hard: the result is one-hot, with the gradient of the soft sample (Jang et al. 2016). eps is ignored.
     """
     logits = floats_of(logits, "gumbel_softmax")
     check_numbers("gumbel_softmax", tau=tau)
-    noise = -(-(1.0 - rand_like(logits)).log()).log()  # 1 - u lies in (0, 1]
+    noise = -(-(1.0 - rand_like(logits)).log()).log()  # 1 - u is in (0, 1]
     soft = _softmax.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
@@ -262,10 +274,3 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 relu_, celu_, elu_, selu_ = in_place(_relu, celu, elu, selu)
 hardtanh_, leaky_relu_, rrelu_, threshold_ = in_place(hardtanh, leaky_relu, rrelu, _threshold)
-
-__all__ = [
-    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
-    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu",
-    "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus",
-    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
-]  # fmt: skip
