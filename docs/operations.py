@@ -66,6 +66,7 @@ SECTIONS = {
     "norch.ops.composed.grid": "Shape",
     "norch.ops.copy": "Copies and casts",
     "norch.ops.index": "Indexing",
+    "norch.ops.scatter": "Indexing",
     "norch.ops.getitem": "Indexing",
     "norch.ops.composed.statistics": "Statistics and distances",
     "norch.ops.composed.distance": "Statistics and distances",

@@ -7,6 +7,7 @@ are those of the functions, where the stub knows their names.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from norch.ops.op import METHODS  # noqa: E402
 STUB = HERE.parent / "norch" / "_methods.pyi"
 HEAD = '''"""Written by `make stubs` from the declarations in norch/ops; a test tells when it is old."""
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,7 +46,8 @@ def annotation(text: Any, otherwise: str = "Any") -> str:
     """The annotation where the stub knows its names."""
     text = text if isinstance(text, str) else otherwise
     words = text.replace("[", " ").replace("]", " ").replace(",", " ").replace("|", " ").split()
-    return KNOWN.get(text, text if set(words) <= PLAIN | {"tuple", "Sequence"} else otherwise)
+    text = KNOWN.get(text, text if set(words) <= PLAIN | {"tuple", "Sequence"} else otherwise)
+    return re.sub(r"\b(int|float|bool)\b", r"builtins.\1", text)  # Tensor has methods of these names
 
 
 def parameter(p: inspect.Parameter, first: bool, is_row: bool) -> str:

@@ -73,22 +73,16 @@ from .ops.create import *  # noqa: F403
 from .ops.getitem import index_put
 from .ops.index import (
     argwhere,
-    gather,
     index_add,
     index_copy,
     index_fill,
-    index_reduce,
     index_select,
     masked_fill,
     masked_scatter,
     masked_select,
     nonzero,
     put,
-    scatter,
-    scatter_add,
-    scatter_reduce,
     take,
-    take_along_dim,
 )
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.norm import norm
@@ -96,6 +90,7 @@ from .ops.pointwise import *  # noqa: F403
 from .ops.random import *  # noqa: F403
 from .ops.reduce import *  # noqa: F403
 from .ops.scan import *  # noqa: F403
+from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import *  # noqa: F403
 from .ops.values import as_tensor, asarray, from_numpy, tensor

@@ -17,19 +17,23 @@ from .autograd.inplace import SEVERED, edge
 from .autograd.node import Leaf
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
-from .ops import matmul, norm, softmax  # noqa: F401  (they declare methods)
+from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the pages below)
+from .ops import norm as _norm  # noqa: F401
+from .ops import random as _random  # noqa: F401
+from .ops import scatter as _scatter  # noqa: F401
+from .ops import softmax as _softmax  # noqa: F401
 from .ops._operand import tensor_of
-from .ops.composed import distance, pointwise, products, statistics, type_properties  # noqa: F401
-from .ops.composed.order import OrderMethods
-from .ops.composed.shape import ShapeMethods
-from .ops.copy import CopyMethods
-from .ops.create import CreateMethods, legacy_tensor
-from .ops.getitem import ItemMethods
-from .ops.index import IndexMethods
-from .ops.nll import NllMethods
+from .ops.composed import diagonal as _diagonal  # noqa: F401
+from .ops.composed import distance as _distance  # noqa: F401
+from .ops.composed import order as _order  # noqa: F401
+from .ops.composed import pointwise as _pointwise  # noqa: F401
+from .ops.composed import products as _products  # noqa: F401
+from .ops.composed import shape as _shape  # noqa: F401
+from .ops.composed import statistics as _statistics  # noqa: F401
+from .ops.composed import type_properties as _type_properties  # noqa: F401
+from .ops.create import legacy_tensor
 from .ops.op import METHODS
-from .ops.random import RandomMethods
-from .ops.view import ViewMethods, axis
+from .ops.view import axis
 from .storage import Storage, storage_of
 
 if TYPE_CHECKING:
@@ -39,15 +43,6 @@ else:
 
 
 class Tensor(
-    ViewMethods,
-    ShapeMethods,
-    CopyMethods,
-    IndexMethods,
-    ItemMethods,
-    RandomMethods,
-    NllMethods,
-    OrderMethods,
-    CreateMethods,
     ProtocolMethods,
     DeclaredMethods,
 ):
@@ -290,16 +285,6 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(tensor_of(input, "is_nonzero"))
 
 
-def _bridge() -> None:  # private methods that derivatives not yet declared on their page call
-    from .autograd import broadcast
-    from .ops import reduce
-
-    M: Any = Tensor
-    M._sum_to, M._spread = broadcast.sum_to, reduce.expand_reduced
-    M._reduced = lambda x, name, axes, keepdim: reduce.sum_over(x, axes, keepdim)
-
-
-_bridge()
 for _name, _function in METHODS.items():
     setattr(Tensor, _name, _function)
 for _base in Tensor.__mro__[1:-1]:  # Python's own errors name methods by the class that users know

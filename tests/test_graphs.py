@@ -9,8 +9,8 @@ from functions import Cube, Exp, Split
 
 import norch
 from norch._lib import lib
-from norch.autograd.derivatives import view as view_derivatives
 from norch.autograd.inplace import zeros_of
+from norch.ops import view
 
 # ---- what is kept, and for how long --------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ def test_backward_needs_little_memory_at_once():
 def test_parts_cost_no_whole_gradient_each(monkeypatch):
     """The gradients of slices are added into one gradient of the whole, for leaves and for results, and are right."""
     wholes = []
-    monkeypatch.setattr(view_derivatives, "zeros_of", lambda like: wholes.append(like) or zeros_of(like))
+    monkeypatch.setattr(view, "zeros_of", lambda meta: wholes.append(meta) or zeros_of(meta))
     leaf = norch.zeros(20, 3, requires_grad=True)
     whole = leaf * 2
     sum((whole[i] * float(i + 1)).sum() + leaf[i].sum() for i in range(20)).backward()

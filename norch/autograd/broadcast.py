@@ -29,9 +29,9 @@ def expand_to(x: Any, meta: Handle) -> Any:
     """x broadcast to the shape of meta, in its dtype and on its device."""
     if x._device_type != meta._device_type or x._device_index != meta._device_index:
         x = x.to(meta.device)
-    out = record_view(_Expand, lib.norch_expand_as(x, meta), x, expand_to, (meta,))
+    out = record_view(Expand, lib.norch_expand_as(x, meta), x, expand_to, (meta,))
     return out if out._dtype == meta._dtype else out.to(meta.dtype)
 
 
 _SumTo = derivative("sum_to", grad=lambda g, x_meta: expand_to(g, x_meta), shares_grad=True)
-_Expand = view_derivative("expand", grad=lambda g, x_meta: sum_to(g, x_meta))
+Expand = view_derivative("expand", grad=lambda g, x_meta: sum_to(g, x_meta))

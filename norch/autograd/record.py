@@ -29,6 +29,18 @@ from .node import Node, freed, saved_intact
 
 Gradient = Callable[..., Any]
 _new = object.__new__
+# How a view was taken: saved under these names, and never written to.
+_TAKEN = ("step", "arguments")
+
+
+class TensorHolder:
+    """A saved object that holds tensors: they are checked and freed as saved inputs are."""
+
+    __slots__ = ()
+
+    def tensors(self) -> tuple[Any, ...]:
+        """What it holds."""
+        raise NotImplementedError
 
 
 class OpNode(Node):
@@ -46,6 +58,8 @@ class OpNode(Node):
     # For each input the names of what its gradient needs.
     needs: tuple[frozenset[str], ...] = ()
     saves_out = False
+    # Whether it saves tensors, which backward() frees; shapes, axes and numbers are kept for another walk.
+    frees = False
     # What record() has to be told, by name; and for each set of wanted gradients, as bits, what it saves where.
     other_names: tuple[str, ...] = ()
     plans: dict[int, Any] = {}
@@ -54,7 +68,8 @@ class OpNode(Node):
     metas: tuple[Any, ...] | None
 
     def release(self) -> None:
-        self.saved = None
+        if self.frees:
+            self.saved = None
 
 
 # ---- node classes --------------------------------------------------------------------------------------------------
@@ -66,6 +81,8 @@ def derivative(
     *,
     backward: Gradient | None = None,
     layout: tuple[str, ...] = (),
+    holders: tuple[str, ...] = (),
+    add_to: Gradient | None = None,
     shares_grad: bool = False,
     connected: int = 0,
     **grads: Gradient | None,
@@ -74,6 +91,8 @@ def derivative(
     none), grad= that of the only one; backward= gives those of all at once, as a tuple.
 
     layout        what is saved, in this order, where the recorder of a form of operations fixes it
+    holders       which of the other names are TensorHolders
+    add_to        add_to(whole, g, ...) adds the gradient, which is 0 but for a region, to another one in place
     shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
     connected     of how many of the first inputs recorded gradients are functions, also where their derivative is 0
     """
@@ -90,23 +109,23 @@ def derivative(
             for function, listed in zip(functions, parameters, strict=True)
         ]
         propagate = (_one, _two)[len(each) - 1](*each) if len(each) < 3 else _several(each)
-    return type(
-        "".join(part.capitalize() for part in name.split("_")),
-        (OpNode,),
-        {
-            "__slots__": (),
-            "__module__": __name__,
-            "inputs": inputs,
-            "saved_names": names,
-            "needs": tuple(needs),
-            "saves_out": "out" in used,
-            "other_names": tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs),
-            "plans": {},
-            "shares_grad": shares_grad,
-            "connected": connected,
-            "propagate": propagate,
-        },
-    )
+    attributes = {
+        "__slots__": (),
+        "__module__": __name__,
+        "inputs": inputs,
+        "saved_names": names,
+        "needs": tuple(needs),
+        "saves_out": "out" in used,
+        "frees": not {*inputs, "out", *holders}.isdisjoint(used),
+        "other_names": tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs),
+        "plans": {},
+        "shares_grad": shares_grad,
+        "connected": connected,
+        "propagate": propagate,
+    }
+    if add_to is not None:
+        attributes.update(partial=True, add_to=_adding(add_to, names))
+    return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
 
 
 def _by_input(inputs: tuple[str, ...], grads: dict[str, Gradient | None]) -> list[Gradient | None]:
@@ -157,6 +176,8 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
     in_order = count > 1 and positions == [*range(len(names))]
     pick = itemgetter(*positions, *[0] * (2 - count))  # of fewer, itemgetter gives no tuple
     out_at = parameters.index("out") if "out" in parameters else -1
+    if all(name.endswith("_meta") or name in _TAKEN for name in parameters):
+        return lambda node: [node.saved[i] for i in positions]
 
     def read(node: OpNode) -> Sequence[Any]:
         saved = node.saved
@@ -164,8 +185,12 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
             raise freed(node)
         values: Sequence[Any] = saved if in_order else pick(saved)[:count]
         for x in values:
-            if isinstance(x, Handle) and x._cell is not None:
-                saved_intact(node, x)
+            if isinstance(x, Handle):
+                if x._cell is not None:
+                    saved_intact(node, x)
+            elif isinstance(x, TensorHolder):
+                for held in x.tensors():
+                    saved_intact(node, held)
         if out_at >= 0 and mode.enabled:
             out = alias(values[out_at])
             out._node = node
@@ -173,6 +198,12 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
         return values
 
     return read
+
+
+def _adding(function: Gradient, names: tuple[str, ...]) -> Any:
+    """function(whole, g, ...) as a method of the node."""
+    read = _reader(_parameters(function)[1:], names)
+    return lambda node, whole, g: function(whole, g, *read(node))
 
 
 def _no_gradient(node: OpNode, g: Any) -> None:
@@ -225,7 +256,45 @@ def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcas
         edges, wanted = _edges(inputs)
         if wanted:
             named = tuple([others[name] for name in node_class.other_names]) if others else ()
-            _attach(node_class, out, inputs, edges, wanted, broadcast, named)
+            out._node = _make_node(node_class, inputs, edges, wanted, broadcast, named, out)
+    return out
+
+
+def record_write(node_class: type[OpNode], inputs: tuple[Any, ...], broadcast: bool = False, **others: Any) -> Any:
+    """The node of a write in place, for inplace.written(): made before the write, which inputs may not survive."""
+    if not mode.enabled:
+        return None
+    edges, wanted = _edges(inputs)
+    named = tuple([others[name] for name in node_class.other_names])
+    return _make_node(node_class, inputs, edges, wanted, broadcast, named) if wanted else None
+
+
+def record_identity(node_class: type[OpNode], out: Any, x: Any, casts: bool = False) -> Any:
+    """record() where the gradient of x is that of out, cast back to the dtype and the device of x: copies run often."""
+    if mode.enabled:
+        to_x = x._node if x._view is None else edge(x)
+        if to_x is not None:
+            node = _new(node_class)
+            node.edges = (to_x,)
+            node.seq = tick()
+            node.hooks = node.saved = None
+            node.metas = (meta_of(x),) if casts else None
+            out._node = node
+    return out
+
+
+def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], dim: int) -> Any:
+    """record() for a function of any number of tensors: saves their meta tensors and dim, and casts the gradients."""
+    if mode.enabled:
+        edges = tuple([x._node if x._view is None else edge(x) for x in tensors])
+        if edges.count(None) < len(edges):
+            node = _new(node_class)
+            node.edges = edges
+            node.seq = tick()
+            node.hooks = None
+            node.metas = tuple([meta_of(x) for x in tensors])
+            node.saved = (node.metas, dim)
+            out._node = node
     return out
 
 
@@ -240,16 +309,16 @@ def _edges(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
     return edges, wanted
 
 
-def _attach(
+def _make_node(
     node_class: type[OpNode],
-    out: Any,
     inputs: tuple[Any, ...],
     edges: list[Any],
     wanted: int,
     broadcast: bool,
     others: tuple[Any, ...],
-) -> None:
-    """Makes a node of node_class the history of out; others: the values of its other_names."""
+    out: Any = None,
+) -> OpNode:
+    """A node with what the wanted gradients need; others: the values of its other_names."""
     node = _new(node_class)
     node.edges = tuple(edges)
     node.seq = tick()
@@ -258,17 +327,17 @@ def _attach(
     plan = node_class.plans.get(wanted)
     if plan is None:
         plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
-    out._node = node
     pick, of_out, of_metas = plan
     if pick is None:
         node.saved = inputs + others
-        return
+        return node
     values = [None, *inputs, *others]
     if of_out:
         values.append(alias(out))
     for i in of_metas:
         values.append(None if inputs[i] is None else meta_of(inputs[i]))
     node.saved = pick(values)
+    return node
 
 
 def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast: bool = False) -> Any:
@@ -361,7 +430,7 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
             finally:
                 mode.enabled = True
             others = arguments[count:] if leading else tuple([arguments[i] for i in other_positions])
-            _attach(node_class, out, tensors, edges, wanted, broadcast, others)
+            out._node = _make_node(node_class, tensors, edges, wanted, broadcast, others, out)
             return out
 
         recorded.node_class = node_class  # type: ignore[attr-defined]
@@ -401,6 +470,6 @@ def record_view(
     return out
 
 
-def view_derivative(name: str, grad: Gradient, **declared: Any) -> type[OpNode]:
-    """The node class of a view; grad may name x_meta, the step and its arguments."""
-    return derivative(name, grad=grad, layout=("x_meta", "step", "arguments"), shares_grad=True, **declared)
+def view_derivative(name: str, **declared: Any) -> type[OpNode]:
+    """derivative() of a view, whose functions may name x_meta, the step and its arguments."""
+    return derivative(name, layout=("x_meta", *_TAKEN), shares_grad=True, **declared)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
-from ..ops.copy import goal
+from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
@@ -409,7 +409,7 @@ class Module(StateDict):
         norch.float64
         """
         check_format(memory_format, "Module.to")
-        dtype, device, non_blocking, _ = goal(*args, **kwargs)
+        dtype, device, non_blocking, _ = parse_to(*args, **kwargs)
         there = empty(0, device="cpu").to(dtype=dtype, device=device)  # raises the errors
         if dtype is not None and not there.is_floating_point():
             raise DTypeError(f"Module.to only accepts floating point dtypes, got {there.dtype}")

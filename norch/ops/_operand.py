@@ -202,9 +202,10 @@ def named_function(function: F, name: str, about: str) -> F:
 
 
 def public(names: dict[str, Any], *but: str) -> list[str]:
-    """The __all__ of a module of operations: functions made or defined there, less those of one underscore."""
+    """The __all__ of a module of operations: functions made or defined there, but for private and in-place ones."""
     here = [name for name, thing in names.items() if getattr(thing, "__module__", "") == names["__name__"]]
-    return [name for name in here if name[0] != "_" and name not in but and not isinstance(names[name], type)]
+    shown = [name for name in here if name[0] != "_" and name[-1] != "_" and name not in but]
+    return [name for name in shown if not isinstance(names[name], type)]
 
 
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}

@@ -1,4 +1,4 @@
-"""Copies: clone, casts, joining tensors, writing one into another (csrc/ops/copy.c)."""
+"""Copies: clone, casts, joining tensors, writing one into another (csrc/ops/copy.c), with their derivatives."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, lib
-from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge, meta_of, written
+from ..autograd.inplace import check_writable, edge, written, zeros_of
+from ..autograd.record import derivative, record, record_identity, record_sequence, record_write
 from ..device import cuda_device_count, device_code
 from ..device import device as Device  # noqa: N812
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError
-from ._operand import as_operand, kernel_operand, tensor_of, tensors_of
+from ._operand import as_operand, kernel_operand, named_function, tensor_of, tensors_of
+from .op import METHODS, method
+from .view import select, slice_
+
+# ruff: noqa: A002  (PyTorch's names)
+
+_Clone = derivative("clone", grad=lambda g: g, shares_grad=True)
+_Cast = derivative("cast", grad=lambda g: g, shares_grad=True)  # to another dtype or device; the engine casts back
 
 
-def _recorded(out: Any, x: Any, node_class: type[d.Clone] | type[d.Cast]) -> Any:
-    if mode.enabled and (to_x := edge(x)) is not None:
-        node = node_class(to_x)
-        node._out = node.likes = None
-        if node_class is d.Cast:
-            node.like = meta_of(x)
-        out._node = node
-    return out
-
-
+@method
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy of its own elements, C-ordered; the gradient passes through."""
     if memory_format is not None:
         check_format(memory_format, "clone")
-    return _recorded(lib.norch_clone(input), input, d.Clone)
+    return record_identity(_Clone, lib.norch_clone(input), input)
 
 
+@method
 def contiguous(x: Any, memory_format: Any = None) -> Any:
     """x itself when its elements lie in C order, else a clone."""
     if memory_format is not None:
@@ -47,10 +46,10 @@ def cast(x: Any, dtype: DType) -> Any:
     if x.dtype is dtype:
         return x
     out = lib.norch_cast(x, dtype.code)
-    return _recorded(out, x, d.Cast) if dtype.is_floating_point else out
+    return record_identity(_Cast, out, x, casts=True) if dtype.is_floating_point else out
 
 
-def goal(
+def parse_to(
     *arguments: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False
 ) -> tuple[Any, Any, bool, bool]:
     """dtype, device, non_blocking and copy as the arguments of to() say them; None: it stays as it is."""
@@ -67,6 +66,7 @@ def goal(
     return dtype, device, non_blocking, copy
 
 
+@method
 def to(
     x: Any,
     *arguments: Any,
@@ -92,7 +92,7 @@ def to(
     elif kind is Device or kind is str:
         device = arguments[0]
     elif arguments:
-        dtype, device, non_blocking, copy = goal(
+        dtype, device, non_blocking, copy = parse_to(
             *arguments, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy
         )
     if memory_format is not None:
@@ -104,12 +104,13 @@ def to(
     if device is not None:
         out = lib.norch_to_device(x, device_code(device), non_blocking)
         if out is not x:
-            _recorded(out, x, d.Cast)
+            record_identity(_Cast, out, x, casts=True)
     if dtype is not None:
         out = cast(out, dtype_named(dtype))
     return clone(out) if copy and out is x else out
 
 
+@method
 def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     """Writes src, broadcast and cast, into x."""
     src = kernel_operand(src, "copy_")
@@ -117,14 +118,18 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     node = None
     if mode.enabled:
         to_x = edge(x)  # what can fail comes before the write
-        if (to_src := edge(src)) is not None and x.dtype.is_floating_point:
-            node = d.CopyInto(to_src, to_x if x._view is None else None)
-            node.like = meta_of(src)
+        if edge(src) is not None and x.dtype.is_floating_point:
+            node = record_write(_CopyInto, (src, x if to_x is not None and x._view is None else None), True)
     lib.norch_copy(x, src)
     written(x, node)
     return x
 
 
+# The values that x had before have the gradient 0.
+_CopyInto = derivative("copy_into", ("src", "x"), grad_src=lambda g: g, grad_x=zeros_of, shares_grad=True)
+
+
+@method
 def fill_(x: Any, value: Any) -> Any:
     """Sets every element of x to value, a number or a 0-d tensor."""
     number, value = value, kernel_operand(value, "fill_")
@@ -135,6 +140,7 @@ def fill_(x: Any, value: Any) -> Any:
     return copy_(x, value)
 
 
+@method
 def zero_(x: Any) -> Any:
     """Sets every element of x to 0."""
     return copy_(x, 0)
@@ -149,30 +155,36 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any
     listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "cat")  # C looks at each
     dim = dim if axis is None else axis
     out = lib.norch_cat(listed, dim)
-    if mode.enabled and out.dtype.is_floating_point:
-        edges = [edge(x) for x in listed]
-        if edges.count(None) < len(edges):
-            node = d.Cat(*edges)
-            node.dim = dim % out.ndim
-            node.sizes = [None if x.shape == (0,) and out.ndim > 1 else x.shape[node.dim] for x in listed]
-            node.dtypes = [x.dtype for x in listed]
-            out._node = node
-    return out
+    return record_sequence(_Cat, out, listed, dim % out.ndim)
+
+
+def _cat_grad(g: Any, needs_input_grad: tuple[bool, ...], metas: Any, dim: int) -> tuple[Any, ...]:
+    parts, start = [], 0
+    for wanted, meta in zip(needs_input_grad, metas, strict=True):
+        if meta.ndim < g.ndim:  # an empty tensor of one dimension, skipped by cat
+            parts.append(g.new_zeros(0) if wanted else None)
+            continue
+        size = meta.shape[dim]
+        parts.append(slice_(g, dim, start, start + size, 1) if wanted else None)
+        start += size
+    return tuple(parts)
+
+
+_Cat = derivative("cat", (), backward=_cat_grad, layout=("metas", "dim"), shares_grad=True)
 
 
 def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any:
     """Tensors of one shape along a new axis dim (or axis, as NumPy says)."""
     listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "stack")  # C looks at each
     dim = dim if axis is None else axis
-    out = lib.norch_stack(listed, dim)
-    if mode.enabled and out.dtype.is_floating_point:
-        edges = [edge(x) for x in listed]
-        if edges.count(None) < len(edges):
-            node = d.Stack(*edges)
-            node.dim = dim
-            node.dtypes = [x.dtype for x in listed]
-            out._node = node
-    return out
+    return record_sequence(_Stack, lib.norch_stack(listed, dim), listed, dim)
+
+
+def _stack_grad(g: Any, needs_input_grad: tuple[bool, ...], dim: int) -> tuple[Any, ...]:
+    return tuple(select(g, dim, i) if wanted else None for i, wanted in enumerate(needs_input_grad))
+
+
+_Stack = derivative("stack", (), backward=_stack_grad, layout=("metas", "dim"), shares_grad=True)
 
 
 def padded(x: Any, ends: Sequence[tuple[int, int, int]], value: float) -> Any:
@@ -191,11 +203,15 @@ def padded(x: Any, ends: Sequence[tuple[int, int, int]], value: float) -> Any:
         if before < 0 or after < 0:
             kept = lib.norch_slice(kept, dim, max(-before, 0), x.shape[dim] + min(after, 0), 1)
     lib.norch_copy(inside, kept)
-    if mode.enabled and (to_x := edge(x)) is not None:
-        node = d.Pad(to_x)
-        node.ends = ends
-        out._node = node
-    return out
+    return record(_Pad, out, (x,), ends=ends)
+
+
+def _pad_grad(g: Any, ends: Any) -> Any:
+    """What was put on has no gradient, what was cut off has 0."""
+    return padded(g, [(dim, -before, -after) for dim, before, after in ends], 0)
+
+
+_Pad = derivative("pad", grad=_pad_grad)
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
@@ -208,57 +224,69 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     return DTYPES[lib.norch_result_type(a, b)]
 
 
-def is_floating_point(input: Any) -> bool:  # noqa: A002
+def is_floating_point(input: Any) -> bool:
     """Whether the dtype of a tensor is a floating one."""
     return tensor_of(input, "is_floating_point").dtype.is_floating_point
 
 
-class CopyMethods(Handle):
-    """The copies and casts of Tensor."""
+# ---- what Tensor alone has ------------------------------------------------------------------------------------------
 
-    __slots__ = ()
 
-    clone, contiguous, to, copy_, fill_, zero_ = clone, contiguous, to, copy_, fill_, zero_
-    _padded = padded
+@method
+def type_as(self: Any, other: Any) -> Any:
+    """In the dtype of other."""
+    return cast(self, tensor_of(other, "type_as").dtype)
 
-    def type_as(self, other: Any) -> Any:
-        """In the dtype of other."""
-        return cast(self, tensor_of(other, "type_as").dtype)
 
-    def _named(own: str, name: str) -> Any:  # type: ignore[misc]  # noqa: N805  (runs while the class is made)
-        def method(self: Any, memory_format: Any = None) -> Any:
-            if memory_format is not None:
-                check_format(memory_format, own)
-            return cast(self, dtype_named(name))
+def _to_dtype(name: str, dtype: str) -> Any:
+    def function(self: Any, memory_format: Any = None) -> Any:
+        if memory_format is not None:
+            check_format(memory_format, name)
+        return cast(self, dtype_named(dtype))
 
-        method.__doc__, method.__name__ = f"In dtype {name}.", own
-        return method
+    return named_function(function, name, f"In dtype {dtype}.")
 
-    half, bfloat16 = _named("half", "float16"), _named("bfloat16", "bfloat16")
-    float, double = _named("float", "float32"), _named("double", "float64")
-    char, short = _named("char", "int8"), _named("short", "int16")
-    int, long = _named("int", "int32"), _named("long", "int64")
-    bool, byte = _named("bool", "bool"), _named("byte", "uint8")
-    del _named
 
-    def cpu(self, memory_format: Any = None) -> Any:
-        """On the CPU; itself if it is there."""
-        check_format(memory_format, "cpu")
-        return to(self, "cpu")
+_DTYPE_OF = {
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "float": "float32",
+    "double": "float64",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "bool": "bool",
+    "byte": "uint8",
+}
+METHODS.update({name: _to_dtype(name, dtype) for name, dtype in _DTYPE_OF.items()})
 
-    def cuda(self, device: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Any:
-        """On a CUDA device, the current one unless another is named; itself if it is there. See to()."""
-        check_format(memory_format, "cuda")
-        return to(self, "cuda" if device is None else device, non_blocking=non_blocking)
 
-    def pin_memory(self, device: Any = None) -> Any:
-        """A copy in page-locked memory of the host, which a CUDA device reads by itself: to(device, non_blocking=True)
-        returns while it does. This tensor itself where it lies there already, or where there is no CUDA device.
-        DeviceError for a tensor that is not on the CPU."""
-        if not self.is_cpu or (not self.is_pinned() and cuda_device_count()):
-            return lib.norch_pin(self, device_code(device or "cuda"))
-        return self
+@method
+def cpu(self: Any, memory_format: Any = None) -> Any:
+    """On the CPU; itself if it is there."""
+    check_format(memory_format, "cpu")
+    return to(self, "cpu")
 
-    def is_pinned(self, device: Any = None) -> Any:
-        """Whether its memory is that of pin_memory()."""
-        return bool(lib.norch_is_pinned(tensor_of(self, "is_pinned")))
+
+@method
+def cuda(self: Any, device: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Any:
+    """On a CUDA device, the current one unless another is named; itself if it is there. See to()."""
+    check_format(memory_format, "cuda")
+    return to(self, "cuda" if device is None else device, non_blocking=non_blocking)
+
+
+@method
+def pin_memory(self: Any, device: Any = None) -> Any:
+    """A copy in page-locked memory of the host, which a CUDA device reads by itself: to(device, non_blocking=True)
+    returns while it does. This tensor itself where it lies there already, or where there is no CUDA device.
+    DeviceError for a tensor that is not on the CPU."""
+    if not self.is_cpu or (not is_pinned(self) and cuda_device_count()):
+        return lib.norch_pin(self, device_code(device or "cuda"))
+    return self
+
+
+@method
+def is_pinned(self: Any, device: Any = None) -> Any:
+    """Whether its memory is that of pin_memory()."""
+    return bool(lib.norch_is_pinned(tensor_of(self, "is_pinned")))

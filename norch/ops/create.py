@@ -17,6 +17,7 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, Error, rename_error
 from ._operand import public, rename_errors, tensor_of
+from .op import method
 from .values import Tensor, common_dtype, finished, tensor
 from .view import sizes
 
@@ -325,7 +326,7 @@ def _triangle(lengths: list[int], begins: list[int], dtype: Any, device: Any) ->
     return finished(lib.norch_stack((rows, columns), 0).to(dtype_named(dtype)), device, False)
 
 
-# ---- values or sizes, and the methods of Tensor -------------------------------------------------------------------
+# ---- values or sizes ------------------------------------------------------------------------------------------------
 
 
 def legacy_tensor(data: tuple[Any, ...], dtype: DType | None = None) -> Tensor:
@@ -338,42 +339,55 @@ def legacy_tensor(data: tuple[Any, ...], dtype: DType | None = None) -> Tensor:
     return empty(*data, dtype=dtype)
 
 
-class CreateMethods(Handle):
-    """Methods of Tensor that make others, of its dtype and on its device unless given."""
-
-    __slots__ = ()
-
-    def new(self, *data: Any, size: Any = ()) -> Tensor:
-        """Tensor(*data), of sizes or values, in this dtype and on this device: the older new_tensor()."""
-        return legacy_tensor(data or tuple(size), self.dtype).to(self.device)
-
-    def new_tensor(self, data: Any, **more: Any) -> Tensor:
-        """The values in data, in this dtype and on this device; see norch.tensor."""
-        return tensor(data, **self._like(more))
-
-    def new_empty(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-        """Undefined elements in the given shape, in this dtype and on this device unless given."""
-        return empty(*shape, size=size, **self._like(more))
-
-    def new_zeros(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-        """Zeros in the given shape, in this dtype and on this device unless given."""
-        return zeros(*shape, size=size, **self._like(more))
-
-    def new_ones(self, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-        """Ones in the given shape, in this dtype and on this device unless given."""
-        return ones(*shape, size=size, **self._like(more))
-
-    def new_full(self, size: Any, fill_value: Any, **more: Any) -> Tensor:
-        """fill_value in the given shape, in this dtype and on this device unless given."""
-        return full(size, fill_value, **self._like(more))
-
-    def new_empty_strided(self, size: Any, stride: Any, **more: Any) -> Tensor:
-        """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
-        return empty_strided(size, stride, **self._like(more))
-
-    def _like(self, more: dict[str, Any]) -> dict[str, Any]:
-        dtype, device = more.get("dtype"), more.get("device")
-        return {**more, "dtype": dtype or self.dtype, "device": self.device if device is None else device}
+# ---- methods of Tensor that make others, of its dtype and on its device unless given --------------------------------
 
 
-__all__ = public(globals(), "dtype_or_default", "legacy_tensor", "number_of", "options_like")
+def _options_of(x: Any, more: dict[str, Any]) -> dict[str, Any]:
+    dtype, device = more.get("dtype"), more.get("device")
+    return {**more, "dtype": dtype or x.dtype, "device": x.device if device is None else device}
+
+
+@method
+def new(self: Any, *data: Any, size: Any = ()) -> Tensor:
+    """Tensor(*data), of sizes or values, in this dtype and on this device: the older new_tensor()."""
+    return legacy_tensor(data or tuple(size), self.dtype).to(self.device)
+
+
+@method
+def new_tensor(self: Any, data: Any, **more: Any) -> Tensor:
+    """The values in data, in this dtype and on this device; see norch.tensor."""
+    return tensor(data, **_options_of(self, more))
+
+
+@method
+def new_empty(self: Any, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+    """Undefined elements in the given shape, in this dtype and on this device unless given."""
+    return empty(*shape, size=size, **_options_of(self, more))
+
+
+@method
+def new_zeros(self: Any, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+    """Zeros in the given shape, in this dtype and on this device unless given."""
+    return zeros(*shape, size=size, **_options_of(self, more))
+
+
+@method
+def new_ones(self: Any, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+    """Ones in the given shape, in this dtype and on this device unless given."""
+    return ones(*shape, size=size, **_options_of(self, more))
+
+
+@method
+def new_full(self: Any, size: Any, fill_value: Any, **more: Any) -> Tensor:
+    """fill_value in the given shape, in this dtype and on this device unless given."""
+    return full(size, fill_value, **_options_of(self, more))
+
+
+@method
+def new_empty_strided(self: Any, size: Any, stride: Any, **more: Any) -> Tensor:
+    """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
+    return empty_strided(size, stride, **_options_of(self, more))
+
+
+_OTHERS = ("dtype_or_default", "legacy_tensor", "number_of", "options_like")
+__all__ = [name for name in public(globals(), *_OTHERS) if not name.startswith("new")]

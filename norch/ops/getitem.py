@@ -1,7 +1,7 @@
 """``x[index]`` and ``x[index] = value``.
 
 Integers, slices, ``...`` and None are views, one for the whole expression. Where there are tensors, lists, arrays or
-bools too, those become Places of that view (index.py), masks by way of nonzero(); the rules are NumPy's.
+bools too, those become an AdvancedIndex into that view (index.py), masks by way of nonzero(); the rules are NumPy's.
 """
 
 from __future__ import annotations
@@ -11,16 +11,29 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, lib
-from ..autograd import derivatives as d
 from ..autograd.inplace import same_history
+from ..autograd.record import record_view
 from ..dtype import bool_
 from ..dtype import int64 as int64_
 from ..errors import BoundsError, Error, rename_error
 from ._operand import as_operand
 from .copy import copy_, fill_
-from .index import FIRST_AXES, Places, as_values, get_at, masked_fill_, nonzero, places_of, put_at, to_device_of
+from .index import (
+    FIRST_AXES,
+    PUT,
+    PUT_ADD,
+    AdvancedIndex,
+    index_of_mask,
+    index_read,
+    index_write,
+    masked_fill_,
+    nonzero,
+    to_device_of,
+    values_for,
+)
+from .op import METHODS, method
 from .values import tensor
-from .view import _made as made
+from .view import Region
 
 _ALL = slice(None)
 _BOOL, _INT64 = bool_.code, int64_.code
@@ -32,22 +45,22 @@ def getitem(x: Any, index: Any) -> Any:
     """x[index]: a view for integers, slices, ... and None, else a new tensor."""
     view = lib.norch_region(x, index)
     if view is not None:
-        return made(view, x, d.Region, region, (index,))
+        return record_view(Region, view, x, region, (index,))
     if type(index) is list:
         index = _unlisted(index)
         if type(index) is tuple:
             return getitem(x, index)
         index = _part(index)
-    places = _alone(x, index) if isinstance(index, Handle) else _side_by_side(x, index)
-    if places is not None:
-        return get_at(x, places)
-    view, found = _resolve(x, index)
-    return view if found is None else get_at(view, found)
+    at = _index_of_one(x, index) if isinstance(index, Handle) else _index_of_several(x, index)
+    if at is not None:
+        return index_read(x, at)
+    view, at = _resolve(x, index)
+    return view if at is None else index_read(view, at)
 
 
 def region(x: Any, index: Any) -> Any:
     """x[index] for integers, slices, ... and None: a view (csrc/python/region.c)."""
-    return made(lib.norch_region(x, index), x, d.Region, region, (index,))
+    return record_view(Region, lib.norch_region(x, index), x, region, (index,))
 
 
 def setitem(x: Any, index: Any, value: Any) -> None:
@@ -56,17 +69,17 @@ def setitem(x: Any, index: Any, value: Any) -> None:
         index = _unlisted(index)
     view = lib.norch_region(x, index)
     if view is not None:
-        return _write(made(view, x, d.Region, region, (index,)), value)
+        return _write(record_view(Region, view, x, region, (index,)), value)
     parts = index if type(index) is tuple else (index,)
     alone = _part(parts[0]) if len(parts) == 1 else None
     if isinstance(alone, Handle):
         if alone._dtype == _BOOL and not getattr(value, "ndim", 0) and alone._device_type == x._device_type:
             return _fill_where(x, alone, value)
         parts = (alone,)
-        if (places := _alone(x, alone)) is not None:
-            return _put(x, places, value)
-    view, found = _resolve(x, parts)
-    return _write(view, value) if found is None else _put(view, found, value)
+        if (at := _index_of_one(x, alone)) is not None:
+            return _put(x, at, value)
+    view, at = _resolve(x, parts)
+    return _write(view, value) if at is None else _put(view, at, value)
 
 
 def _write(view: Any, value: Any) -> None:
@@ -79,9 +92,9 @@ def _write(view: Any, value: Any) -> None:
         copy_(view, _without_ones(value, view.ndim))
 
 
-def _put(x: Any, places: Places, value: Any) -> None:
-    """Writes value to these places of x."""
-    put_at(x, places, _without_ones(as_values(value, x, "setitem"), places.ndim(x)))
+def _put(x: Any, at: AdvancedIndex, value: Any) -> None:
+    """Writes value to the elements of x that an index names."""
+    index_write(x, at, _without_ones(values_for(x, value, "setitem"), at.ndim(x)))
 
 
 def _fill_where(x: Any, mask: Any, value: Any) -> None:
@@ -110,25 +123,25 @@ def _check_mask(x: Any, mask: Any, axis: int) -> None:
         )
 
 
-def _alone(x: Any, index: Any) -> Places | None:
-    """The places of an index that is one tensor, where that is quickly said."""
+def _index_of_one(x: Any, index: Any) -> AdvancedIndex | None:
+    """The index that one tensor is; None where it takes more than a look to tell."""
     if index.ndim and x.ndim:
         if index._dtype == _INT64:
-            return Places((index,), (0,), 0)
+            return AdvancedIndex((index,), (0,), 0)
         if index._dtype == _BOOL:
             _check_mask(x, index, 0)
-            return places_of(index)
+            return index_of_mask(index)
     return None
 
 
-def _side_by_side(x: Any, index: Any) -> Places | None:
-    """The places of a tuple of index tensors for the first axes, and of nothing else."""
+def _index_of_several(x: Any, index: Any) -> AdvancedIndex | None:
+    """The index that a tuple of tensors for the first axes, and of nothing else, is; None for others."""
     if type(index) is not tuple or len(index) > x.ndim:
         return None
     for part in index:
         if not isinstance(part, Handle) or part._dtype != _INT64 or not part.ndim:
             return None
-    return Places(index, FIRST_AXES[: len(index)], 0)
+    return AdvancedIndex(index, FIRST_AXES[: len(index)], 0)
 
 
 def _without_ones(value: Any, ndim: int) -> Any:
@@ -188,8 +201,8 @@ def _axes_of(part: Any) -> int:
     return part.ndim if isinstance(part, Handle) and part._dtype == _BOOL else 1
 
 
-def _resolve(x: Any, index: Any) -> tuple[Any, Places | None]:
-    """A view of x, and the places of it that index tensors name, if there are some."""
+def _resolve(x: Any, index: Any) -> tuple[Any, AdvancedIndex | None]:
+    """A view of x, and the index into it that is made of index tensors, if there are some."""
     parts = [_part(part) for part in (index if type(index) is tuple else (index,))]
     ndim = x.ndim
     wide = [_axes_of(part) for part in parts]
@@ -235,30 +248,26 @@ def _resolve(x: Any, index: Any) -> tuple[Any, Places | None]:
             axis, own = axis + 1, own + 1
     whole = all(part == _ALL if type(part) is slice else part is Ellipsis for part in basic)
     view = x if whole else region(x, tuple(basic))
-    return view, Places(tuple(indices), tuple(axes), lead) if indices else None
+    return view, AdvancedIndex(tuple(indices), tuple(axes), lead) if indices else None
 
 
+@method
 def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """x[indices] = values, or += with accumulate (equal indices then add up); indices: a tuple of tensors or None."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices are a tuple of tensors, not {type(indices).__name__}")
-    view, places = _resolve(x, tuple(_ALL if part is None else part for part in indices))
-    if places is None:
-        view, places = _resolve(x, (True, *indices))
+    view, at = _resolve(x, tuple(_ALL if part is None else part for part in indices))
+    if at is None:
+        view, at = _resolve(x, (True, *indices))
     values = to_device_of(as_operand(values, "index_put_"), x)
-    put_at(view, places, values, add=flag(accumulate, "index_put_: accumulate"))  # type: ignore[arg-type]
+    index_write(view, at, values, PUT_ADD if flag(accumulate, "index_put_: accumulate") else PUT)  # type: ignore[arg-type]
     return x
 
 
+@method
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """index_put_() into a copy."""
     return index_put_(as_operand(input, "index_put").clone(), indices, values, accumulate)
 
 
-class ItemMethods(Handle):
-    """The [] of Tensor."""
-
-    __slots__ = ()
-
-    __getitem__, __setitem__ = getitem, setitem
-    index_put, index_put_ = index_put, index_put_
+METHODS.update(__getitem__=getitem, __setitem__=setitem)

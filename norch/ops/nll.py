@@ -1,6 +1,6 @@
 """The loss of class indices beside log-probabilities, as one node: what nll_loss and cross_entropy are made of.
 
-Its reverse spreads a gradient to the places that were read; each is linear, and the other's derivative.
+Its gradient writes back to the elements that were read. Each of the two is linear, and the derivative of the other.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
-from ..autograd import derivatives as d
-from ..autograd.inplace import meta_of, zeros_of
-from ._forms import OPS, hang
+from ..autograd.inplace import zeros_of
+from ..autograd.record import TensorHolder, differentiable
 from ._operand import operand
 from .index import KINDS
+from .op import OPCODES
 
-_NE, _NEG, _DIV, _WHERE, _SUM = (OPS[name] for name in ("ne", "neg", "div", "where", "sum"))
+_NE, _NEG, _DIV, _WHERE, _SUM = (OPCODES[name] for name in ("ne", "neg", "div", "where", "sum"))
 
 
-class Targets:
-    """Where class indices (N, ...) point along the axis `dim` of (N, C, ...), and how their losses are joined.
+class Targets(TensorHolder):
+    """Where class indices (N, ...) point along the axis `dim` of (N, C, ...), and how their losses are reduced.
 
     index, valid   with that axis at size 1; what is ignored points at class 0
     reduction      "mean" over the `count` that are valid, "sum" or "none"
@@ -35,37 +35,31 @@ class Targets:
         self.index = lib.norch_ternary(_WHERE, self.valid, index, operand(0))
         self.count = _sum(self.valid) if reduction == "mean" else None
 
+    def tensors(self) -> tuple[Any, ...]:
+        """What a node keeps."""
+        return self.index, self.valid
+
 
 def _sum(x: Any) -> Any:
     return lib.norch_reduce(_SUM, x, None, False, -1, 0.0)
 
 
-def nll(x: Any, at: Targets) -> Any:
-    """-x at the targets, joined: 0-d, or for "none" (N, ...), 0 where a target is ignored."""
-    picked = lib.norch_unary(_NEG, lib.norch_gather(x, at.dim, at.index))
-    loss = lib.norch_ternary(_WHERE, at.valid, picked, operand(0.0))
-    if at.reduction == "none":
-        out = lib.norch_squeeze(loss, (at.dim,))
-    else:
-        out = _sum(loss)
-        if at.count is not None:
-            out = lib.norch_binary(_DIV, out, at.count)
-    return hang(out, d.Nll, x, at=at, like=meta_of(x))
+@differentiable(grad=lambda g, x_meta, targets: _nll_backward(g, targets, x_meta), holders=("targets",))
+def nll(x: Any, targets: Targets) -> Any:
+    """-x at the targets, reduced: 0-d, or for "none" (N, ...), 0 where a target is ignored."""
+    picked = lib.norch_unary(_NEG, lib.norch_gather(x, targets.dim, targets.index))
+    loss = lib.norch_ternary(_WHERE, targets.valid, picked, operand(0.0))
+    if targets.reduction == "none":
+        return lib.norch_squeeze(loss, (targets.dim,))
+    out = _sum(loss)
+    return out if targets.count is None else lib.norch_binary(_DIV, out, targets.count)
 
 
-def nll_spread(g: Any, at: Targets, like: Handle) -> Any:
-    """The gradient of x, in the shape of like, from that of nll(x, at)."""
-    share = lib.norch_unsqueeze(g, at.dim) if at.reduction == "none" else g
-    if at.count is not None:
-        share = lib.norch_binary(_DIV, share, at.count)
-    part = lib.norch_ternary(_WHERE, at.valid, lib.norch_unary(_NEG, share), operand(0.0))
-    out = lib.norch_scatter(zeros_of(like), KINDS["SCATTER"], at.dim, at.index, part, True)
-    return hang(out, d.NllSpread, g, at=at)
-
-
-class NllMethods(Handle):
-    """What the derivatives call."""
-
-    __slots__ = ()
-
-    _nll, _nll_spread = nll, nll_spread
+@differentiable(grad=lambda g2, targets: nll(g2, targets), holders=("targets",))
+def _nll_backward(g: Any, targets: Targets, x_meta: Handle) -> Any:
+    """The gradient of x, of the shape of x_meta, from that of nll(x, targets)."""
+    share = lib.norch_unsqueeze(g, targets.dim) if targets.reduction == "none" else g
+    if targets.count is not None:
+        share = lib.norch_binary(_DIV, share, targets.count)
+    part = lib.norch_ternary(_WHERE, targets.valid, lib.norch_unary(_NEG, share), operand(0.0))
+    return lib.norch_scatter(zeros_of(x_meta), KINDS["SCATTER"], targets.dim, targets.index, part, True)

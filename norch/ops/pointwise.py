@@ -526,5 +526,5 @@ METHODS.update(where=_where_method)
 
 
 # norch/__init__.py hands them all on
-__all__ = public(globals(), "add_", "sub_", "div_", "pow_", "clamp_", "clamp_min_", "clamp_max_", "zeta")
+__all__ = public(globals(), "zeta")
 __all__ = [name for name in __all__ if not name.endswith("_backward")]

@@ -23,6 +23,7 @@ from ._operand import public, tensor_of
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
 from .create import dtype_or_default, options_like
+from .op import method
 from .pointwise import where
 from .sort import searchsorted
 from .values import Tensor
@@ -181,6 +182,7 @@ def normal(
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
+@method
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0."""
     if p is None:
@@ -201,6 +203,7 @@ def _ones_with_probability(name: str, x: Any, p: Any, generator: Generator | Non
     return cast(lib.norch_bernoulli(state_of(generator), chances), x.dtype)
 
 
+@method
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -310,86 +313,89 @@ def _uniform(x: Any, generator: Generator | None) -> Any:
     return 1.0 - rand(x.shape, dtype=wanted, device=x.device, generator=generator)
 
 
-class RandomMethods(Handle):
-    """The random fills of Tensor."""
+@method
+def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Any:
+    """Fills with numbers drawn uniformly from [from_, to)."""
+    check_numbers("uniform_", from_=from_, to=to)
+    return _filled(
+        self, "uniform_", from_ <= to, f"[{from_}, {to}) is no interval",
+        lambda: _drawn_like(self, lib.norch_rand, generator) * (to - from_) + from_,
+    )  # fmt: skip
 
-    __slots__ = ()
 
-    def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Any:
-        """Fills with numbers drawn uniformly from [from_, to)."""
-        check_numbers("uniform_", from_=from_, to=to)
-        return _filled(
-            self, "uniform_", from_ <= to, f"[{from_}, {to}) is no interval",
-            lambda: _drawn_like(self, lib.norch_rand, generator) * (to - from_) + from_,
-        )  # fmt: skip
+@method
+def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
+    """Fills with numbers drawn from a normal distribution."""
+    check_numbers("normal_", mean=mean, std=std)
+    return _filled(
+        self, "normal_", std >= 0, f"the deviation must not be negative, got {std}",
+        lambda: _drawn_like(self, lib.norch_randn, generator) * std + mean,
+    )  # fmt: skip
 
-    def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
-        """Fills with numbers drawn from a normal distribution."""
-        check_numbers("normal_", mean=mean, std=std)
-        return _filled(
-            self, "normal_", std >= 0, f"the deviation must not be negative, got {std}",
-            lambda: _drawn_like(self, lib.norch_randn, generator) * std + mean,
-        )  # fmt: skip
 
-    def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
-        """Fills with numbers whose logarithms are normal, of the given mean and deviation."""
-        check_numbers("log_normal_", mean=mean, std=std)
-        return _filled(
-            self, "log_normal_", std > 0, f"the deviation must be positive, got {std}",
-            lambda: (_drawn_like(self, lib.norch_randn, generator) * std + mean).exp(),
-        )  # fmt: skip
+@method
+def log_normal_(self: Any, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
+    """Fills with numbers whose logarithms are normal, of the given mean and deviation."""
+    check_numbers("log_normal_", mean=mean, std=std)
+    return _filled(
+        self, "log_normal_", std > 0, f"the deviation must be positive, got {std}",
+        lambda: (_drawn_like(self, lib.norch_randn, generator) * std + mean).exp(),
+    )  # fmt: skip
 
-    def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
-        """Fills with numbers drawn from a Cauchy distribution."""
-        check_numbers("cauchy_", median=median, sigma=sigma)
-        return _filled(
-            self, "cauchy_", sigma > 0, f"sigma must be positive, got {sigma}",
-            lambda: ((_uniform(self, generator) - 0.5) * math.pi).tan() * sigma + median,
-        )  # fmt: skip
 
-    def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
-        """Fills with numbers of density lambd * exp(-lambd * x)."""
-        check_numbers("exponential_", lambd=lambd)
-        return _filled(
-            self, "exponential_", lambd > 0, f"lambd must be positive, got {lambd}",
-            lambda: _uniform(self, generator).log() * (-1.0 / lambd),
-        )  # fmt: skip
+@method
+def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
+    """Fills with numbers drawn from a Cauchy distribution."""
+    check_numbers("cauchy_", median=median, sigma=sigma)
+    return _filled(
+        self, "cauchy_", sigma > 0, f"sigma must be positive, got {sigma}",
+        lambda: ((_uniform(self, generator) - 0.5) * math.pi).tan() * sigma + median,
+    )  # fmt: skip
 
-    def geometric_(self, p: float, *, generator: Generator | None = None) -> Any:
-        """Fills with the number of trials up to the first success, each of which has probability p."""
-        check_numbers("geometric_", p=p)
-        return _filled(
-            self, "geometric_", 0 < p < 1, f"p must lie in (0, 1), got {p}",
-            lambda: (_uniform(self, generator).log() * (1.0 / math.log1p(-p))).ceil().clamp(1), floats=False,
-        )  # fmt: skip
 
-    def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Any:
-        """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""
-        draw = lambda: _ones_with_probability("bernoulli_", self, p, generator)  # noqa: E731
-        return _filled(self, "bernoulli_", True, "", draw, floats=False)
+@method
+def exponential_(self: Any, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
+    """Fills with numbers of density lambd * exp(-lambd * x)."""
+    check_numbers("exponential_", lambd=lambd)
+    return _filled(
+        self, "exponential_", lambd > 0, f"lambd must be positive, got {lambd}",
+        lambda: _uniform(self, generator).log() * (-1.0 / lambd),
+    )  # fmt: skip
 
-    def random_(self, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None) -> Any:
-        """Fills with integers from [from_, to), or from [0, from_) without to. The upper bound None, which is the
-        default, stands for the largest integer up to which the dtype holds all integers."""
-        low, high = (0, from_) if to is ... else (from_ or 0, to)
-        dtype = self.dtype
-        if high is None:  # one beyond the largest integer
-            floats = dtype.is_floating_point
-            most = int(2 / finfo(dtype).eps) if floats else 1 if dtype.kind == "b" else iinfo(dtype).max
-            high = min(most + 1, (1 << 63) - 1)
-        low, high = int64(low, "random_: from"), int64(high, "random_: to")
-        return _filled(
-            self, "random_", low < high, f"from {low} is not below to {high}",
-            lambda: randint(low, high, self.shape, dtype=dtype, device=self.device, generator=generator), floats=False,
-        )  # fmt: skip
 
-    def bernoulli(self, p: float | None = None, *, generator: Generator | None = None) -> Any:
-        """1 with the probability in each element, or with probability p; else 0."""
-        return bernoulli(self, p, generator=generator)
+@method
+def geometric_(self: Any, p: float, *, generator: Generator | None = None) -> Any:
+    """Fills with the number of trials up to the first success, each of which has probability p."""
+    check_numbers("geometric_", p=p)
+    return _filled(
+        self, "geometric_", 0 < p < 1, f"p must lie in (0, 1), got {p}",
+        lambda: (_uniform(self, generator).log() * (1.0 / math.log1p(-p))).ceil().clamp(1), floats=False,
+    )  # fmt: skip
 
-    def multinomial(self, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Any:
-        """Categories drawn by the weights in each row; see norch.multinomial."""
-        return multinomial(self, num_samples, replacement, generator=generator)
+
+@method
+def bernoulli_(self: Any, p: Any = 0.5, *, generator: Generator | None = None) -> Any:
+    """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""
+    return _filled(
+        self, "bernoulli_", True, "", lambda: _ones_with_probability("bernoulli_", self, p, generator), floats=False
+    )
+
+
+@method
+def random_(self: Any, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None) -> Any:
+    """Fills with integers from [from_, to), or from [0, from_) without to. The upper bound None, which is the
+    default, stands for the largest integer up to which the dtype holds all integers."""
+    low, high = (0, from_) if to is ... else (from_ or 0, to)
+    dtype = self.dtype
+    if high is None:  # one beyond the largest integer
+        floats = dtype.is_floating_point
+        most = int(2 / finfo(dtype).eps) if floats else 1 if dtype.kind == "b" else iinfo(dtype).max
+        high = min(most + 1, (1 << 63) - 1)
+    low, high = int64(low, "random_: from"), int64(high, "random_: to")
+    return _filled(
+        self, "random_", low < high, f"from {low} is not below to {high}",
+        lambda: randint(low, high, self.shape, dtype=dtype, device=self.device, generator=generator), floats=False,
+    )  # fmt: skip
 
 
 __all__ = public(globals())

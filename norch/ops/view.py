@@ -1,6 +1,7 @@
-"""Views: other shapes over the same elements (csrc/ops/view.c). No element moves, and writes are seen by all.
+"""Views: other shapes over the same elements (csrc/ops/view.c), with their derivatives. Writes are seen by all.
 
-Each is a step that autograd can take again: from another base, or from a gradient (autograd/inplace.py).
+Each is a step that autograd can take again: from another base, or from a gradient (autograd/inplace.py). Its gradient
+function may name x_meta, the meta tensor of what the view was taken of, and the arguments of the step.
 """
 
 from __future__ import annotations
@@ -8,48 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle, cell_of, tick
+from .._handle import Handle, cell_of
 from .._lib import int64, lib
-from ..autograd import derivatives as d
-from ..autograd.forms import ViewOf
+from ..autograd.broadcast import Expand
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import SEVERED, edge, view_of
-from ..device import device_of
+from ..autograd.inplace import SEVERED, edge, zeros_of
+from ..autograd.record import record_view, view_derivative
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
-from ._operand import rename_errors, tensor_of
+from ._operand import iota, rename_errors, tensor_of
+from .op import METHODS, inplace_view, method
+
+# ruff: noqa: A002  (PyTorch's names)
 
 Shape = Sequence[int]
-_END = (1 << 63) - 1  # a bound of a slice that is as good as the end
 Axes = Any  # an int or a sequence of them
-_new = object.__new__
-
-
-def _made(out: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tuple[Any, ...], view: bool = True) -> Any:
-    """out = step(x, *arguments), recorded."""
-    if view:
-        cell = x._cell
-        if cell is None:
-            cell = x._cell = [0]
-        out._cell = cell
-    if mode.enabled:
-        to_x = x._node if x._view is None else edge(x)
-        if to_x is not None:
-            node = _new(node_class)
-            node.edges = (to_x,)
-            node.seq = tick()
-            node.hooks = None
-            node.like = lib.norch_like(x)
-            node.step = (step, arguments)
-            out._node = node
-        if view:
-            out._view = view_of(x, step, arguments)
-    elif view:
-        through = x._view
-        if through is SEVERED or (x._node if through is None else edge(x)) is not None:
-            out._view = SEVERED
-    return out
+END = (1 << 63) - 1  # a bound of a slice that is as good as the end
 
 
 def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
@@ -63,6 +39,10 @@ def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
     return shape  # C looks at what they are, and names the call
 
 
+# ---- shapes ---------------------------------------------------------------------------------------------------------
+
+
+@method
 def view(x: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """x in another shape of as many elements, one size may be -1; ShapeError where the strides would need a copy.
 
@@ -78,9 +58,16 @@ def view(x: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
         out._cell = cell_of(x)
         return out
     wanted = shape if len(shape) > 1 and size is None else sizes(shape, size)
-    return _made(lib.norch_view(x, wanted), x, d.Reshape, view, (wanted,))
+    return record_view(_Reshape, lib.norch_view(x, wanted), x, view, (wanted,))
 
 
+@method
+def view_as(self: Any, other: Any) -> Any:
+    """view(other.shape)."""
+    return view(self, tuple(tensor_of(other, "view_as").shape))
+
+
+@method
 def reshape(input: Any, *sizes_: Any, shape: Any = None) -> Any:
     """input in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
     wanted = sizes(sizes_, shape)
@@ -88,38 +75,76 @@ def reshape(input: Any, *sizes_: Any, shape: Any = None) -> Any:
 
 
 def _reshaped(out: Any, x: Any, step: Any, arguments: tuple[Any, ...]) -> Any:
-    return _made(out, x, d.Reshape, step, arguments, view=lib.norch_shares_storage(out, x))
+    return record_view(_Reshape, out, x, step, arguments, is_view=lib.norch_shares_storage(out, x))
 
 
-def reshape_to(x: Any, like: Handle) -> Any:
-    """x in the shape of like."""
-    return _reshaped(lib.norch_reshape_as(x, like), x, reshape_to, (like,))
+def reshape_to(x: Any, meta: Handle) -> Any:
+    """x in the shape of meta."""
+    return _reshaped(lib.norch_reshape_as(x, meta), x, reshape_to, (meta,))
 
 
-def expand_to(x: Any, like: Handle) -> Any:
-    """x broadcast to the shape of like, on its device and in its dtype."""
-    if (where := device_of(like)) is not device_of(x):
-        x = x.to(where)
-    out = _made(lib.norch_expand_as(x, like), x, d.Expand, expand_to, (like,))
-    return out if out.dtype is like.dtype else out.to(like.dtype)
+_Reshape = view_derivative("reshape", grad=lambda g, x_meta: reshape_to(g, x_meta))
 
 
-def spread(x: Any, like: Handle, axes: Any, keepdim: Any) -> Any:
-    """x, reduced from the shape of like over axes (None: all), seen in that shape."""
-    return _made(lib.norch_spread(x, like, axes, keepdim), x, d.Spread, spread, (like, axes, keepdim))
+@method
+def reshape_as(self: Any, other: Any) -> Any:
+    """reshape(other.shape)."""
+    return reshape(self, tuple(tensor_of(other, "reshape_as").shape))
 
 
+@method
+def squeeze(input: Any, dim: Any = None) -> Any:
+    """Without the axes of size 1: all of them, or those of dim that are."""
+    dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
+    return record_view(_Reshape, lib.norch_squeeze(input, dims), input, squeeze, (dim,))
+
+
+@method
+def unsqueeze(input: Any, dim: int) -> Any:
+    """With a new axis of size 1 at dim."""
+    return record_view(_Reshape, lib.norch_unsqueeze(input, dim), input, unsqueeze, (dim,))
+
+
+@method
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The axes from start_dim to end_dim as one."""
+    out = lib.norch_flatten(tensor_of(input, "flatten"), start_dim, end_dim)
+    if input.ndim == 1:
+        return input
+    return _reshaped(out, input, flatten, (start_dim, end_dim))
+
+
+# ---- axes in another order, and repeated ----------------------------------------------------------------------------
+
+
+@method
 def permute(input: Any, *dims_: Any, dims: Any = None) -> Any:
     """The axes in another order."""
     wanted = sizes(dims_, dims)
-    return _made(lib.norch_permute(input, wanted), input, d.Permute, permute, (wanted,))
+    return record_view(_Permute, lib.norch_permute(input, wanted), input, permute, (wanted,))
 
 
+def _inverse(order: Sequence[int]) -> list[int]:
+    """The order of axes that undoes another one."""
+    back = [0] * len(order)
+    for i, axis in enumerate(order):
+        back[axis % len(order)] = i
+    return back
+
+
+_Permute = view_derivative("permute", grad=lambda g, arguments: permute(g, _inverse(arguments[0])))
+
+
+@method
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two axes exchanged."""
-    return _made(lib.norch_transpose(input, dim0, dim1), input, d.Transpose, transpose, (dim0, dim1))
+    return record_view(_Transpose, lib.norch_transpose(input, dim0, dim1), input, transpose, (dim0, dim1))
 
 
+_Transpose = view_derivative("transpose", grad=lambda g, arguments: transpose(g, *arguments))
+
+
+@method
 @rename_errors
 def t(input: Any) -> Any:
     """A matrix transposed; vectors and numbers as they are."""
@@ -128,41 +153,28 @@ def t(input: Any) -> Any:
     return transpose(input, 0, 1) if input.ndim == 2 else alias_of(input)
 
 
+@method
 def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     """Sizes of 1 (and new leading axes) broadcast to shape, by stride 0; -1 keeps a size."""
     wanted = sizes(shape, size)
-    return _made(lib.norch_expand(x, wanted), x, d.Expand, expand, (wanted,))
+    return record_view(Expand, lib.norch_expand(x, wanted), x, expand, (wanted,))
 
 
+@method
 @rename_errors
 def expand_as(x: Any, other: Any) -> Any:
     """x broadcast to the shape of other."""
     return expand(x, tuple(tensor_of(other, "expand_as").shape))
 
 
+@method
 @rename_errors
 def broadcast_to(input: Any, size: Any) -> Any:
     """input.expand(size)."""
     return expand(input, size)
 
 
-def squeeze(input: Any, dim: Any = None) -> Any:
-    """Without the axes of size 1: all of them, or those of dim that are."""
-    dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
-    return _made(lib.norch_squeeze(input, dims), input, d.Reshape, squeeze, (dim,))
-
-
-def unsqueeze(input: Any, dim: int) -> Any:
-    """With a new axis of size 1 at dim."""
-    return _made(lib.norch_unsqueeze(input, dim), input, d.Reshape, unsqueeze, (dim,))
-
-
-def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """The axes from start_dim to end_dim as one."""
-    out = lib.norch_flatten(tensor_of(input, "flatten"), start_dim, end_dim)
-    if input.ndim == 1:
-        return input
-    return _reshaped(out, input, flatten, (start_dim, end_dim))
+# ---- parts ----------------------------------------------------------------------------------------------------------
 
 
 def axis(dim: int, n: int, name: str) -> int:
@@ -181,16 +193,32 @@ def axes(dims: Axes, ndim: int, name: str) -> list[int]:
     return found
 
 
+def _region_grad(g: Any, x_meta: Handle, step: Any, arguments: Any) -> Any:
+    whole = zeros_of(x_meta)
+    step(whole, *arguments).copy_(g)
+    return whole
+
+
+def _add_region(whole: Any, g: Any, step: Any, arguments: Any) -> None:
+    step(whole, *arguments).add_(g)
+
+
+# Some elements of x, each once: the gradient of the others is 0.
+Region = view_derivative("region", grad=_region_grad, add_to=_add_region)
+
+
+@method
 def select(input: Any, dim: int, index: int) -> Any:
     """The part at one index of an axis, without that axis; IndexError when out of range."""
-    return _made(lib.norch_select(input, dim, index), input, d.Region, select, (dim, index))
+    return record_view(Region, lib.norch_select(input, dim, index), input, select, (dim, index))
 
 
 def slice_(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
     """x[start:stop:step] along dim, its bounds as in Python; a negative step gives a flipped view."""
-    return _made(lib.norch_slice(x, dim, start, stop, step), x, d.Region, slice_, (dim, start, stop, step))
+    return record_view(Region, lib.norch_slice(x, dim, start, stop, step), x, slice_, (dim, start, stop, step))
 
 
+@method
 def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     """length elements of an axis, from start on."""
     if tensor_of(input, "narrow").ndim == 0:
@@ -203,16 +231,39 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     return slice_(input, dim, begin, begin + length, 1)
 
 
+@method
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two axes, as the last axis; offset above it (or, negative, below)."""
-    return _made(lib.norch_diagonal(input, offset, dim1, dim2), input, d.Region, diagonal, (offset, dim1, dim2))
+    out = lib.norch_diagonal(input, offset, dim1, dim2)
+    return record_view(Region, out, input, diagonal, (offset, dim1, dim2))
 
 
+@method
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     """Windows of size elements along an axis, step apart, as a new last axis."""
-    return _made(lib.norch_unfold(x, dimension, size, step), x, d.Unfold, unfold, (dimension, size, step))
+    return record_view(_Unfold, lib.norch_unfold(x, dimension, size, step), x, unfold, (dimension, size, step))
 
 
+def _unfold_grad(g: Any, x_meta: Handle, arguments: Any) -> Any:
+    """Windows may share elements, so they are added one position at a time."""
+    whole = zeros_of(x_meta)
+    dim, size, step = arguments
+    if whole.ndim == 0:
+        return g.sum()
+    dim %= whole.ndim
+    windows = g.shape[dim]
+    for i in range(size if windows else 0):
+        slice_(whole, dim, i, i + (windows - 1) * step + 1, step).add_(select(g, -1, i))
+    return whole
+
+
+_Unfold = view_derivative("unfold", grad=_unfold_grad)
+
+
+# ---- any strides ----------------------------------------------------------------------------------------------------
+
+
+@method
 @rename_errors
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
@@ -236,33 +287,48 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
 
 def _strided(x: Any, size: Shape, stride: Shape, shift: int, own: Shape) -> Any:
     """as_strided from the first element of x on; own: the strides of x, for the gradient."""
-    return _made(lib.norch_as_strided(x, size, stride, shift), x, d.Strided, _strided, (size, stride, shift, own))
+    out = lib.norch_as_strided(x, size, stride, shift)
+    return record_view(_AsStrided, out, x, _strided, (size, stride, shift, own))
+
+
+def _as_strided_grad(g: Any, x_meta: Handle, arguments: Any) -> Any:
+    """Gradients are added up in memory as x has it, where x then finds its own."""
+    size, stride, shift, own = arguments
+    shape = tuple(x_meta.shape)
+    if 0 in shape or 0 in size:
+        return zeros_of(x_meta)
+    low, high = zip(_reach(shape, own, 0), _reach(size, stride, shift))
+    first, count = min(low), max(high) - min(low) + 1
+    positions = _strided(iota(count, g), size, stride, shift - first, (1,)).reshape(-1)
+    memory = g.new_zeros(count).index_add(0, positions, g.reshape(-1))
+    return _strided(memory, shape, own, -first, (1,)).clone()
+
+
+_AsStrided = view_derivative("as_strided", grad=_as_strided_grad)
+
+
+def _reach(size: Shape, stride: Shape, shift: int) -> tuple[int, int]:
+    """The lowest and the highest element that strides reach."""
+    ends = [(count - 1) * step for count, step in zip(size, stride)]
+    return shift + sum(end for end in ends if end < 0), shift + sum(end for end in ends if end > 0)
+
+
+# ---- the same elements ----------------------------------------------------------------------------------------------
 
 
 def alias_of(x: Any) -> Any:
     """The same elements as another tensor."""
-    return _made(lib.norch_alias(x), x, d.Alias, alias_of, ())
+    return record_view(_Alias, lib.norch_alias(x), x, alias_of, ())
 
 
-def tied(x: Any) -> Any:
-    """x, but with gradients that count as functions of it (Node.flat)."""
-    return _made(lib.norch_alias(x), x, d.Tied, tied, ()) if mode.enabled and edge(x) is not None else x
+def connect(x: Any) -> Any:
+    """x, whose recorded gradient is a function of x even where the derivative by it is 0: stands in front of what is
+    composed here and one operation in PyTorch, so that gradients of gradients exist where PyTorch has them."""
+    if not mode.enabled or edge(x) is None:
+        return x
+    return record_view(_Connect, lib.norch_alias(x), x, connect, ())
 
 
-class ViewMethods(Handle):
-    """The views of Tensor."""
-
-    __slots__ = ()
-
-    view, reshape, permute, transpose, t, expand, expand_as = view, reshape, permute, transpose, t, expand, expand_as
-    broadcast_to, squeeze, unsqueeze, flatten = broadcast_to, squeeze, unsqueeze, flatten
-    select, narrow, diagonal, unfold, as_strided = select, narrow, diagonal, unfold, as_strided
-    _slice, _reshape_to, _expand_to, _spread, _strided = slice_, reshape_to, expand_to, spread, _strided
-
-    def view_as(self, other: Any) -> Any:
-        """view(other.shape)."""
-        return view(self, tuple(tensor_of(other, "view_as").shape))
-
-    def reshape_as(self, other: Any) -> Any:
-        """reshape(other.shape)."""
-        return reshape(self, tuple(tensor_of(other, "reshape_as").shape))
+_Alias = view_derivative("alias", grad=lambda g: g)
+_Connect = view_derivative("connect", grad=lambda g: g, connected=1)
+METHODS.update({f"{f.__name__}_": inplace_view(f) for f in (squeeze, unsqueeze, transpose, t, as_strided)})

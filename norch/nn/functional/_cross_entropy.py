@@ -9,7 +9,7 @@ from ...ops._operand import tensor_of
 from ...ops.loss import logit_cross_entropy, probability_cross_entropy
 from ...ops.nll import Targets, nll
 from ...ops.pointwise import where
-from ...ops.view import tied
+from ...ops.view import connect
 from ...tensor import Tensor
 from ._activation import log_softmax, logsigmoid
 from ._loss import loss_function, reduced
@@ -85,7 +85,7 @@ def nll_loss(
     target: class indices (N, ...) or (); weight: (C). Samples with target ignore_index contribute 0. "mean" divides by
     the sum of the weights of the other samples. A class out of range raises IndexError.
     """
-    input, target = tied(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
+    input, target = connect(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
     return _Classes("nll_loss", input, target, weight, ignore_index, reduction).loss(input)
 
 

@@ -19,7 +19,7 @@ from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
 from ...ops.pointwise import exp, log, minimum, sub, where
 from ...ops.reduce import mean_square
-from ...ops.view import tied
+from ...ops.view import connect
 from ...tensor import Tensor
 from ._activation import logsigmoid
 
@@ -344,7 +344,7 @@ def multi_margin_loss(
     if input.ndim not in (1, 2) or tuple(target.shape) not in (tuple(input.shape[:-1]), (1,)[: 2 - input.ndim]):
         raise ShapeError(f"target of shape {tuple(target.shape)} does not fit input of shape {tuple(input.shape)}")
     index = target.reshape(*input.shape[:-1], 1).long()
-    input = tied(input)
+    input = connect(input)
     excess = (margin - input.gather(-1, index) + input).clamp(min=0).scatter(-1, index, 0.0)
     loss = (excess if p == 1 else excess.square()).sum(-1) / input.shape[-1]
     if weight is not None:

@@ -10,7 +10,7 @@ from .._operand import rounded_once, tensor_of
 from ..conv import per_axis
 from ..copy import cat
 from ..pool import avg_pool, max_pool, max_with_indices
-from ..view import tied
+from ..view import connect
 
 
 def _adaptive(name: str, axes: int, x: Any, output_size: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -53,7 +53,7 @@ def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
     if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
         kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
         return avg_pool(name, axes, x, kernel, kernel, 0, False, True, None)
-    x = tied(x)
+    x = connect(x)
     for axis, size, count in zip(range(-axes, 0), sizes, wanted, strict=True):
         means = [
             _repeated(x.narrow(axis, begin, length).mean(axis, True), axis, times)

@@ -10,11 +10,13 @@ from ...dtype import int64 as int64_
 from ...errors import ShapeError
 from .._operand import at_least, iota, tensor_of
 from ..copy import clone
+from ..op import method
 from ..pointwise import where
 from ..view import as_strided, axes, narrow, reshape, unsqueeze
 from ..view import diagonal as _diagonal
 
 
+@method
 def diag(input: Any, diagonal: int = 0) -> Any:
     """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal.
 
@@ -27,11 +29,13 @@ def diag(input: Any, diagonal: int = 0) -> Any:
     return diag_embed(input, diagonal) if input.ndim == 1 else clone(_diagonal(input, diagonal))
 
 
+@method
 def diagflat(input: Any, offset: int = 0) -> Any:
     """The matrix with all elements on a diagonal."""
     return diag_embed(reshape(tensor_of(input, "diagflat"), -1), offset)
 
 
+@method
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
     shape = list(at_least(1, input, "diag_embed").shape)
@@ -44,6 +48,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     return out
 
 
+@method
 def trace(input: Any) -> Any:
     """The sum over the diagonal of a matrix."""
     if tensor_of(input, "trace").ndim != 2:
@@ -55,11 +60,12 @@ def _triangle(input: Any, diagonal: int, name: str) -> Any:
     at_least(2, input, name)
     size = max(input.shape[-2:])
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
-    whole = float32 if size < 2**22 else int64_  # floats compare faster, and are exact so far
+    whole = float32 if size < 2**22 else int64_  # floats compare faster, and are exact that far
     rows, columns = unsqueeze(iota(input.shape[-2], input, whole, offset), 1), iota(input.shape[-1], input, whole)
     return where(columns <= rows if name == "tril" else columns >= rows, input, False)
 
 
+@method(inplace=True)
 def tril(input: Any, diagonal: int = 0) -> Any:
     """The lower triangle of matrices, up to a diagonal; zeros above.
 
@@ -70,11 +76,13 @@ def tril(input: Any, diagonal: int = 0) -> Any:
     return _triangle(input, diagonal, "tril")
 
 
+@method(inplace=True)
 def triu(input: Any, diagonal: int = 0) -> Any:
     """The upper triangle of matrices, from a diagonal on; zeros below."""
     return _triangle(input, diagonal, "triu")
 
 
+@method
 def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Writes a number to the elements whose indices are all the same; with wrap a tall matrix begins anew below."""
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):

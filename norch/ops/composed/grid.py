@@ -1,4 +1,4 @@
-"""Grids and choices of coordinates, composed of views and joins."""
+"""Grids and combinations of coordinates, composed of views and joins."""
 
 from __future__ import annotations
 
@@ -88,14 +88,12 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     >>> norch.vander(norch.tensor([2, 3])).tolist()
     [[2, 1], [3, 1]]
     """
-    from ...dtype import int64 as norch_int64
-
     if tensor_of(x, "vander").ndim != 1:
         raise ShapeError(f"vander: takes a vector, got shape {tuple(x.shape)}")
     count = len(x) if N is None else int64(N, "vander: N")
     if count < 0:
         raise ArgumentError(f"vander: {count} columns")
-    wide = x if x.dtype.is_floating_point else cast(x, norch_int64)
+    wide = x if x.dtype.is_floating_point else cast(x, int64_)
     columns = [ones_like(wide)] if count else []
     while len(columns) < count:
         columns.append(columns[-1] * wide if len(columns) > 1 else wide)

@@ -13,11 +13,14 @@ from .._operand import as_operand, at_least, iota, numpy_names, public, rename_e
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device
+from ..op import method
 from ..pointwise import isnan, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
 from ..scan import cummax, cumsum
 from ..sort import order_of, searchsorted, sort
 from ..view import axis, reshape
+
+# ruff: noqa: A002  (PyTorch's names)
 
 # ---- order statistics ---------------------------------------------------------------------------------------------
 
@@ -25,10 +28,11 @@ from ..view import axis, reshape
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+@method
 @numpy_names
 def quantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Any:  # noqa: A002
+) -> Any:
     """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one.
 
     Between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Several q stand along a new first axis.
@@ -40,9 +44,10 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
+@method
 @numpy_names
-def nanquantile(  # noqa: PLR0913
-    input: Any,  # noqa: A002
+def nanquantile(
+    input: Any,
     q: Any,
     dim: int | None = None,
     keepdim: bool = False,
@@ -96,9 +101,10 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
     return out if q.ndim else out.select(0, 0)
 
 
+@method
 @numpy_names
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
-    """The k-th smallest element along dim, the first for k = 1, and its place: (values, indices). NaN is the largest.
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest.
 
     >>> norch.kthvalue(norch.tensor([4.0, 1.0, 3.0]), 2).values
     tensor(3.)
@@ -111,13 +117,14 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  
     if not 1 <= int64(k, "kthvalue: k") <= size:
         raise ArgumentError(f"kthvalue: k = {k} is out of range for {size} elements along axis {dim}")
     order = order_of(x, dim)
-    place = order.narrow(dim, k - 1, 1).clone() if x.ndim else order  # not all of order, which a node would keep
-    return taken(x, dim, keepdim, place, kthvalue_result)
+    index = order.narrow(dim, k - 1, 1).clone() if x.ndim else order  # not all of order, which a node would keep
+    return taken(x, dim, keepdim, index, kthvalue_result)
 
 
+@method
 @numpy_names
-def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
-    """The most frequent element along dim (the smallest of those), and the last place of it: (values, indices)."""
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices)."""
     x = as_operand(input, "mode")
     dim = axis(dim, x.ndim, "mode")
     if x.ndim and not x.shape[dim]:
@@ -129,17 +136,18 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     size = x.shape[dim]
     fresh = ne(ordered.narrow(dim, 1, size - 1), ordered.narrow(dim, 0, size - 1))
     fresh = cat([fresh.new_ones(order.narrow(dim, 0, 1).shape), fresh], dim)
-    places = iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(fresh.shape)
-    runs = places - cummax(where(fresh, places, 0), dim).values  # how many equal ones came before
+    positions = iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(fresh.shape)
+    runs = positions - cummax(where(fresh, positions, 0), dim).values  # how many equal ones came before
     return taken(x, dim, keepdim, order.gather(dim, argmax(runs, dim, True)), mode_result)
 
 
 # ---- distinct elements --------------------------------------------------------------------------------------------
 
 
+@method
 @numpy_names
 def unique(
-    input: Any,  # noqa: A002
+    input: Any,
     sorted: bool = True,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -156,9 +164,10 @@ def unique(
     return _distinct(as_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
+@method
 @numpy_names
 def unique_consecutive(
-    input: Any,  # noqa: A002
+    input: Any,
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
@@ -212,17 +221,18 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     if among.numel() == 0:
         found = (x != x) & False
     else:
-        places, _ = reshape(among, -1).sort()
-        at = searchsorted(places, x).clamp(max=among.numel() - 1)
-        found = reshape(places.index_select(0, reshape(at, -1)), x.shape) == x
+        ordered, _ = reshape(among, -1).sort()
+        nearest = searchsorted(ordered, x).clamp(max=among.numel() - 1)
+        found = reshape(ordered.index_select(0, reshape(nearest, -1)), x.shape) == x
     return ~found if invert else found
 
 
 # ---- neighbours, counts --------------------------------------------------------------------------------------------
 
 
+@method
 @numpy_names
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:  # noqa: A002
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Each element less the one before it along dim, n times over; for bool, whether they differ.
 
     prepend and append are joined to input first.
@@ -246,8 +256,9 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     return x
 
 
+@method
 @rename_errors
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
 
     With weights, of input's shape, the sums of those: float32 if they are, else float64.
@@ -271,15 +282,6 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
         ones = ones if ones.dtype is float32 else ones.to(float64)
     size = max(int(x.amax().item()) + 1 if x.numel() else 0, minlength)
     return ones.new_zeros((size,)).scatter_add(0, x, ones)
-
-
-class OrderMethods(Handle):
-    """Those of Tensor."""
-
-    __slots__ = ()
-
-    quantile, nanquantile, kthvalue, mode = quantile, nanquantile, kthvalue, mode
-    unique, unique_consecutive, diff, bincount = unique, unique_consecutive, diff, bincount
 
 
 __all__ = public(globals())

@@ -9,7 +9,7 @@ from ..._lib import int64, lib
 from ...errors import ArgumentError, ShapeError
 from .._operand import rename_errors, tensor_of
 from ..copy import cat, clone, padded
-from ..view import expand, slice_, tied
+from ..view import connect, expand, slice_
 
 
 @rename_errors
@@ -47,7 +47,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
     if mode == "constant":
         return padded(input, ends, 0 if value is None else value)
-    out = input if mode == "circular" else tied(input)
+    out = input if mode == "circular" else connect(input)
     for dim, before, after in ends:
         if mode == "circular":
             out = _cut(out, dim, before, after)

@@ -38,7 +38,7 @@ from ..pointwise import (
     where,
     zeta,
 )
-from ..view import tied
+from ..view import connect
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 
@@ -283,7 +283,7 @@ def equal(input: Any, other: Any) -> bool:
 def threshold(input: Any, threshold: float, value: float) -> Any:
     """input where it is above the threshold (or NaN), value elsewhere."""
     check_numbers("threshold", threshold=threshold, value=value)
-    input = tied(numbers_of(input, "threshold"))
+    input = connect(numbers_of(input, "threshold"))
     return where(input <= threshold, float(value) if input.dtype.is_floating_point else int(value), input)
 
 
@@ -329,4 +329,4 @@ def float_power_(self: Any, exponent: Any) -> Any:
 
 
 METHODS["__pos__"] = positive
-__all__ = public(globals(), "polygamma_", "float_power_")
+__all__ = public(globals())

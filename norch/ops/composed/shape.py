@@ -1,4 +1,4 @@
-"""Shapes, composed of views and copies: parts, joins, turns, repetitions, diagonals, padding.
+"""Shapes, composed of views and copies: splitting, joining, flipping, rolling, repeating.
 
 What only looks at elements differently is a chain of views (view.py), so writes through it reach the input; what
 needs another order of memory ends in one copy (copy.py). Nothing here has a kernel or a derivative of its own.
@@ -6,23 +6,25 @@ needs another order of memory ends in one copy (copy.py). Nothing here has a ker
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from itertools import accumulate, chain
-from itertools import repeat as again
+from itertools import repeat as times
 from typing import Any
 
 from ..._handle import Handle, Size
 from ..._lib import int64
+from ...autograd.broadcast import sum_to
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._inplace import in_place, turned_
 from .._operand import as_operand, at_least, named_function, numpy_names, rename_errors, tensor_of, tensors_of
 from ..copy import cast, cat, clone, contiguous
 from ..create import zeros
 from ..index import index_select
+from ..op import METHODS, inplace_view, method
 from ..values import tensor
 from ..view import (
-    _END,
+    END,
     Axes,
     alias_of,
     as_strided,
@@ -36,16 +38,15 @@ from ..view import (
     select,
     sizes,
     slice_,
-    squeeze,
-    t,
     transpose,
     unsqueeze,
     view,
 )
-from .diagonal import diag, diag_embed, diagflat, fill_diagonal_, trace, tril, triu
 from .pad import pad
 
-swapdims = transpose
+# ruff: noqa: A002  (PyTorch's names)
+
+swapdims = method(name="swapdims")(transpose)
 concat = concatenate = cat
 
 
@@ -56,11 +57,13 @@ def _part(x: Any, dim: int, start: int, stop: int) -> Any:
 # ---- other views ----------------------------------------------------------------------------------------------------
 
 
+@method
 def ravel(input: Any) -> Any:
     """All elements in one axis: a view of a contiguous tensor, else a copy."""
     return view(contiguous(tensor_of(input, "ravel")), -1)
 
 
+@method
 @rename_errors
 def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """One axis as several, of the given sizes, one of which may be -1.
@@ -84,12 +87,14 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     return view(input, (*shape[:at], *wanted, *shape[at + 1 :]))
 
 
+@method
 @rename_errors
 def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
     """transpose(input, axis0, axis1)."""
     return transpose(input, axis0, axis1)
 
 
+@method(aliases=("moveaxis",))
 def movedim(input: Any, source: Axes, destination: Axes) -> Any:
     """The axes of source at the places of destination; the others keep their order.
 
@@ -110,6 +115,7 @@ def movedim(input: Any, source: Axes, destination: Axes) -> Any:
 moveaxis = movedim
 
 
+@method
 def adjoint(input: Any) -> Any:
     """The last two axes exchanged, as mT; a 0-d tensor stays as it is."""
     x = tensor_of(input, "adjoint")
@@ -162,6 +168,7 @@ atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1
 # ---- parts ----------------------------------------------------------------------------------------------------------
 
 
+@method
 def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Any, ...]:
     """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes.
 
@@ -187,6 +194,7 @@ def _along(x: Any, dim: int, name: str) -> tuple[int, int]:
     return at, x.shape[at]
 
 
+@method
 @rename_errors
 def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Views of parts of the given sizes along dim; the sizes must add up to its own."""
@@ -197,6 +205,7 @@ def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tu
     return tuple(_part(input, at, end - part, end) for part, end in zip(parts, accumulate(parts)))
 
 
+@method
 @numpy_names
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """Views of at most chunks parts along dim, all of one size but the last."""
@@ -206,6 +215,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     return split(input, -(-size // chunks), at) if size else (_part(input, at, 0, 0),) * chunks
 
 
+@method
 @numpy_names
 def tensor_split(
     input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
@@ -226,7 +236,7 @@ def tensor_split(
             raise ArgumentError(f"tensor_split: into {count} sections")
         cuts = list(accumulate(size // count + (i < size % count) for i in range(count - 1)))
     cuts = [int64(cut, "tensor_split: index") for cut in cuts]
-    return tuple(_part(input, at, start, stop) for start, stop in zip([0, *cuts], [*cuts, _END]))
+    return tuple(_part(input, at, start, stop) for start, stop in zip([0, *cuts], [*cuts, END]))
 
 
 def _split_along(name: str, least: int, about: str) -> Any:
@@ -240,7 +250,8 @@ def _split_along(name: str, least: int, about: str) -> Any:
             raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
         return tensor_split(input, indices_or_sections, dim, indices=indices, sections=sections)
 
-    return rename_errors(named_function(function, name, about + ", into equal sections or cut before indices."))
+    about += ", into equal sections or cut before indices."
+    return method(rename_errors(named_function(function, name, about)))
 
 
 hsplit = _split_along("hsplit", 1, "Views of parts along the second axis (the first of a vector)")
@@ -248,6 +259,7 @@ vsplit = _split_along("vsplit", 2, "Views of parts along the first axis")
 dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
 
 
+@method
 @numpy_names
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """Views of the parts along an axis, without that axis."""
@@ -313,6 +325,7 @@ def block_diag(*tensors: Any) -> Any:
 # ---- turns and repetitions ------------------------------------------------------------------------------------------
 
 
+@method
 def flip(input: Any, *dims_: Any, dims: Any = None) -> Any:
     """A copy with the order along these axes reversed; x[::-1] is the view.
 
@@ -326,20 +339,23 @@ def flip(input: Any, *dims_: Any, dims: Any = None) -> Any:
 
 def _flipped(x: Any, dims: Axes, name: str) -> Any:
     for dim in axes(dims, x.ndim, name):
-        x = slice_(x, dim, _END, -_END, -1) if x.ndim else x
+        x = slice_(x, dim, END, -END, -1) if x.ndim else x
     return x
 
 
+@method
 def fliplr(input: Any) -> Any:
     """flip(input, 1)."""
     return flip(at_least(2, input, "fliplr"), 1)
 
 
+@method
 def flipud(input: Any) -> Any:
     """flip(input, 0)."""
     return flip(at_least(1, input, "flipud"), 0)
 
 
+@method
 @rename_errors
 def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
     """A copy turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
@@ -353,6 +369,7 @@ def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
     return clone(transpose(turned, a, b) if turns % 2 else turned)
 
 
+@method
 def roll(input: Any, shifts: Axes, dims: Axes = None) -> Any:
     """A copy whose elements moved on by shifts along dims, those from the end to the front; over all without dims.
 
@@ -378,6 +395,7 @@ def roll(input: Any, shifts: Axes, dims: Axes = None) -> Any:
     return clone(out) if out is input else out
 
 
+@method
 def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
     """A copy made of so many copies along each axis; more numbers than axes put new ones in front.
 
@@ -397,6 +415,7 @@ def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
     return reshape(clone(spread), [count * size for count, size in zip(counts, shape)])
 
 
+@method
 @rename_errors
 def tile(input: Any, *counts: Any, dims: Any = None) -> Any:
     """repeat(), where missing numbers in front count as 1.
@@ -408,6 +427,7 @@ def tile(input: Any, *counts: Any, dims: Any = None) -> Any:
     return repeat(input, (*[1] * (tensor_of(input, "tile").ndim - len(given)), *given))
 
 
+@method
 @numpy_names
 def repeat_interleave(
     input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
@@ -423,7 +443,7 @@ def repeat_interleave(
     """
     if repeats is None:
         counts = _counts(tensor_of(input, "repeat_interleave"))
-        return _indices(chain.from_iterable(map(again, range(len(counts)), counts)), input)
+        return _indices(chain.from_iterable(map(times, range(len(counts)), counts)), input)
     if dim is None:
         return repeat_interleave(ravel(tensor_of(input, "repeat_interleave")), repeats, 0, output_size=output_size)
     at, size = _along(input, dim, "repeat_interleave")
@@ -438,7 +458,7 @@ def repeat_interleave(
     elif len(listed) != size:
         raise ShapeError(f"repeat_interleave: {len(listed)} repeats for dimension {dim} of size {size}")
     else:
-        out = index_select(input, at, _indices(chain.from_iterable(map(again, range(size), listed)), input))
+        out = index_select(input, at, _indices(chain.from_iterable(map(times, range(size), listed)), input))
     if output_size is not None and output_size != out.shape[at]:
         raise ArgumentError(f"repeat_interleave: output_size {output_size}, but the repeats add up to {out.shape[at]}")
     return out
@@ -456,8 +476,6 @@ def _counts(repeats: Any) -> list[int]:
 
 
 def _indices(values: Any, x: Any) -> Any:
-    from array import array
-
     return tensor(array("q", values), device=x.device)
 
 
@@ -473,96 +491,75 @@ def _replaced(input: Any, src: Any, name: str, take: Any) -> Any:
     return out
 
 
+@method
 @rename_errors
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     """A copy of input whose part select(dim, index) is src."""
     return _replaced(input, src, "select_scatter", lambda x: select(x, dim, index))
 
 
+@method
 @rename_errors
 def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Any:
     """A copy of input whose part start:end:step along dim is src."""
-    bounds = 0 if start is None else int64(start, "start"), _END if end is None else int64(end, "end")
+    bounds = 0 if start is None else int64(start, "start"), END if end is None else int64(end, "end")
     if int64(step, "step") < 1:
         raise ArgumentError(f"slice_scatter: the step must be positive, not {step}")
     return _replaced(input, src, "slice_scatter", lambda x: slice_(x, int64(dim, "dim"), *bounds, step))
 
 
+@method
 @rename_errors
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A copy of input whose diagonal is src."""
     return _replaced(input, src, "diagonal_scatter", lambda x: diagonal(x, offset, dim1, dim2))
 
 
-# ---- as methods -----------------------------------------------------------------------------------------------------
-
-
+@method
 @rename_errors
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:  # noqa: A002
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src."""
     out = as_operand(input, "as_strided_scatter").clone()
     as_strided(out, size, stride, storage_offset).copy_(src)
     return out
 
 
-class ShapeMethods(Handle):
-    """The shapes of Tensor that are composed of others."""
-
-    __slots__ = ()
-
-    as_strided_scatter = as_strided_scatter
-    ravel, unflatten, adjoint, unbind = ravel, unflatten, adjoint, unbind
-    swapaxes, swapdims = swapaxes, swapdims
-    movedim = moveaxis = movedim
-    split, split_with_sizes, chunk, tensor_split = split, split_with_sizes, chunk, tensor_split
-    hsplit, vsplit, dsplit = hsplit, vsplit, dsplit
-    flip, fliplr, flipud, rot90, roll = flip, fliplr, flipud, rot90, roll
-    repeat, tile, repeat_interleave = repeat, tile, repeat_interleave
-    fill_diagonal_ = fill_diagonal_
-    diag, diagflat, diag_embed, trace, tril, triu = diag, diagflat, diag_embed, trace, tril, triu
-    select_scatter, slice_scatter, diagonal_scatter = select_scatter, slice_scatter, diagonal_scatter
-
-    tril_, triu_ = in_place(tril, triu)
-    unsqueeze_, squeeze_, transpose_ = turned_(unsqueeze), turned_(squeeze), turned_(transpose)
-    t_, swapaxes_, as_strided_ = turned_(t), turned_(swapaxes), turned_(as_strided)
-    swapdims_ = swapaxes_
-
-    @property
-    def T(self) -> Any:  # noqa: N802
-        """The axes reversed."""
-        ndim = self.ndim
-        return transpose(self, 0, 1) if ndim == 2 else permute(self, tuple(range(ndim - 1, -1, -1)))
-
-    @property
-    def H(self) -> Any:  # noqa: N802
-        """A matrix transposed."""
-        if self.ndim not in (0, 2):
-            raise ShapeError(f"H: takes a matrix, got {self.ndim} dimensions")
-        return self.T
-
-    @property
-    def mT(self) -> Any:  # noqa: N802
-        """The last two axes exchanged."""
-        return adjoint(self)
-
-    mH = mT  # noqa: N815
-
-    def sum_to_size(self, *size: Any) -> Any:
-        """Summed over the axes that broadcasting from size would have added or spread."""
-        sizes = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else size
-        shape, dtype = tuple(self.shape), self.dtype
-        kept = dtype.is_floating_point or (shape == tuple(sizes) and shape)
-        summed = cast(self, dtype if kept else int64_)  # integers add up in int64
-        target = summed.new_zeros(sizes)
-        try:
-            broadcast_to(target, shape)
-        except ShapeError:
-            raise ShapeError(f"sum_to_size: {tuple(sizes)} does not broadcast to shape {shape}") from None
-        return summed._sum_to(target)
+# ---- what Tensor alone has ------------------------------------------------------------------------------------------
 
 
+@method
+def sum_to_size(self: Any, *size: Any) -> Any:
+    """Summed over the axes that broadcasting from size would have added or repeated."""
+    sizes = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else size
+    shape, dtype = tuple(self.shape), self.dtype
+    kept = dtype.is_floating_point or (shape == tuple(sizes) and shape)
+    summed = cast(self, dtype if kept else int64_)  # integers add up in int64
+    target = summed.new_zeros(sizes)
+    try:
+        broadcast_to(target, shape)
+    except ShapeError:
+        raise ShapeError(f"sum_to_size: {tuple(sizes)} does not broadcast to shape {shape}") from None
+    return sum_to(summed, target)
+
+
+def _reversed(x: Any) -> Any:
+    """The axes reversed."""
+    ndim = x.ndim
+    return transpose(x, 0, 1) if ndim == 2 else permute(x, tuple(range(ndim - 1, -1, -1)))
+
+
+def _hermitian(x: Any) -> Any:
+    """A matrix transposed."""
+    if x.ndim not in (0, 2):
+        raise ShapeError(f"H: takes a matrix, got {x.ndim} dimensions")
+    return _reversed(x)
+
+
+_last_two = property(adjoint, doc="The last two axes exchanged.")
+METHODS.update(T=property(_reversed), H=property(_hermitian), mT=_last_two, mH=_last_two)
+METHODS.update(dict.fromkeys(("swapaxes_", "swapdims_"), inplace_view(swapaxes)))
 __all__ = [
     "adjoint", "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
     "broadcast_tensors", "chunk", "column_stack", "concat", "concatenate", "diagonal_scatter", "dsplit", "dstack",

@@ -1,0 +1,242 @@
+"""An index for each element along one axis: gather, scatter, and reductions by index (csrc/ops/index.c).
+
+A function ``f_`` writes into its first argument; ``f`` gives a copy.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._lib import flag, lib
+from ..autograd.inplace import check_writable, zeros_of
+from ..autograd.record import derivative, record, record_write
+from ..dtype import int64
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ._operand import as_operand, rename_errors
+from .copy import cast
+from .index import KINDS, along_axis, check_index, result_of_write, source_for, without_axis
+from .op import method
+from .pointwise import where
+from .view import axis as axis_of
+from .view import slice_
+
+# ruff: noqa: A002  (PyTorch's names)
+
+
+@method
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
+    x = as_operand(input, "gather")
+    out = lib.norch_gather(x, dim, check_index(index, "gather"))
+    return record(_Gather, out, (x, index), dim=dim)
+
+
+_Gather = derivative(
+    "gather",
+    ("x", "index"),
+    grad_x=lambda g, x_meta, index, dim: scatter_add_(zeros_of(x_meta), dim, index, g),
+)
+
+
+@method
+@rename_errors
+def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
+    """gather() whose other axes are broadcast, and whose indices may be negative; without dim of the flattened x."""
+    x, indices = as_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
+    if indices.dtype is not int64:
+        raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
+    if dim is None:
+        x, indices, dim = x.reshape(-1), indices.reshape(-1), 0
+    if x.ndim != indices.ndim:
+        raise ShapeError(f"take_along_dim: indices of {indices.ndim} dimensions for a tensor of {x.ndim}")
+    axis = axis_of(dim, x.ndim, "take_along_dim")
+    size = x.shape[axis] if x.ndim else 1
+    pairs = zip(x.shape, indices.shape, strict=True)
+    common = [a if i == axis or b == 1 else b for i, (a, b) in enumerate(pairs)]
+    indices = where(indices < 0, indices + size, indices)
+    common[axis] = indices.shape[axis]
+    indices = indices.expand(common)
+    common[axis] = size
+    return gather(x.expand(common), dim, indices)
+
+
+def _scatter(x: Any, dim: Any, index: Any, src: Any, adds: bool, in_place: bool, name: str) -> Any:
+    src, index = source_for(x, src, name), check_index(index, name)
+    if in_place:
+        check_writable(x, name + "_")
+    node = record_write(_ScatterAdd if adds else _Scatter, (x, index, src), dim=dim)
+    out = lib.norch_scatter(x, KINDS["SCATTER_ADD" if adds else "SCATTER"], dim, index, src, in_place)
+    return result_of_write(out, node, in_place)
+
+
+def _src_grad(g: Any, index: Any, src_meta: Any, dim: int) -> Any:
+    return _padded_to(gather(g, dim, index), src_meta)
+
+
+def _padded_to(part: Any, src_meta: Any) -> Any:
+    """The gradient of a src that the index did not use up: 0 beyond it. One number was used everywhere."""
+    if part.shape == src_meta.shape:
+        return part
+    if src_meta.ndim == 0:
+        return part.sum()
+    whole = zeros_of(src_meta)
+    _corner(whole, part.shape).copy_(part)
+    return whole
+
+
+def _corner(x: Any, shape: Any) -> Any:
+    """The first elements of each axis, as many as shape says."""
+    for dim, size in enumerate(shape):
+        x = slice_(x, dim, 0, size, 1)
+    return x
+
+
+_Scatter = derivative(
+    "scatter",
+    ("x", "index", "src"),
+    grad_x=lambda g, index, dim: scatter(g, dim, index, 0),
+    grad_src=_src_grad,
+)
+_ScatterAdd = derivative(
+    "scatter_add",
+    ("x", "index", "src"),
+    grad_x=lambda g: g,
+    grad_src=_src_grad,
+    shares_grad=True,
+)
+
+
+def _scatter_by(x: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any, in_place: bool) -> Any:
+    if (src is None) == (value is None):
+        raise TypeError("scatter: give src, a tensor, or value, a number")
+    given = value if src is None else src
+    if reduce is None or reduce == "add":
+        return _scatter(x, dim, index, given, reduce == "add", in_place, "scatter")
+    if reduce != "multiply":
+        raise ArgumentError(f"scatter: reduce is None, 'add' or 'multiply', not {reduce!r}")
+    given = source_for(x, given, "scatter")
+    given = given if given.ndim else given.expand(index.shape)
+    return (x.scatter_reduce_ if in_place else x.scatter_reduce)(dim, index, given, "prod")
+
+
+@method
+def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    """A copy of x with out[index[i][j]][j] = src[i][j] for dim 0, and so on; the last of several stays.
+
+    src is a tensor of the dtype of x, or a number (also as value). reduce: "add" or "multiply" instead of setting.
+
+    >>> norch.scatter(norch.zeros(3), 0, norch.tensor([2, 0]), norch.tensor([5.0, 6.0]))
+    tensor([6., 0., 5.])
+    """
+    return _scatter_by(as_operand(input, "scatter"), dim, index, src, value, reduce, False)
+
+
+@method
+def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    """scatter() in place."""
+    return _scatter_by(x, dim, index, src, value, reduce, True)
+
+
+@method
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
+    """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    return _scatter(as_operand(input, "scatter_add"), dim, index, src, True, False, "scatter_add")
+
+
+@method
+def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
+    """scatter_add() in place."""
+    return _scatter(x, dim, index, src, True, True, "scatter_add")
+
+
+# ---- reductions -----------------------------------------------------------------------------------------------------
+
+
+def _reduced_into(x: Any, dim: Any, index: Any, src: Any, reduce: str) -> Any:
+    """A copy of x into which src is multiplied ("prod"), or which takes the extremes of both ("amax", "amin")."""
+    out = lib.norch_scatter(x, KINDS[f"SCATTER_{reduce.upper()}"], dim, index, src, False)
+    return record(_ScatterProd if reduce == "prod" else _ScatterExtreme, out, (x, index, src), dim=dim)
+
+
+def _scatter_extreme_grad(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int) -> tuple[Any, None, Any]:
+    """All that are equal to the result share its gradient."""
+    from_x = x == out
+    from_src = _corner(src, index.shape) == gather(out, dim, index)
+    share = g / scatter_add(from_x.to(g.dtype), dim, index, from_src.to(g.dtype))
+    return share.where(from_x, 0), None, _padded_to(gather(share, dim, index).where(from_src, 0), src)
+
+
+def _scatter_prod_grad(
+    g: Any, needs_input_grad: tuple[bool, ...], x: Any, index: Any, src: Any, out: Any, dim: int
+) -> tuple[Any, None, Any]:
+    """The product of all others: out / src, but where a zero is among them."""
+    grad_x = grad_src = None
+    if needs_input_grad[0]:
+        grad_x = g * _reduced_into(zeros_of(g).add_(1), dim, index, src, "prod")
+    if needs_input_grad[2]:
+        b = _corner(src, index.shape)
+        zero = b == 0
+        zeros = scatter_add_(zeros_of(g), dim, index, zero.to(g.dtype))
+        only_zero = zero & (gather(zeros, dim, index) == 1)
+        without = _reduced_into(x, dim, index, b.masked_fill(only_zero, 1), "prod")
+        quotient = gather(g * out, dim, index) / b.masked_fill(zero, 1)
+        grad_src = _padded_to(gather(g * without, dim, index).where(only_zero, quotient), src)
+    return grad_x, None, grad_src
+
+
+_ScatterExtreme = derivative("scatter_reduce", ("x", "index", "src"), backward=_scatter_extreme_grad)
+_ScatterProd = derivative("scatter_reduce", ("x", "index", "src"), backward=_scatter_prod_grad)
+
+
+@method(inplace=True)
+@rename_errors
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """A copy of x into which src[i][j] is reduced at index[i][j] of dim 0, and so on: by "sum", "prod", "mean", "amax"
+    or "amin", together with what is there or, without include_self, instead of it.
+
+    >>> norch.scatter_reduce(norch.zeros(2), 0, norch.tensor([0, 0]), norch.tensor([3.0, 5.0]), "amax")
+    tensor([5., 0.])
+    """
+    x, index, src = (
+        as_operand(input, "scatter_reduce"),
+        check_index(index, "scatter_reduce"),
+        as_operand(src, "scatter_reduce"),
+    )
+    flag(include_self, "scatter_reduce: include_self")
+    neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.get(reduce)
+    if neutral is None:
+        raise ArgumentError(f"scatter_reduce: reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not {reduce!r}")
+    start = x
+    if not include_self:
+        if reduce[0] == "a" and not x.dtype.is_floating_point:  # whatever lies there now, one of src is as good
+            start = scatter(x, dim, index, src)
+        else:
+            start = scatter(x, dim, index, neutral)
+    if reduce == "prod" or reduce[0] == "a":
+        return _reduced_into(start, dim, index, src, reduce)
+    total = scatter_add(start, dim, index, src)
+    if reduce == "sum":
+        return total
+    counts = x.detach().new_full(x.shape, int(include_self))
+    counts = scatter_add(counts, dim, index, 1).clamp(1)
+    return total / counts if x.dtype.is_floating_point else cast(total // counts, x.dtype)
+
+
+@method(inplace=True)
+@rename_errors
+def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """A copy of x into whose parts at the given indices (1-d) of an axis those of source are reduced: by "prod",
+    "mean", "amax" or "amin", together with what is there, or without it."""
+    x, source = as_operand(input, "index_reduce"), as_operand(source, "index_reduce")
+    flag(include_self, "index_reduce: include_self")
+    if reduce == "sum":
+        raise ArgumentError("index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin'; index_add() sums")
+    whole, at = along_axis(x, dim, index, "index_reduce")
+    axis = at.lead
+    shape = [1] * whole.ndim
+    shape[axis] = -1
+    indices = index.reshape(shape).expand(source.shape if source.ndim else (1,))
+    source = source if source.ndim else source.view(1)
+    out = scatter_reduce(whole, axis, indices, source, reduce, include_self=include_self)
+    return without_axis(out, x)
