@@ -46,9 +46,8 @@ def _lstm_backward(g: Outputs, c: Any, kept: Any, needs_input_grad: tuple[bool, 
     if mode.enabled:
         i, f, n, o = _with_history((i, f, n, o), to_gates)
         t = (f * c + i * n).tanh()
-    g_h, g_c = g.get(0), g.get(1)  # of h' and c', or of one of them
-    if g_h is None:
-        g_h = zeros_of(g_c)
+    g_c = g.get(1)  # g holds the gradients of h' and c', or of one of them
+    g_h = g[0] if 0 in g else zeros_of(g[1])
     by_h = tanh_backward(g_h * o, t)
     g_c = by_h if g_c is None else g_c + by_h
     parts = (
@@ -65,7 +64,7 @@ def _with_history(values: Any, to_gates: Any) -> list[Any]:
     size = values[0].shape[-1]
     gates = values[0].new_empty((*values[0].shape[:-1], 4 * size))
     gates._node = to_gates
-    functions = (sigmoid, sigmoid, tanh, sigmoid)
+    functions: Any = (sigmoid, sigmoid, tanh, sigmoid)
     return [
         record(function.node_class, alias(value), (part,))
         for function, value, part in zip(functions, values, gates.chunk(4, -1))

@@ -272,5 +272,5 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return one - soft.detach() + soft
 
 
-relu_, celu_, elu_, selu_ = map(inplace_form, (_relu, celu, elu, selu))
-hardtanh_, leaky_relu_, rrelu_, threshold_ = map(inplace_form, (hardtanh, leaky_relu, rrelu, _threshold))
+relu_, celu_, elu_, selu_ = (inplace_form(f) for f in (_relu, celu, elu, selu))
+hardtanh_, leaky_relu_, rrelu_, threshold_ = (inplace_form(f) for f in (hardtanh, leaky_relu, rrelu, _threshold))
