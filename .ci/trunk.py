@@ -8,8 +8,9 @@ TRUNK = {
     "border": "csrc/norch.h csrc/ops.def csrc/python norch/_lib.py",
     "core": "csrc/core csrc/backends.c csrc/ops/ops.h csrc/cpu/cpu.c",
     "handle": "norch/_handle.py norch/tensor.py",
-    "declaration": "norch/ops/__init__.py norch/ops/_forms.py norch/ops/_inplace.py norch/ops/_operand.py",
-    "record": "norch/autograd/node.py norch/autograd/forms.py norch/autograd/grad_mode.py norch/autograd/inplace.py",
+    "declaration": "norch/ops/__init__.py norch/ops/op.py norch/ops/_rows.py norch/ops/_operand.py",
+    "record": "norch/autograd/node.py norch/autograd/record.py norch/autograd/broadcast.py"
+    " norch/autograd/grad_mode.py norch/autograd/inplace.py",
     "engine": "norch/autograd/__init__.py norch/autograd/engine.py",
 }
 # Plans of the families, conversions of copies, the stream of random numbers, and x[...].
