@@ -13,7 +13,7 @@ TRUNK = {
     "engine": "norch/autograd/__init__.py norch/autograd/engine.py norch/autograd/broadcast.py",
 }
 # Plans of the families, conversions of copies, the stream of random numbers, and x[...].
-NOT_TRUNK = "csrc/core/convert.h csrc/core/random.h csrc/python/region.c"
+NOT_TRUNK = "csrc/core/convert.h csrc/python/region.c"
 
 # Files of these families, by the beginning of their names, may run too: the engine copies gradients and makes the first
 # of them, and the derivative of a sum is a view. Loops of the CPU share the last.
