@@ -60,7 +60,7 @@ typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const 
 static const mover conversions[NR_DTYPE_COUNT][NR_DTYPE_COUNT] = {ROW(bool),  ROW(uint8),   ROW(int32),
                                                                   ROW(int64), ROW(float32), ROW(float64)};
 
-/* Between float32 and float64 the conversions of the instruction set at hand. */
+/* Between float32 and float64 the conversions of the chosen instruction set. */
 #define ROWS(name, conversion)                                                                                 \
     static void name(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0, \
                      int64_t n1) {                                                                             \

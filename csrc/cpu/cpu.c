@@ -77,7 +77,7 @@ static void *aligned(size_t n) {
 static void *from_system(size_t n) {
     void *found = aligned(n);
     if (!found) {
-        norch_empty_cache(); /* what waits here may be just what is missing */
+        norch_empty_cache(); /* the memory missing may be cached here */
         found = aligned(n);
     }
     if (!found) return NULL;
@@ -214,7 +214,7 @@ typedef struct isa {
     const char *name;
     bool (*supported)(void);
     void (*fill_pointwise)(nr_kernel_rows kernels);
-    nr_spread_numbers *spread;
+    nr_row_filler *fill_rows;
     void (*fill_reduce)(nr_kernel_rows kernels);
     void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
     int32_t (*run_matmul)(const nr_call *call);
@@ -241,7 +241,7 @@ static bool has_avx512(void) {
     {#name,                    \
      supported,                \
      nr_fill_pointwise_##name, \
-     nr_spread_##name,         \
+     nr_fill_rows_##name,      \
      nr_fill_reduce_##name,    \
      nr_fill_narrow_##name,    \
      nr_run_matmul_##name,     \
@@ -283,7 +283,7 @@ const char *norch_isa_builds(void) {
 
 static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
 nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
-nr_spread_numbers *nr_spread;
+nr_row_filler *nr_fill_rows;
 
 static nr_backend backend = {
     .name = "cpu",
@@ -319,7 +319,7 @@ __attribute__((constructor)) static void choose_isa(void) {
         build->fill_reduce(kernels);
     }
     chosen->fill_narrow(nr_widen, nr_narrow);
-    nr_spread = chosen->spread;
+    nr_fill_rows = chosen->fill_rows;
     for (int op = 0; op < NR_OP_COUNT; op++) /* a narrow dtype runs on the kernels of the one it is computed in */
         for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];
     backend.run[NR_MATMUL] = chosen->run_matmul;

@@ -1,5 +1,5 @@
-/* index_kinds: the ways to combine elements in indexed places, included by index.c once per dtype (TYPE, S; PLUS and TIMES,
- * which for bool are or and and). A NaN wins over all. Picture: index.c. */
+/* index_kinds: the ways to combine elements at indexed positions, included by index.c once per dtype (TYPE, S; PLUS and
+ * TIMES, which are "or" and "and" for bool). A NaN wins over all. Picture: index.c. */
 #define NAME NR_JOIN2(add, TYPE)
 #define COMBINE(a, b) PLUS(a, b)
 #include "index_loops.h"

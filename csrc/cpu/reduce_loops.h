@@ -2,7 +2,7 @@
  * states is drawn in reduce_kind.h, and how a reduction is cut in reduce.c, with the source.
  *
  * Takes DTYPE (its name), NUMBER (NORCH_...), KIND_OF_DTYPE (F, I or B), S, T and ACC as dtype.h has them,
- * MASK (an integer as wide as S), POSITION (a signed one, at least 32 bits), LEAST and MOST. Forgets them all. */
+ * MASK (an integer as wide as S), POSITION (a signed one, at least 32 bits), LEAST and MOST, and undefines them. */
 
 #define NAME(name) NR_JOIN2(name, DTYPE)
 #define WIDTH ((int64_t)(4096 / sizeof(ACC)))

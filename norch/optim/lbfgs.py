@@ -65,7 +65,7 @@ class LBFGS(Optimizer):
             p.add_(part.view(p.shape))
 
     def _line(self, closure: Callable[[], Any], d: Tensor) -> tuple[Callable[[float], None], Callable[[float], Point]]:
-        """move_to(t), which sets the parameters to their present values plus t * d, and at(t), which evaluates there."""
+        """move_to(t), which sets the parameters to their present values plus t * d; at(t), which evaluates there."""
         params = self.param_groups[0]["params"]
         begin = [p.clone() for p in params]
 
