@@ -1,6 +1,6 @@
-/* attention_isa: attention and its gradients a head at a time, built once an instruction set (with -ffp-contract=fast, as
- * products are). The scores of some queries against all keys stay in the second cache and are never stored; going backward
- * they are computed anew, as in Dao et al., "FlashAttention" (2022). A softmax over whole rows needs no rescaling.
+/* attention_isa: attention and its gradients a head at a time, built once per instruction set (with -ffp-contract=fast, as
+ * products are). The scores of some queries against all keys stay in the second cache and are never stored; the backward
+ * pass recomputes them, as in Dao et al., "FlashAttention" (2022). A softmax over whole rows needs no rescaling.
  *
  * This file cuts the work; attention_loops.h holds the loops and their picture, and is included once for each float type. */
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "gemm_isa.h"
 #include "math.h"
 
-/* Multiply-adds below which it stays in one thread; tasks into which a large forward pass should fall. */
+/* Multiply-adds below which one thread does all; tasks into which a large forward pass should fall. */
 #define SERIAL_WORK 1e6
 #define TASKS_WANTED 8
 /* Scores that are kept at a time, and the most queries that they may belong to. */

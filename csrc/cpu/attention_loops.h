@@ -63,15 +63,15 @@ static void NAME(clear_rows)(T *c, int64_t c_row, int64_t rows, int64_t cols) {
 /* x = softmax(scale x) over the first `seen` numbers, and 0 from there to n. */
 static void NAME(softmax_row)(T *x, int64_t seen, int64_t n, T scale) {
     NAME(vec) top = {0};
-    NAME(index) place;
+    NAME(index) lane;
     const int64_t vectors = ceil_div(seen, LANES) * LANES;
     NAME(clear)(x + vectors, n - vectors);
     n = vectors;
     top -= (T)INFINITY;
-    for (int l = 0; l < LANES; l++) place[l] = l;
+    for (int l = 0; l < LANES; l++) lane[l] = l;
     NAME(vec) hidden = top;
     for (int64_t i = 0; i < n; i += LANES) {
-        NAME(vec) here = NAME(either)(place < (LANE_INDEX)(seen - i), VEC(x + i) * scale, hidden);
+        NAME(vec) here = NAME(either)(lane < (LANE_INDEX)(seen - i), VEC(x + i) * scale, hidden);
         top = NAME(larger)(here, top);
         *(NAME(vec_at) *)(x + i) = here;
     }

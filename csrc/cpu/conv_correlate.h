@@ -19,8 +19,8 @@ typedef struct NAME(correlation) {
     T *out;
     int64_t out_plane, out_row, out_column;
     bool packed;
-    const int64_t *offset; /* of each tap, in the padded rows */
-    const int64_t *place;  /* of each tap of each channel of a block: there, or in the panel */
+    const int64_t *offset;     /* of each tap, in the padded rows */
+    const int64_t *tap_offset; /* of each tap of each channel of a block: its offset there, or in the panel */
     T *scratch;
     int64_t scratch_size, panel; /* for one slot, and for its panel */
     int64_t bands, items, tasks;
@@ -135,7 +135,7 @@ static __attribute__((noinline)) void NAME(see_apart)(const NAME(correlation) * 
     dense.plane = PANEL_COLS;
     dense.add = false;
     for (int64_t j = 0; j < vectors; j++) dense.position[j] = j * LANES, dense.room[j] = LANES;
-    NAME(sees)[rows - 1][vectors - 1](depth, a, a_row, s->place, start, sums, &dense);
+    NAME(sees)[rows - 1][vectors - 1](depth, a, a_row, s->tap_offset, start, sums, &dense);
     for (int64_t j = 0; j < vectors; j++) {
         int64_t row = spot->position[j] / s->v.grid[1], column = spot->position[j] % s->v.grid[1];
         for (int64_t lane = 0; lane < spot->count[j]; lane++) {
@@ -178,7 +178,7 @@ static void NAME(correlate_block)(const NAME(correlation) * s, const T *padded, 
                 int64_t count = high / tiles + (t < high % tiles);
                 const T *first = start ? start + row : NULL, *part = a + row * k;
                 if (dense) NAME(sees)
-                [count - 1][vectors - 1](depth, part, k, s->place, first, out + row *s->out_plane, &spot);
+                [count - 1][vectors - 1](depth, part, k, s->tap_offset, first, out + row *s->out_plane, &spot);
                 else NAME(see_apart)(s, count, vectors, depth, part, k, first, out + row * s->out_plane, &spot);
                 row += count;
             }
@@ -227,18 +227,19 @@ static int32_t NAME(correlate)(NAME(correlation) * s, int64_t batch, const int64
     int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s->tasks);
     s->panel = s->packed ? (depth + 1) * PANEL_COLS : 0;
     s->scratch_size = ceil_div(s->panel + v->block * v->plane + LANES, 16) * 16;
-    size_t places = (size_t)ceil_div(depth, 8) * 64, bytes = places + (size_t)(s->scratch_size * slots) * sizeof(T);
-    int64_t *place = nr_scratch(bytes);
-    if (!place) return no_scratch(bytes);
+    size_t tap_bytes = (size_t)ceil_div(depth, 8) * 64,
+           bytes = tap_bytes + (size_t)(s->scratch_size * slots) * sizeof(T);
+    int64_t *tap_offset = nr_scratch(bytes);
+    if (!tap_offset) return no_scratch(bytes);
     for (int64_t k = 0; k < depth; k++)
-        place[k] = s->packed ? k * PANEL_COLS : k / v->taps * v->plane + offset[k % v->taps];
-    s->place = place;
-    s->scratch = (T *)((char *)place + places);
+        tap_offset[k] = s->packed ? k * PANEL_COLS : k / v->taps * v->plane + offset[k % v->taps];
+    s->tap_offset = tap_offset;
+    s->scratch = (T *)((char *)tap_offset + tap_bytes);
     if (slots == 1)
         NAME(correlate_slot)(s, 0);
     else
         nr_parallel(slots, NAME(correlate_slot), s);
-    nr_scratch_free(place, bytes);
+    nr_scratch_free(tap_offset, bytes);
     return NORCH_OK;
 }
 
@@ -275,7 +276,7 @@ static void NAME(fill_phase)(const NAME(correlation) * s, int64_t planes) {
     }
 }
 
-/* A stride of s makes s * s correlations of y with a part of the taps each: a phase gives the x whose place is
+/* A stride of s makes s * s correlations of y with a part of the taps each: a phase gives the x whose position is
  * phase modulo s. */
 static int32_t NAME(input)(const nr_conv_plan *p) {
     int64_t taps = p->kernel[0] * p->kernel[1], matrix = p->groups * p->in * p->out * taps;

@@ -1,11 +1,11 @@
-/* conv_isa: convolutions and their adjoints as matrix products, built once an instruction set (with
+/* conv_isa: convolutions and their adjoints as matrix products, built once per instruction set (with
  * -ffp-contract=fast, as products are). No unfolded copy of the input is ever made: a few of its rows at a time are
- * laid down with their padding in scratch memory, and the products read them there.
+ * copied with their padding to scratch memory, and the products read them there.
  *
  *   channels of an image     a band of a few channels                    C: output channels x positions
  *   +-----------+ band 0     +-------------+ about BAND_BYTES, and       +----+----+ tiles in registers: of
  *   | rows that | band 1 ->  | 0 rows .. 0 | BLOCK_BYTES of weights  ->  | += |    | each tap, its weights times the
- *   | taps see  | band 2     | 0 rows .. 0 | beside: second cache        +----+----+ vectors that it meets
+ *   | taps see  | band 2     | 0 rows .. 0 | beside: second cache        +----+----+ vectors of positions
  *   +-----------+            +-------------+
  *
  * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next one.
@@ -29,7 +29,7 @@
 #define PACKING_ROWS 6
 #define BAND_BYTES (96 * 1024)
 #define BLOCK_BYTES (160 * 1024)
-/* Taps side by side in the product for the weight: each has an address of its own, so more would not fit. */
+/* Taps side by side in the product for the weight: each takes a register for its address, and there are no more. */
 #if TILE_ROWS < 6
 #define OUTER_ROWS 5
 #define EACH_OUTER_ROW(X) X(1) X(2) X(3) X(4) X(5)
@@ -47,7 +47,7 @@ typedef struct view {
     int64_t channels, size[2];
     int64_t step[2], grid[2];
     int64_t taps, low[2], span[2]; /* the taps' least row and column, and how many they reach over */
-    int64_t block;                 /* channels laid down at a time */
+    int64_t block;                 /* channels copied at a time */
     int64_t rows;                  /* grid rows of a band */
     int64_t residue, pitch, plane; /* columns of one residue, elements of a padded row and of a padded channel */
 } view;
@@ -66,7 +66,7 @@ static void choose_band(view *v, int64_t rows, int64_t element, int64_t parts) {
     v->pitch = v->residue * v->step[1];
     int64_t row = v->block * v->pitch * element, fit = BAND_BYTES / row - v->span[0];
     if (fit < 2)
-        fit = least(2, 4 * BAND_BYTES / row - v->span[0]); /* rows of many planes, one each, are laid down slowly */
+        fit = least(2, 4 * BAND_BYTES / row - v->span[0]); /* rows of many planes, one each, are slow to copy */
     rows = least(rows, fit < 0 ? 1 : fit / v->step[0] + 1);
     if (parts < PARTS_WANTED) rows = least(rows, ceil_div(v->grid[0], ceil_div(PARTS_WANTED, parts)));
     v->rows = ceil_div(v->grid[0], ceil_div(v->grid[0], rows));

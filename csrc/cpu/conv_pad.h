@@ -3,8 +3,8 @@
  *   source, 3 wide:  a b c      padding 1:  0 a b c 0        stride 2:  0 b 0 | a c .     the columns of one residue
  *                    d e f                  0 d e f 0                   0 e 0 | d f .     after the other
  *
- * So the elements that one tap meets at neighbouring positions are neighbours in memory, and edges are no special case
- * any more. The rows of a band of a few channels at a time are laid down, never a whole input. By residues: a polyphase
+ * So the elements that one tap reads at neighbouring positions are neighbours in memory, and edges need no special case.
+ * The rows of a band of a few channels at a time are copied, never a whole input. By residues: a polyphase
  * decomposition (Vaidyanathan, "Multirate Systems and Filter Banks", 1993, chapter 4). */
 
 typedef LANE_INDEX NAME(index) __attribute__((vector_size(VECTOR)));
@@ -57,7 +57,7 @@ static ALWAYS_INLINE void NAME(every_other)(int64_t n, const T *from, T *to) {
 #undef EVEN
 }
 
-/* `channels` planes at `from`, the rows that `rows` grid rows from `first` on see, laid down at `to`; the source as a whole is
+/* `channels` planes at `from`, the rows that `rows` grid rows from `first` on see, copied to `to`; the source as a whole is
  * [begin, end). */
 static __attribute__((noinline)) void NAME(pad_band)(const view *v, const T *from, const T *begin, const T *end,
                                                      int64_t channels, int64_t first, int64_t rows, T *to) {

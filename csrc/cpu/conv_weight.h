@@ -78,7 +78,7 @@ static T NAME(sum_of)(int64_t n, const T *y) {
     return total;
 }
 
-/* The sums of a channel's products with what each of some taps meets, added to to[tap * step]; the vectors run along the
+/* The sums of a channel's products with what each of some taps reads, added to to[tap * step]; the vectors run along the
  * positions. For few channels, which would leave most lanes of a panel idle. */
 static void NAME(dots)(const view *v, int64_t grid_rows, int64_t wide, const T *padded, const int64_t *offset,
                        int64_t taps, const T *y, T *to, int64_t step) {

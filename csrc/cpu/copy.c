@@ -62,7 +62,7 @@ static const mover *const conversions[NR_DTYPE_COUNT] = {
 #include "../dtypes.def"
 };
 
-/* Between float32 and float64 the conversions of the instruction set at hand. */
+/* Between float32 and float64 the conversions of the chosen instruction set. */
 #define ROWS(name, conversion)                                                                                 \
     static void name(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0, \
                      int64_t n1) {                                                                             \

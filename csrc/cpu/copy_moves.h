@@ -16,7 +16,7 @@ static void NR_JOIN2(move, SIZE)(char *to, const int64_t *to_step, const char *f
     }
 }
 
-/* Dense rows, each of one value: what is long in copies of its beginning, as the C library has the widest stores. */
+/* Dense rows, each of one value: long ones by memcpy of their beginning, which uses the widest stores. */
 static void NR_JOIN2(fill, SIZE)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step,
                                  int64_t n0, int64_t n1) {
     const size_t bytes = (size_t)n0 * sizeof(WORD), head = bytes < PATTERN ? bytes : PATTERN;

@@ -27,7 +27,7 @@ typedef struct isa {
     const char *name;
     bool (*supported)(void);
     void (*fill_pointwise)(nr_kernel_rows kernels);
-    nr_spread_numbers *spread;
+    nr_row_filler *fill_rows;
     void (*fill_reduce)(nr_kernel_rows kernels);
     void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
     int32_t (*run_matmul)(const nr_call *call);
@@ -54,7 +54,7 @@ static bool has_avx512(void) {
     {#name,                    \
      supported,                \
      nr_fill_pointwise_##name, \
-     nr_spread_##name,         \
+     nr_fill_rows_##name,      \
      nr_fill_reduce_##name,    \
      nr_fill_narrow_##name,    \
      nr_run_matmul_##name,     \
@@ -130,7 +130,7 @@ __attribute__((constructor)) static void choose_isa(void) {
         build->fill_reduce(kernels);
     }
     chosen->fill_narrow(nr_widen, nr_narrow);
-    nr_spread = chosen->spread;
+    nr_fill_rows = chosen->fill_rows;
     for (int op = 0; op < NR_OP_COUNT; op++) /* a narrow dtype runs on the kernels of the one it is computed in */
         for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];
     backend.run[NR_MATMUL] = chosen->run_matmul;

@@ -1,4 +1,4 @@
-/* cpu: what the CPU's families share: who runs chunks, where scratch memory comes from, which builds
+/* cpu: what the CPU's families share: threads, scratch memory, and which builds
  * of a family exist. */
 #ifndef NR_CPU_H
 #define NR_CPU_H
@@ -31,7 +31,7 @@ void nr_cpu_free(const nr_backend *self, void *data, size_t n);
 void *nr_scratch(size_t n);
 void nr_scratch_free(void *memory, size_t n);
 
-/* Families compiled once an instruction set carry its name: NR_ISA(run_matmul) is run_matmul_avx2.
+/* Families compiled once per instruction set carry its name: NR_ISA(run_matmul) is run_matmul_avx2.
  * NR_ISA_NAME comes from the compiler's command line. */
 #define NR_JOIN(a, b) a##_##b
 #define NR_JOIN2(a, b) NR_JOIN(a, b)
@@ -44,17 +44,17 @@ extern nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
 #define NR_WIDE 4
 #define NR_PIECE 1024
 
-/* Each of `rows` numbers of `size` bytes, step bytes apart, n times into room, which has NR_SPREAD bytes more. */
-typedef void nr_spread_numbers(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size);
-extern nr_spread_numbers *nr_spread;
-#define NR_SPREAD 64
+/* Each of `rows` numbers of `size` bytes, step bytes apart, n times into room, which has NR_FILL_BYTES bytes more. */
+typedef void nr_row_filler(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size);
+extern nr_row_filler *nr_fill_rows;
+#define NR_FILL_BYTES 64
 
 typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
 
 /* What each of those builds defines. The fill functions put their kernels into the table. */
 #define NR_DECLARE_ISA(isa)                                                 \
     void nr_fill_pointwise_##isa(nr_kernel_rows kernels);                   \
-    nr_spread_numbers nr_spread_##isa;                                      \
+    nr_row_filler nr_fill_rows_##isa;                                       \
     void nr_fill_reduce_##isa(nr_kernel_rows kernels);                      \
     void nr_fill_narrow_##isa(nr_conversion *widen, nr_conversion *narrow); \
     int32_t nr_run_matmul_##isa(const nr_call *call);                       \

@@ -180,11 +180,11 @@ static void NAME(run_dot)(const product *p) {
         }
         for (int64_t j = 0; j < p->n;) {
             int cols = j + 4 <= p->n ? 4 : 1;
-            T spread[4];
+            T repeated[4];
             TARGET to = {.c = (T *)p->c + j, .c_row = p->c_row, .add = pc > 0, .bias = NAME(bias_at)(p, j)};
             if (to.bias && p->bias_step == 0) {
-                for (int x = 0; x < 4; x++) spread[x] = *to.bias;
-                to.bias = spread;
+                for (int x = 0; x < 4; x++) repeated[x] = *to.bias;
+                to.bias = repeated;
             }
             for (int64_t i = 0; i < p->m;) {
                 int64_t rows = least(DOT_ROWS, p->m - i);
@@ -203,7 +203,7 @@ static int NAME(in_place)(const product *p) {
     return p->b_col == 1 && p->m <= (aligned ? 5 : 2) * TILE_ROWS;
 }
 
-/* Some panels of B at a time, read in place when few rows of A want them, else packed on the stack. */
+/* Some panels of B at a time, read in place when few rows of A use them, otherwise packed on the stack. */
 static void NAME(run_panel)(const product *p) {
     T packed[BLOCK_K * PANEL_COLS] __attribute__((aligned(64)));
     int64_t k_blocks = ceil_div(p->k, p->k_block), k_size = ceil_div(p->k, k_blocks);
@@ -273,7 +273,7 @@ static void NAME(block_task)(const BLOCKS *s, T *packed_a, int64_t task) {
             NAME(tile_packed)(kc, packed_a + i * kc, s->packed_b + j * kc, &to);
         }
     }
-    if (s->pc + kc == p->k) end_rows(p, (T *)p->c + i0 * p->c_row + s->jc + first, mc, last - first, sizeof(T));
+    if (s->pc + kc == p->k) apply_epilogue(p, (T *)p->c + i0 * p->c_row + s->jc + first, mc, last - first, sizeof(T));
 }
 
 /* A slot owns a buffer for A and takes tasks while there are any. */
@@ -348,7 +348,7 @@ static void NAME(run_form)(const product *p, form way) {
         NAME(run_dot)(p);
     else
         NAME(run_panel)(p);
-    end_rows(p, p->c, p->m, p->n, sizeof(T));
+    apply_epilogue(p, p->c, p->m, p->n, sizeof(T));
 }
 
 typedef struct NAME(job) {
@@ -401,7 +401,7 @@ static int32_t NAME(run)(const nr_call *call) {
             move_to(plan, item, sizeof(T), p);
             product row = *p;
             for (int64_t i = 0; i < p->m; i++, row.c = (T *)row.c + p->c_row) NAME(run_row)(&row);
-            end_rows(p, p->c, p->m, p->n, sizeof(T));
+            apply_epilogue(p, p->c, p->m, p->n, sizeof(T));
         }
         return NORCH_OK;
     }

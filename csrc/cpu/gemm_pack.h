@@ -1,4 +1,4 @@
-/* gemm_pack: panels of A and B laid down in the order in which the tile of gemm_tile.h reads them. Included once for each
+/* gemm_pack: panels of A and B copied into the order in which the tile of gemm_tile.h reads them. Included once for each
  * float type T by matmul_isa.c, conv_isa.c and attention_isa.c.
  *
  *   B (k, n), width 4:  a b c d | e f . .          panel 0: a b c d  i j k l  ...     panel 1: e f 0 0  m n 0 0  ...

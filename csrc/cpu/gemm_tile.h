@@ -3,7 +3,7 @@
  *
  *                     b: row p of B    +--------+--------+         for each p < k:
  *                                      | row[0] | row[1] |           TILE_VECTORS loads of B,
- *          a: column p of A            +--------+--------+           TILE_ROWS numbers of A, each spread over a vector
+ *          a: column p of A            +--------+--------+           TILE_ROWS numbers of A, each broadcast to a vector
  *                 +-+                  |        |        |           by the multiplication that uses it,
  *     TILE_ROWS   | |                  |      sum        |           TILE_ROWS x TILE_VECTORS fused multiply-adds,
  *                 +-+                  +--------+--------+           which depend on none of their neighbours

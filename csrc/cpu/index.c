@@ -4,7 +4,7 @@
  *   target  a b c      dense    c a b                            in the order of i: the last of equal places stays
  *
  * Rows of equal indices (x[i] of a matrix) are whole rows of memory, and moved so. A gather is cut anywhere. A scatter is
- * cut only along a loop that moves the target, where no two chunks can meet in one element; each chunk goes in the order of
+ * cut only along a loop that moves the target, where no two chunks write to one element; each chunk goes in the order of
  * the nest, so threads change no bit. It is the plain way, one pass: nothing is sorted, and no sum is atomic. */
 #include <string.h>
 
@@ -90,21 +90,21 @@ static void run_chunk(void *context, int64_t chunk) {
     const job *j = context;
     const nr_plan *nest = &j->plan->nest;
     int64_t size[NORCH_MAX_DIMS], at[NORCH_MAX_DIMS] = {0}, rows = 1;
-    char *place[3];
+    char *data[3];
     for (int32_t d = 0; d < nest->ndim; d++) size[d] = nest->size[d];
     const int64_t first = chunk * j->part;
     if (size[j->cut] - first < j->part)
         size[j->cut] -= first;
     else
         size[j->cut] = j->part;
-    for (int o = 0; o < 3; o++) place[o] = nest->data[o] + first * nest->stride[o][j->cut];
+    for (int o = 0; o < 3; o++) data[o] = nest->data[o] + first * nest->stride[o][j->cut];
     for (int32_t d = 1; d < nest->ndim; d++) rows *= size[d];
     for (;;) {
-        j->kernel(j->plan, place[0], place[1], place[2], size[0]);
+        j->kernel(j->plan, data[0], data[1], data[2], size[0]);
         if (--rows == 0) return;
         for (int32_t d = 1; d < nest->ndim; d++) {
             int64_t steps = ++at[d] < size[d] ? 1 : 1 - size[d]; /* on, or back to the start */
-            for (int o = 0; o < 3; o++) place[o] += steps * nest->stride[o][d];
+            for (int o = 0; o < 3; o++) data[o] += steps * nest->stride[o][d];
             if (steps == 1) break;
             at[d] = 0;
         }

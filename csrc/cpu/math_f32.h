@@ -62,7 +62,7 @@ NR_INLINE float nr_exponent_f32(uint32_t bits, int32_t less) { return (float)((i
 
 #include "math_float.h"
 
-/* e^x where it is added to 1: what is below 2^-125 need not be right. */
+/* e^x as a summand of 1: results below 2^-125 may be inexact. */
 NR_INLINE float nr_exp_beside_1_f32(float x) {
     float y = x < -87.0f ? -87.0f : x;
     float t = NR_FMA(y, 1.44269504f, NR_MAGIC_F32), n = t - NR_MAGIC_F32;

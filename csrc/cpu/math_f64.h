@@ -54,7 +54,7 @@ NR_INLINE double nr_log_reduced_f64(double k, double f) {
     return k * 0.69314718055920821 + (f - (square - (s * (square + tail) + k * 7.3710025651677989e-13)));
 }
 
-/* By way of 2^52, for want of an instruction for 64-bit integers. */
+/* By way of 2^52: not every instruction set converts 64-bit integers. */
 NR_INLINE double nr_exponent_f64(uint64_t bits, int32_t less) {
     double k = nr_from_bits_f64((bits >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
     return less ? k - (double)less : k;

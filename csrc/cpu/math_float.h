@@ -1,5 +1,5 @@
-/* math_float: the part of math.h whose algorithm is the same for float and double: a template, included by math_f64.h and
- * math_f32.h once each. They define before
+/* math_float: the part of math.h whose algorithm is the same for float and double: a template that math_f64.h and
+ * math_f32.h include once each. It takes, and undefines,
  *   T, U           the type, and the unsigned integer of its size
  *   F(name)        the name of a function of ours for T: nr_exp_f32
  *   LIBM(name)     the name of libm's: fabsf
@@ -39,7 +39,7 @@ NR_INLINE T F(scaled)(T y, T n) {
 }
 
 /* e^x = 2^n e^r: n is added to the exponent's bits, where that leaves a normal number; below, n + EXP_SHIFT is. Results below
- * the least number come from the select at the end: masks full of -infinity shall not pay for an underflow each. */
+ * the least number come from the select at the end: a mask full of -infinity must not cost an underflow an element. */
 NR_INLINE T F(exp)(T x) {
     T y = x < EXP_LEAST ? C(0) : x;
     y = y > EXP_MOST ? EXP_MOST : y;

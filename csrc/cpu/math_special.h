@@ -3,8 +3,8 @@
  * to do without branches, but erfinv of float.
  *
  * erfinv: powers of log(1 - x^2), as in Giles, "Approximating the erfinv function" (GPU Computing Gems 2, 2011), the
- * coefficients fitted anew. digamma and zeta: recurrence, reflection and the series of Abramowitz and Stegun, 6.3
- * and 23.2. */
+ * coefficients fitted for this library. digamma and zeta: recurrence, reflection and the series of Abramowitz and
+ * Stegun, 6.3 and 23.2. */
 
 /* erfinv(x) / x up to 1e-10 where w = -log(1 - x^2) is below 18, which holds every float, up to 2e-8 above. */
 NR_INLINE double nr_erfinv_ratio(double w) {

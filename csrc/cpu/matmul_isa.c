@@ -1,4 +1,4 @@
-/* matmul_isa: the CPU's matrix products, built once an instruction set (and with -ffp-contract=fast, so
+/* matmul_isa: the CPU's matrix products, built once per instruction set (and with -ffp-contract=fast, so
  * that a * b + c becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
  *
  * This file knows the register tile of each instruction set, the integers and the batch; gemm.h holds the algorithm for
@@ -32,7 +32,7 @@ typedef struct product {
     void *c;
     int64_t bias_step; /* 1, or 0 when one number serves every column */
     int64_t k_block;
-    nr_pointwise_run then; /* what C ends in, or NULL: an activation */
+    nr_pointwise_run epilogue; /* the activation that is applied to C, or NULL */
 } product;
 
 /* ROW: m is 1. OUTER: k is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
@@ -41,7 +41,7 @@ typedef enum form { ROW, OUTER, DOT, PANEL, BLOCKED } form;
 
 static ALWAYS_INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 
-/* The product without its batch; n = 1 is turned over, C^T = B^T A^T, so that ROW serves it as well. */
+/* The product without its batch; n = 1 is transposed, C^T = B^T A^T, so that ROW computes it as well. */
 static void first_product(const nr_call *call, product *p) {
     const nr_matmul_plan *plan = call->plan;
     *p = (product){plan->m, plan->n, plan->k,    plan->a_row, plan->a_col, plan->b_row, plan->b_col, plan->c_row,
@@ -50,7 +50,7 @@ static void first_product(const nr_call *call, product *p) {
         *p = (product){1,       p->m,    p->k,       0,    p->b_row, p->a_col, p->a_row, p->m,
                        plan->b, plan->a, plan->bias, p->c, 0,        0,        NULL};
     }
-    p->then = (nr_pointwise_run)call->kernel;
+    p->epilogue = (nr_pointwise_run)call->kernel;
 }
 
 /* Offsets in elements of step `index` of the batch, for C, A and B. */
@@ -82,12 +82,12 @@ static void move_to(const nr_matmul_plan *plan, int64_t index, int64_t size, pro
     p->b = (const char *)(turned ? plan->a : plan->b) + offset[turned ? 1 : 2] * size;
 }
 
-/* What a product ends in, on rows of C that no more is added to, while they are in the cache. size: of an element. */
-static void end_rows(const product *p, void *c, int64_t rows, int64_t cols, int64_t size) {
-    if (!p->then) return;
+/* Applies the epilogue to finished rows of C, while they are in the cache. size: of an element. */
+static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols, int64_t size) {
+    if (!p->epilogue) return;
     const int64_t stride[2] = {size, size}, apart = p->c_row * size;
     if (p->c_row == cols) cols *= rows, rows = 1;
-    for (char *row = c; rows > 0; rows--, row += apart) p->then(cols, (char *const[2]){row, row}, stride, false);
+    for (char *row = c; rows > 0; rows--, row += apart) p->epilogue(cols, (char *const[2]){row, row}, stride, false);
 }
 
 /* ---- floats ---------------------------------------------------------------------------------- */
@@ -132,7 +132,7 @@ static void end_rows(const product *p, void *c, int64_t rows, int64_t cols, int6
                 for (int64_t q = 0; q < p->k; q++) sum = (T)(sum + a[q * p->a_col] * b[q * p->b_row]); \
                 c[j] = sum;                                                                            \
             }                                                                                          \
-            end_rows(p, c, 1, p->n, sizeof(T));                                                        \
+            apply_epilogue(p, c, 1, p->n, sizeof(T));                                                  \
         }                                                                                              \
     }
 INTEGER_ROWS(uint8_t, rows_uint8)

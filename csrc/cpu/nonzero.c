@@ -3,7 +3,7 @@
  *   truth    [ chunk: 5 true ][ chunk: 0 ][ chunk: 3 ]     NR_COUNT: a thread takes a chunk and counts it, branch-free
  *   counts   0                5           5           8    then one adds them up: where each chunk begins, and all
  *   out      [ rows 0 to 4   ]            [ 5 to 7   ]     NR_NONZERO: the same chunks, of each row a BLOCK at a time;
- *                                                          what is found stays in the first cache for each coordinate
+ *                                                          the indices found stay in the first cache for each coordinate
  *
  * Counts, their running sums, writes: Blelloch, "Prefix Sums and Their Applications" (1990). */
 #include <string.h>
@@ -45,24 +45,24 @@ static int64_t find(const uint8_t *truth, int64_t n, int64_t *found) {
 static void write_chunk(void *context, int64_t chunk) {
     const nr_nonzero_plan *plan = context;
     int64_t at[NORCH_MAX_DIMS], found[BLOCK + 1];
-    int64_t place = chunk * NR_NONZERO_CHUNK, left = place;
-    const int64_t rest = plan->n - place, end = place + (rest < NR_NONZERO_CHUNK ? rest : NR_NONZERO_CHUNK);
+    int64_t position = chunk * NR_NONZERO_CHUNK, left = position;
+    const int64_t rest = plan->n - position, end = position + (rest < NR_NONZERO_CHUNK ? rest : NR_NONZERO_CHUNK);
     const int32_t last = plan->ndim - 1;
     int64_t *out = plan->out + plan->counts[chunk] * plan->row;
     for (int32_t d = last; d >= 0; d--) {
         at[d] = left % plan->size[d];
         left /= plan->size[d];
     }
-    while (place < end) {
+    while (position < end) {
         int64_t n = plan->size[last] - at[last]; /* what is left of this row, of the chunk, of a block */
-        if (n > end - place) n = end - place;
+        if (n > end - position) n = end - position;
         if (n > BLOCK) n = BLOCK;
-        const int64_t count = find(plan->truth + place, n, found);
+        const int64_t count = find(plan->truth + position, n, found);
         for (int32_t d = 0; d < last; d++)
             for (int64_t i = 0; i < count; i++) out[i * plan->row + d * plan->column] = at[d];
         for (int64_t i = 0; i < count; i++) out[i * plan->row + last * plan->column] = at[last] + found[i];
         out += count * plan->row;
-        place += n;
+        position += n;
         at[last] += n;
         for (int32_t d = last; d > 0 && at[d] == plan->size[d]; d--) {
             at[d] = 0;

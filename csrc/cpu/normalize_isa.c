@@ -1,5 +1,5 @@
-/* normalize_isa: rows made to have mean 0 and variance 1, and the gradients of that, built once an instruction set; the
- * loops, for each float type, are in normalize_loops.h. Statistics are computed anew going backward: a row is in the first
+/* normalize_isa: rows made to have mean 0 and variance 1, and the gradients of that, built once per instruction set; the
+ * loops, for each float type, are in normalize_loops.h. The backward pass recomputes the statistics: a row is in the first
  * cache then, and they would cost more to store.
  *
  *   x (rows, n)    [ row ][ row ][ row ] | [ row ][ row ][ row ] | ...     a thread takes a chunk: whole rows, together

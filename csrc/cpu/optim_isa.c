@@ -1,4 +1,4 @@
-/* optim_isa: runs an optimizer's step, tensor by tensor, in parts that threads share; built once an instruction set.
+/* optim_isa: runs an optimizer's step, tensor by tensor, in parts that threads share; built once per instruction set.
  *
  *   param  [ 16384 elements | 16384 | ... ]    all that belongs to an element is read once and written once; the
  *   grad   [                |       |     ]    formulas are the rows of optim.def, the loops around them

@@ -4,11 +4,12 @@
  *                row 1 [ CHUNK | CHUNK | rest ]
  *                a piece is a chunk                                a row is a piece; a chunk, about CHUNK elements of them
  *
- * A thread takes a chunk; what it holds follows from the shape alone. The kernel gets piece by piece, and its loops are
- * drawn in pointwise_loops.h. Short rows beside one that all of them meet, a bias, become long ones first. Which loop is
- * the innermost is the plan's matter (core/plan.c); the results of transposed inputs lie as these do (ops/pointwise.c), so
- * that it runs through neighbours. Operands of narrow dtypes are widened for the kernel, and its results narrowed, piece by
- * piece. Strip mining: Allen and Kennedy, "Optimizing Compilers for Modern Architectures" (2001). */
+ * A thread takes a chunk; the shape alone determines the chunks. The kernel is called piece by piece; its loops are in
+ * pointwise_loops.h, with a picture. Short rows and a row that is broadcast to them, a bias, are joined into long rows
+ * first. The plan chooses the innermost loop (core/plan.c); the result of transposed inputs has their memory layout
+ * (ops/pointwise.c), so that it runs through neighbours. Operands of narrow dtypes are widened for the kernel, and its
+ * results narrowed, piece by piece. Strip mining: Allen and Kennedy, "Optimizing Compilers for Modern Architectures"
+ * (2001). */
 #include "pointwise.h"
 #include "stream.h"
 
@@ -17,7 +18,7 @@
 #define CHUNK 16384
 #define WORTH_THREADS (4 * CHUNK)
 #define ROOM 1024 /* elements of short rows that become one */
-#define SHORT 32  /* a row beside one number, which costs more to spread than to call the kernel once a row beyond */
+#define SHORT 32  /* longest row whose one number is cheaper to repeat than a call of the kernel a row */
 
 nr_spread_numbers *nr_spread;
 
@@ -72,10 +73,10 @@ static void run(const walk *w, int64_t n, char *const *data, const int64_t *stri
 }
 
 /*   x     r0 r0 r0  |  r1 r1 r1  |  r2 ...        x       r0 r0 r0 r1 r1 r1  |  r2 ...
- *   column    c0    |     c1     |  c2 ...        spread  c0 c0 c0 c1 c1 c1  |  c2 ... */
+ *   column    c0    |     c1     |  c2 ...        filled  c0 c0 c0 c1 c1 c1  |  c2 ... */
 static void run_together(const walk *w, int64_t runs, int64_t n, char **row, const int64_t *stride) {
     const int64_t (*step)[NORCH_MAX_DIMS] = w->plan->stride;
-    char room[NR_MAX_OPERANDS][ROOM * sizeof(int64_t) + NR_SPREAD], *data[NR_MAX_OPERANDS];
+    char room[NR_MAX_OPERANDS][ROOM * sizeof(int64_t) + NR_FILL_BYTES], *data[NR_MAX_OPERANDS];
     int64_t dense[NR_MAX_OPERANDS];
     bool begun = false;
     for (int64_t rows; runs > 0; runs -= rows, begun = true) {
@@ -83,7 +84,7 @@ static void run_together(const walk *w, int64_t runs, int64_t n, char **row, con
         for (int o = 0; o < w->plan->operands; o++) {
             data[o] = w->kind[o] == FOLLOWS ? row[o] : room[o];
             dense[o] = w->kind[o] == FOLLOWS ? stride[o] : w->size[o];
-            if (w->kind[o] == ONE_NUMBER) nr_spread(room[o], row[o], step[o][1], n, rows, w->size[o]);
+            if (w->kind[o] == ONE_NUMBER) nr_fill_rows(room[o], row[o], step[o][1], n, rows, w->size[o]);
             if (w->kind[o] == THE_SAME && !begun)
                 for (int64_t r = 0; r < rows; r++)
                     memcpy(room[o] + r * n * w->size[o], row[o], (size_t)(n * w->size[o]));
@@ -212,11 +213,11 @@ static void run_nest(const nr_call *call, const nr_plan *plan) {
 
 /* ---- short rows ----------------------------------------------------------------------------------------------- */
 
-/* What all rows meet anew, a bias say, is laid down `times` times, and as many rows become one:
+/* A row that is broadcast to all rows, a bias for example, is repeated `times` times, and as many rows become one:
  *
  *   x     r0 r0 r0  |  r1 r1 r1  |  r2 ...        x     r0 r0 r0 r1 r1 r1  |  r2 ...
  *   bias  b0 b1 b2  |  b0 b1 b2  |  b0 ...        bias  b0 b1 b2 b0 b1 b2  |  b0 ... */
-static bool is_met_anew(const nr_call *call, const nr_plan *plan, int o) {
+static bool is_broadcast_row(const nr_call *call, const nr_plan *plan, int o) {
     if (o == 0 || in_plan(plan, o) || plan->stride[o][0] != size_of(call, o)) return false;
     for (int32_t d = 1; d < plan->ndim; d++)
         if (plan->stride[o][d] != 0) return false;
@@ -227,7 +228,7 @@ static int64_t rows_in_one(const nr_call *call, const nr_plan *plan) {
     if (plan->ndim < 2 || plan->size[0] > ROOM / 2 || plan->numel < 4 * ROOM) return 1;
     for (int o = 0; o < plan->operands; o++) {
         const bool follows = plan->stride[o][1] == plan->stride[o][0] * plan->size[0];
-        if (!follows && !is_met_anew(call, plan, o)) return 1;
+        if (!follows && !is_broadcast_row(call, plan, o)) return 1;
     }
     const int64_t times = ROOM / plan->size[0];
     return times < plan->size[1] ? times : plan->size[1];

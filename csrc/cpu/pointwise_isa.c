@@ -1,4 +1,4 @@
-/* pointwise_isa: the elementwise kernels, compiled once an instruction set. The formulas are ops.def's,
+/* pointwise_isa: the elementwise kernels, compiled once per instruction set. The formulas are ops.def's,
  * the functions that they call math.h's, the loops and their picture pointwise_loops.h's; here each dtype is only given
  * its types. */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -93,21 +93,21 @@
 #include "pointwise_rows.h"
 #endif
 
-/* Each of `rows` numbers, `step` bytes apart, n times, by whole vectors: what is too much the next ones cover. */
-void NR_ISA(nr_spread)(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size) {
-#define SPREAD(WORD)                                                                                              \
-    for (; rows > 0; rows--, from += step, room += n * (int64_t)sizeof(WORD)) {                                   \
-        typedef WORD words __attribute__((vector_size(NR_SPREAD), aligned(1), may_alias));                        \
-        const words number = (words){0} + *(const WORD *)(const void *)from;                                      \
-        for (int64_t i = 0; i < n * (int64_t)sizeof(WORD); i += NR_SPREAD) *(words *)(void *)(room + i) = number; \
+/* Each of `rows` numbers, `step` bytes apart, n times, by whole vectors: each overwrites the excess of the one before. */
+void NR_ISA(nr_fill_rows)(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size) {
+#define FILL(WORD)                                                                                                    \
+    for (; rows > 0; rows--, from += step, room += n * (int64_t)sizeof(WORD)) {                                       \
+        typedef WORD words __attribute__((vector_size(NR_FILL_BYTES), aligned(1), may_alias));                        \
+        const words number = (words){0} + *(const WORD *)(const void *)from;                                          \
+        for (int64_t i = 0; i < n * (int64_t)sizeof(WORD); i += NR_FILL_BYTES) *(words *)(void *)(room + i) = number; \
     }
     switch (size) {
-    case 1: SPREAD(uint8_t) break;
-    case 2: SPREAD(uint16_t) break;
-    case 4: SPREAD(uint32_t) break;
-    default: SPREAD(uint64_t)
+    case 1: FILL(uint8_t) break;
+    case 2: FILL(uint16_t) break;
+    case 4: FILL(uint32_t) break;
+    default: FILL(uint64_t)
     }
-#undef SPREAD
+#undef FILL
 }
 
 void NR_ISA(nr_fill_pointwise)(nr_kernel_rows kernels) {

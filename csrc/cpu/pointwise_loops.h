@@ -51,10 +51,10 @@ INLINED void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool 
     }
 }
 
-/* spread: a number is packed like what has gaps, as its formula has conditions on it, which would come out scalar.
- * quick, if there is one: what f comes to where its arguments are easy, which then is asked for all of a piece first. */
+/* pack_scalars: one number is packed as operands with gaps are, because a formula with conditions on it would not become
+ * vectors. quick, if given: a formula equal to f for easy arguments, used where all of a piece are easy. */
 INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T),
-                               const bool spread, bool (*easy)(T, T), T (*quick)(T, T)) {
+                               const bool pack_scalars, bool (*easy)(T, T), T (*quick)(T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const S *a = (const S *)(const void *)p[1], *b = (const S *)(const void *)p[2];
     const bool dense = s[0] == sizeof(RS) && !streams;
@@ -62,17 +62,17 @@ INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], (T)b[i]);
         return;
     }
-    if (!spread && dense && s[1] == sizeof(S) && s[2] == 0) {
+    if (!pack_scalars && dense && s[1] == sizeof(S) && s[2] == 0) {
         const T one = (T)*b;
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], one);
         return;
     }
-    if (!spread && dense && s[1] == 0 && s[2] == sizeof(S)) {
+    if (!pack_scalars && dense && s[1] == 0 && s[2] == sizeof(S)) {
         const T one = (T)*a;
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(one, (T)b[i]);
         return;
     }
-    const bool packs = spread || streams || (EASY(s[1]) && EASY(s[2]));
+    const bool packs = pack_scalars || streams || (EASY(s[1]) && EASY(s[2]));
     if (!packs) { /* short formulas gain less by vectors than packing costs */
         char *to = p[0], *x = p[1], *y = p[2];
         for (int64_t i = 0; i < n; i++, to += s[0], x += s[1], y += s[2])

@@ -3,7 +3,7 @@
  *   T, S    the type that formulas see, and the type in memory
  *   LABEL   the dtype's name             DTYPE   its number
  *   KIND_OF_DTYPE                         what it is: F, I or B
- *   QUICK_IF, QUICK(name)                 functions for arguments that are no trouble, or NULL: see binary in the loops
+ *   QUICK_IF, QUICK(name)                 functions for easy arguments, or NULL: see binary in the loops
  * Defines fill_LABEL(kernels). */
 
 #define ROWS_JOIN2(a, b, c) a##_##b##_##c

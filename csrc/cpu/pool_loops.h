@@ -6,7 +6,7 @@
  *      |w0 |w1 |w2 |       tap (1, 0):                     p r t     added (avg) lane by lane
  *
  * That is the plain way, turned inside out: taps outside, windows inside. No running sums or maxima are kept, as windows of
- * networks are small. Which tap meets what: Dumoulin and Visin (2016), see pool_isa.c. */
+ * networks are small. Which tap reads what: Dumoulin and Visin (2016), see pool_isa.c. */
 
 #define LANES ((int)(VECTOR / sizeof(T)))
 
@@ -22,8 +22,8 @@ static inline __attribute__((always_inline)) void NAME(gather)(int64_t step, int
     for (int64_t i = 0; i < n; i++) sum[i] += x[i * step];
 }
 
-static inline __attribute__((always_inline)) void NAME(spread)(int64_t step, int64_t n, const T *restrict part,
-                                                               T *restrict x) {
+static inline __attribute__((always_inline)) void NAME(scatter)(int64_t step, int64_t n, const T *restrict part,
+                                                                T *restrict x) {
     for (int64_t i = 0; i < n; i++) x[i * step] += part[i];
 }
 
@@ -41,51 +41,51 @@ static inline __attribute__((always_inline)) NAME(vec) NAME(pick)(NAME(lanes) ta
 }
 
 /* Among equal elements the first is taken, among NaNs the last. */
-static inline __attribute__((always_inline)) void NAME(larger)(NAME(vec) v, NAME(lanes) place, NAME(vec) * best,
+static inline __attribute__((always_inline)) void NAME(larger)(NAME(vec) v, NAME(lanes) position, NAME(vec) * best,
                                                                NAME(lanes) * index) {
     NAME(lanes) take = (v > *best) | (v != v);
     *best = NAME(pick)(take, v, *best);
-    *index = (take & place) | (~take & *index);
+    *index = (take & position) | (~take & *index);
 }
 
 /* The windows of a vector, all of whose taps lie in x and may be read; `first` is that of window 0. */
 static inline __attribute__((always_inline)) void NAME(max_inside)(const nr_pool_plan *p, int64_t step, const T *first,
-                                                                   NAME(lanes) places, NAME(vec) * best,
+                                                                   NAME(lanes) positions, NAME(vec) * best,
                                                                    NAME(lanes) * index) {
     for (int64_t r = 0; r < p->kernel[0]; r++) {
         for (int64_t c = 0; c < p->kernel[1]; c++) {
             int64_t at = r * p->dilation[0] * p->size[1] + c * p->dilation[1];
-            NAME(larger)(NAME(apart)(first + at, step), places + (WHOLE)at, best, index);
+            NAME(larger)(NAME(apart)(first + at, step), positions + (WHOLE)at, best, index);
         }
     }
 }
 
 /* The same for two by two taps: each row of them by itself, so that neither waits for the other. */
 static inline __attribute__((always_inline)) void NAME(max_four)(const nr_pool_plan *p, const T *first,
-                                                                 NAME(lanes) places, NAME(vec) * best,
+                                                                 NAME(lanes) positions, NAME(vec) * best,
                                                                  NAME(lanes) * index) {
     int64_t right = p->dilation[1], down = p->dilation[0] * p->size[1];
     NAME(vec) below = NAME(apart)(first + down, 2);
-    NAME(lanes) there = places + (WHOLE)down;
+    NAME(lanes) there = positions + (WHOLE)down;
     *best = NAME(apart)(first, 2);
-    *index = places;
-    NAME(larger)(NAME(apart)(first + right, 2), places + (WHOLE)right, best, index);
-    NAME(larger)(NAME(apart)(first + down + right, 2), places + (WHOLE)(down + right), &below, &there);
+    *index = positions;
+    NAME(larger)(NAME(apart)(first + right, 2), positions + (WHOLE)right, best, index);
+    NAME(larger)(NAME(apart)(first + down + right, 2), positions + (WHOLE)(down + right), &below, &there);
     NAME(larger)(below, there, best, index);
 }
 
 /* n windows of row i from j on, of which some see less than all of their taps, or which lie at an end of memory. */
 static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plane, int64_t i, int64_t j, int64_t n,
-                                                     T *y, int64_t *place) {
+                                                     T *y, int64_t *y_index) {
     const nr_pool_plan *p = s->plan;
     int64_t top = i * p->stride[0] - p->padding[0], step = p->stride[1], side = j * step - p->padding[1];
     int64_t begin = top * p->size[1] + side;
     int64_t above = top < 0 ? (p->dilation[0] - 1 - top) / p->dilation[0] * p->dilation[0] * p->size[1] : 0;
     const T *x = (const T *)p->x + plane * p->size[0] * p->size[1];
     NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
-    NAME(lanes) places, index;
-    for (int64_t u = 0; u < LANES; u++) places[u] = (WHOLE)(u * step);
-    index = places + (WHOLE)above; /* the first element that a window sees, if none is larger */
+    NAME(lanes) positions, index;
+    for (int64_t u = 0; u < LANES; u++) positions[u] = (WHOLE)(u * step);
+    index = positions + (WHOLE)above; /* the first element that a window sees, if none is larger */
     for (int64_t u = 0; u < LANES && side + u * step < 0; u++)
         index[u] += (WHOLE)((p->dilation[1] - 1 - side - u * step) / p->dilation[1] * p->dilation[1]);
     for (int64_t r = 0; r < p->kernel[0]; r++) {
@@ -96,10 +96,10 @@ static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plan
             int64_t from = greatest(s->from[c] - j, 0), to = least(s->to[c] - j, LANES);
             NAME(vec) v = (NAME(vec)){0} - (T)INFINITY;
             for (int64_t u = from; u < to; u++) v[u] = x[begin + at + u * step];
-            NAME(larger)(v, places + (WHOLE)at, &best, &index);
+            NAME(larger)(v, positions + (WHOLE)at, &best, &index);
         }
     }
-    for (int64_t u = 0; u < n; u++) y[u] = best[u], place[u] = begin + index[u];
+    for (int64_t u = 0; u < n; u++) y[u] = best[u], y_index[u] = begin + index[u];
 }
 
 /* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow the
@@ -112,31 +112,31 @@ static inline __attribute__((always_inline)) void NAME(max_plane)(const pool *s,
     int64_t from = s->from[0], to = s->to[p->kernel[1] - 1]; /* windows of a row between which all taps lie in x */
     int64_t readable = p->planes * area - below * wide - (p->kernel[1] - 1) * p->dilation[1] - LANES * step;
     T *y = (T *)p->y + plane * count;
-    int64_t *place = p->index + plane * count;
-    NAME(lanes) places;
-    for (int u = 0; u < LANES; u++) places[u] = (WHOLE)(u * (int)step);
+    int64_t *y_index = p->index + plane * count;
+    NAME(lanes) positions;
+    for (int u = 0; u < LANES; u++) positions[u] = (WHOLE)(u * (int)step);
     for (int64_t i = 0; i < p->result[0]; i++) {
         int64_t top = i * p->stride[0] - p->padding[0];
         bool high = top >= 0 && top + below < p->size[0];
         for (int64_t j = 0; j < n; j += LANES) {
             int64_t begin = top * wide + j * step - p->padding[1], origin = plane * area + begin, at = i * n + j;
             if (!high || j < from || least(j + LANES, n) > to || origin > readable || count - at + after < LANES) {
-                NAME(max_edge)(s, plane, i, j, least(LANES, n - j), y + at, place + at);
+                NAME(max_edge)(s, plane, i, j, least(LANES, n - j), y + at, y_index + at);
                 continue;
             }
             const T *first = (const T *)p->x + origin;
-            NAME(lanes) index = places;
+            NAME(lanes) index = positions;
             NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
             if (twos)
-                NAME(max_four)(p, first, places, &best, &index);
+                NAME(max_four)(p, first, positions, &best, &index);
             else if (step == 1)
-                NAME(max_inside)(p, 1, first, places, &best, &index);
+                NAME(max_inside)(p, 1, first, positions, &best, &index);
             else if (step == 2)
-                NAME(max_inside)(p, 2, first, places, &best, &index);
+                NAME(max_inside)(p, 2, first, positions, &best, &index);
             else
-                NAME(max_inside)(p, step, first, places, &best, &index);
+                NAME(max_inside)(p, step, first, positions, &best, &index);
             *(NAME(vec_at) *)(y + at) = best;
-            *(NAME(wide_at) *)(place + at) = __builtin_convertvector(index, NAME(wide)) + begin;
+            *(NAME(wide_at) *)(y_index + at) = __builtin_convertvector(index, NAME(wide)) + begin;
         }
     }
 }
@@ -149,13 +149,13 @@ static void NAME(factors)(const nr_pool_plan *p, int64_t i, int64_t j, int64_t n
     }
 }
 
-/* spread false: y = the sums of x times the factors; true: x += y times the factors, everywhere in the window. */
-static void NAME(avg_run)(const pool *s, bool spread, T *x, int64_t i, int64_t j, int64_t n, T *y) {
+/* backward false: y = the sums of x times the factors; true: x += y times the factors, everywhere in the window. */
+static void NAME(avg_run)(const pool *s, bool backward, T *x, int64_t i, int64_t j, int64_t n, T *y) {
     const nr_pool_plan *p = s->plan;
     T factor[RUN], sum[RUN];
     int64_t step = p->stride[1];
     NAME(factors)(p, i, j, n, factor);
-    for (int64_t u = 0; u < n; u++) sum[u] = spread ? y[u] * factor[u] : (T)0;
+    for (int64_t u = 0; u < n; u++) sum[u] = backward ? y[u] * factor[u] : (T)0;
     for (int64_t r = 0; r < p->kernel[0]; r++) {
         int64_t row = i * p->stride[0] - p->padding[0] + r;
         if (row < 0 || row >= p->size[0]) continue;
@@ -163,10 +163,10 @@ static void NAME(avg_run)(const pool *s, bool spread, T *x, int64_t i, int64_t j
             int64_t from = greatest(s->from[c], j), to = least(s->to[c], j + n);
             if (from >= to) continue;
             T *at = x + row * p->size[1] + from * step - p->padding[1] + c, *part = sum + from - j;
-            if (spread && step == 1)
-                NAME(spread)(1, to - from, part, at);
-            else if (spread)
-                NAME(spread)(step, to - from, part, at);
+            if (backward && step == 1)
+                NAME(scatter)(1, to - from, part, at);
+            else if (backward)
+                NAME(scatter)(step, to - from, part, at);
             else if (step == 1)
                 NAME(gather)(1, to - from, at, part);
             else if (step == 2)
@@ -175,7 +175,7 @@ static void NAME(avg_run)(const pool *s, bool spread, T *x, int64_t i, int64_t j
                 NAME(gather)(step, to - from, at, part);
         }
     }
-    for (int64_t u = 0; u < n && !spread; u++) y[u] = sum[u] * factor[u];
+    for (int64_t u = 0; u < n && !backward; u++) y[u] = sum[u] * factor[u];
 }
 
 static void NAME(run)(const pool *s, nr_pool_kind kind, int64_t plane, int64_t last) {

@@ -81,7 +81,7 @@ static void convert_integers(const nr_call *call, int64_t first, int64_t n, cons
     }
 }
 
-/* Fisher and Yates, from the back: the element at place i changes with one of the i + 1 up to it. */
+/* Fisher and Yates, from the back: the element at position i changes with one of the i + 1 up to it. */
 static void permute(const nr_random_plan *plan) {
     int64_t *out = plan->out;
     uint32_t words[WORDS];

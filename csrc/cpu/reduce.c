@@ -6,7 +6,7 @@
  *   along   x  [ run: at most LEAF elements ][ run ][ run ]   each into one state, and these pair by pair
  *           sum(1), sum((0, 2, 3)): the runs of many outputs go to the kernel in one call
  *   across  x  [ row of up to 1024 outputs ]   STEPS rows are added into lanes, lane k of each into lane k;
- *              [ row                       ]   then the lanes are folded into states and begin anew
+ *              [ row                       ]   then the lanes are folded into states and cleared
  *              ...                             sum(0)
  *   parts   few outputs and many elements: each part of the range gives a state, merged in the order of the parts */
 #include "reduce.h"
@@ -15,7 +15,7 @@
 #include "cpu.h"
 
 #define ALONE 65536    /* elements up to which one thread does it all */
-#define CHUNK 32768    /* elements that are worth a thread's while */
+#define CHUNK 32768    /* elements from which a second thread pays */
 #define MOST_CHUNKS 64 /* into which few outputs are cut */
 #define OUTPUTS 64     /* of a tile whose elements run along */
 

@@ -1,10 +1,10 @@
-/* reduce_isa: the reduction kernels, compiled once an instruction set. ops.def says what a reduction
+/* reduce_isa: the reduction kernels, compiled once per instruction set. ops.def says what a reduction
  * computes, reduce_kind.h how it loops, with a picture; this file names the types. */
 #if defined(__GNUC__) && !defined(__clang__)
 /* This pass turns the selects of neighbouring steps into branches, and the loop stays scalar. */
 #pragma GCC optimize("no-tree-pre")
 #define ONE_COPY __attribute__((noinline, noclone))
-#define VECTORS_FIRST _Pragma("GCC unroll 1") /* short loops shall become vectors before they are unrolled */
+#define VECTORS_FIRST _Pragma("GCC unroll 1") /* vectorizes short loops before they are unrolled */
 #else
 #define ONE_COPY __attribute__((noinline))
 #define VECTORS_FIRST

@@ -1,15 +1,15 @@
 /* reduce_kind: the loops of one kind of state over one dtype; included once per kind by reduce_loops.h.
  * The row's formulas come as functions known at compile time, so that they melt into the loops.
  *
- * A state is a struct of FIELDS, values and places (of the largest element, say), and comes in three forms:
+ * A state is a struct of FIELDS, values and indices (of the largest element, for example), and comes in three forms:
  *
- *   PART    one of them, while a loop runs: places count from the last fold, in an integer as narrow as the elements
- *   LANES   many, field by field:   value[ 0 1 2 ... ]  place[ 0 1 2 ... ]   so that a field of all lanes is a vector
- *   STATE   one of them at rest, its places 64 bits wide
+ *   PART    one of them, while a loop runs: indices count from the last fold, in an integer as narrow as the elements
+ *   LANES   many, field by field:   value[ 0 1 2 ... ]  index[ 0 1 2 ... ]   so that a field of all lanes is a vector
+ *   STATE   one of them at rest, its indices 64 bits wide
  *
  *   x  [ run ] --step--> LANES --join, halves on halves--> PART --widen--> STATE --merge--> the STATE of all runs
  *
- * VALUE and PLACE say what each field becomes in the form at hand. */
+ * VALUE and INDEX define what each field becomes in a form. */
 
 #define OF_KIND(name) NR_JOIN2(NR_JOIN2(name, KIND), DTYPE)
 #define PART OF_KIND(part)
@@ -22,26 +22,26 @@
 #define ENOUGH 64
 #define ROWS 16
 
-/* part: a state while it is in lanes, where places are narrow and count from the last fold. */
+/* part: a state while it is in lanes, where indices are narrow and count from the last fold. */
 #define VALUE(type, name) type name;
-#define PLACE(name) POSITION name;
+#define INDEX(name) POSITION name;
 typedef struct PART {
-    FIELDS(VALUE, PLACE)
+    FIELDS(VALUE, INDEX)
 } PART;
-#undef PLACE
-#define PLACE(name) int64_t name;
+#undef INDEX
+#define INDEX(name) int64_t name;
 typedef struct STATE {
-    FIELDS(VALUE, PLACE)
+    FIELDS(VALUE, INDEX)
 } STATE;
 #undef VALUE
-#undef PLACE
+#undef INDEX
 #define VALUE(type, name) type name[WIDTH];
-#define PLACE(name) POSITION name[WIDTH];
+#define INDEX(name) POSITION name[WIDTH];
 typedef struct LANES {
-    FIELDS(VALUE, PLACE)
+    FIELDS(VALUE, INDEX)
 } LANES;
 #undef VALUE
-#undef PLACE
+#undef INDEX
 _Static_assert(sizeof(LANES) <= NR_REDUCE_BYTES && sizeof(STATE) * WIDTH <= NR_REDUCE_BYTES, "a tile is too large");
 
 typedef void (*OF_KIND(begin))(PART *s);
@@ -52,29 +52,29 @@ typedef void (*OF_KIND(merge))(STATE *s, STATE t);
 static inline PART OF_KIND(get)(const LANES *lanes, int64_t k) {
     PART s;
 #define VALUE(type, name) s.name = lanes->name[k];
-#define PLACE(name) s.name = lanes->name[k];
-    FIELDS(VALUE, PLACE)
+#define INDEX(name) s.name = lanes->name[k];
+    FIELDS(VALUE, INDEX)
 #undef VALUE
-#undef PLACE
+#undef INDEX
     return s;
 }
 
 static inline void OF_KIND(put)(LANES *lanes, int64_t k, PART s) {
 #define VALUE(type, name) lanes->name[k] = s.name;
-#define PLACE(name) lanes->name[k] = s.name;
-    FIELDS(VALUE, PLACE)
+#define INDEX(name) lanes->name[k] = s.name;
+    FIELDS(VALUE, INDEX)
 #undef VALUE
-#undef PLACE
+#undef INDEX
 }
 
 static inline STATE OF_KIND(widen)(PART part, int64_t position) {
     STATE s;
     (void)position;
 #define VALUE(type, name) s.name = part.name;
-#define PLACE(name) s.name = part.name < 0 ? -1 : part.name + position;
-    FIELDS(VALUE, PLACE)
+#define INDEX(name) s.name = part.name < 0 ? -1 : part.name + position;
+    FIELDS(VALUE, INDEX)
 #undef VALUE
-#undef PLACE
+#undef INDEX
     return s;
 }
 

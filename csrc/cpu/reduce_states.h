@@ -1,18 +1,18 @@
 /* reduce_states: what the REDUCE rows of ops.def name: the fields of each kind of state, and the steps
- * that are too long for a row. T is the type of an element, ACC the one that sums are kept in; larger
- * and its like come from math.h. Loops and memory are left to the backend. As these macros expand inside
+ * that are too long for a row. T is the type of an element, ACC that of sums; larger
+ * and similar functions come from math.h. Loops and memory are left to the backend. As these macros expand inside
  * arguments of others, a comma in them needs parentheses around it.
  *
  * Moments: Welford, Technometrics 4 (1962), merged as Chan, Golub and LeVeque do (1979). */
 #ifndef NR_REDUCE_STATES_H
 #define NR_REDUCE_STATES_H
 
-/* VALUE(type, name) is a plain field; PLACE(name) counts elements, and is -1 before the first. */
-#define NR_FIELDS_ONE(VALUE, PLACE) VALUE(ACC, v)
-#define NR_FIELDS_EXTREME(VALUE, PLACE) VALUE(T, v)
-#define NR_FIELDS_TRUTH_STATE(VALUE, PLACE) VALUE(MASK, v)
-#define NR_FIELDS_VALUE_INDEX(VALUE, PLACE) VALUE(T, v) PLACE(i)
-#define NR_FIELDS_MOMENTS(VALUE, PLACE) VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
+/* VALUE(type, name) is a plain field; INDEX(name) counts elements, and is -1 before the first. */
+#define NR_FIELDS_ONE(VALUE, INDEX) VALUE(ACC, v)
+#define NR_FIELDS_EXTREME(VALUE, INDEX) VALUE(T, v)
+#define NR_FIELDS_TRUTH_STATE(VALUE, INDEX) VALUE(MASK, v)
+#define NR_FIELDS_VALUE_INDEX(VALUE, INDEX) VALUE(T, v) INDEX(i)
+#define NR_FIELDS_MOMENTS(VALUE, INDEX) VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
 
 /* The first of the best elements wins, and a NaN wins over everything: bit operations, no branches. */
 #define arg_step(s, x, at, over)                                          \

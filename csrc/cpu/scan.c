@@ -13,7 +13,7 @@
 #include "cpu.h"
 
 #define WIDTH 64    /* lanes at once, at most */
-#define CHUNK 32768 /* elements that are worth a thread's while */
+#define CHUNK 32768 /* elements from which a second thread pays */
 
 /* `width` lanes of n elements; step: to the next element, next: to the next lane (bytes). */
 typedef struct lanes {

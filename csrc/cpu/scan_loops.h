@@ -45,19 +45,19 @@ INLINE bool OF(is_nan)(T value) { return value != value; }
 INLINE bool OF(is_nan)(T value) { return (void)value, false; }
 #endif
 
-/* The place of the last of the best so far; a NaN, once met, is best, and gives way to NaNs alone. */
+/* The index of the last of the best so far; a NaN is better than all numbers, and only a later NaN replaces it. */
 INLINE void OF(extreme)(const lanes *l, bool (*reaches)(T, T)) {
     for (int64_t k = 0; k < l->width; k++) {
         const char *x = l->x + k * l->next[1];
         char *out = l->out + k * l->next[0];
         T best = *(const T *)x;
-        int64_t place = 0;
+        int64_t index = 0;
         for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += l->step[0]) {
             T value = *(const T *)x;
             bool take = OF(is_nan)(value) || reaches(value, best);
             best = take ? value : best;
-            place = take ? i : place;
-            *(int64_t *)(void *)out = place;
+            index = take ? i : index;
+            *(int64_t *)(void *)out = index;
         }
     }
 }

@@ -1,5 +1,5 @@
 /* softmax_isa: softmax and log-softmax along rows, or along columns some of which go side by side, forward and backward;
- * compiled once an instruction set. Sums of a block are kept in lanes, those of blocks in double. The largest element
+ * compiled once per instruction set. Sums of a block are kept in lanes, those of blocks in double. The largest element
  * is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41, 2021).
  *
  *   x    [ block of 1024 | block | block | ... ]   1. the largest of the row
@@ -17,7 +17,7 @@
 #define STEPS 64                      /* rows that a column adds up before it goes to double */
 #define SHORT 24                      /* elements of rows that are turned into columns */
 #define LOGS(n) ((n) <= 128 ? 16 : 1) /* rows whose logarithms are taken together */
-#define CHUNK 16384                   /* elements that are worth a thread's while */
+#define CHUNK 16384                   /* elements from which a second thread pays */
 
 #define INLINE static inline __attribute__((always_inline))
 

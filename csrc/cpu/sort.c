@@ -1,19 +1,19 @@
-/* sort: elements become unsigned keys of the same order beside their places, and those are sorted: few by insertion,
+/* sort: elements become unsigned keys of the same order beside their indices, and those are sorted: few by insertion,
  * many by their bytes from the lowest up (radix sort, Knuth vol. 3, 5.2.5), where bytes that all keys share cost nothing.
  * A few of many (topk) come from a heap. Every way is stable, so equal elements keep their order.
  *
- *   x  3.0 -1.0 2.0   ->   (key, place)  bf.. 0 | 40.. 1 | c0.. 2   ->   by byte 0, by byte 1, ... 7   ->   values, places */
+ *   x  3.0 -1.0 2.0   ->   (key, index)  bf.. 0 | 40.. 1 | c0.. 2   ->   by byte 0, by byte 1, ... 7   ->   values, indices */
 #include <string.h>
 
 #include "../families/sort.h"
 #include "cpu.h"
 
 #define FEW 24      /* sorted by insertion */
-#define CHUNK 16384 /* elements that are worth a thread's while */
+#define CHUNK 16384 /* elements from which a second thread pays */
 
 typedef struct item {
     uint64_t key;
-    int64_t place;
+    int64_t index;
 } item;
 
 /* ---- keys: -0 as 0, NaN above all ----------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static item *sort_many(item *items, item *other, int64_t n) {
     return items;
 }
 
-static inline bool after(item a, item b) { return a.key != b.key ? a.key > b.key : a.place > b.place; }
+static inline bool after(item a, item b) { return a.key != b.key ? a.key > b.key : a.index > b.index; }
 
 /* Puts `moving` in at the root of a heap whose root is the last in order. */
 static void sink(item *heap, int64_t n, int64_t at, item moving) {
@@ -150,7 +150,7 @@ static void sort_chunk(void *context, int64_t chunk) {
             sort_few(items, p->n);
         else
             sorted = sort_many(items, items + p->n, p->n);
-        for (int64_t i = 0; i < p->count; i++) *(int64_t *)(void *)(out + i * p->step[0]) = sorted[i].place;
+        for (int64_t i = 0; i < p->count; i++) *(int64_t *)(void *)(out + i * p->step[0]) = sorted[i].index;
     }
     nr_scratch_free(items, scratch_of(p));
 }

@@ -3,10 +3,10 @@
 
 static void NR_JOIN2(read, NAME)(item *to, const char *x, int64_t n, int64_t step, uint64_t flip) {
     for (int64_t i = 0; i < n; i++, x += step)
-        to[i] = (item){.key = NR_JOIN2(key_of, NAME)(*(const T *)(const void *)x) ^ flip, .place = i};
+        to[i] = (item){.key = NR_JOIN2(key_of, NAME)(*(const T *)(const void *)x) ^ flip, .index = i};
 }
 
-/* How many elements stand before each of n values; compared as PyTorch does, so that NaN comes last. */
+/* How many elements precede each of n values; compared as PyTorch does, so that NaN comes last. */
 static void NR_JOIN2(search, NAME)(const nr_sort_plan *p, char *out, const char *x, const char *row, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         T value = *(const T *)(const void *)(x + i * p->nest.stride[1][0]);

@@ -15,7 +15,7 @@
 #include <immintrin.h>
 #endif
 
-#define NR_STREAM_BYTES (16 << 20) /* from here on, a result would not be found in the cache by who reads it */
+#define NR_STREAM_BYTES (16 << 20) /* larger results are no longer in the cache when they are read */
 #define NR_LINE 64
 
 /* Whether a result of so many bytes, written in dense runs that begin multiples of `apart` bytes from one another,
@@ -42,7 +42,7 @@ static inline void nr_stream(char *to, const void *from, size_t n) {
     memcpy(to, x, n);
 }
 
-/* What was streamed is in memory for every thread: before the last who wrote says that it is done. */
+/* Makes streamed stores visible to every thread; called before a writer reports that it is done. */
 static inline void nr_stream_end(void) {
 #if defined(__SSE2__)
     _mm_sfence();

@@ -4,7 +4,7 @@
  * it has not begun. The caller works too, and waits for those alone that are in the job. A second
  * caller while a job runs does its own work alone. After a fork the child starts without workers.
  *
- *   caller   write job, open it |  take chunks ...  | close it, wait until nobody is inside
+ *   caller   write job, open it |  take chunks ...  | close it, wait until no worker is inside
  *   worker        look, sleep ..| join, take chunks ... leave |  look, sleep
  *
  * Both look for a while before they sleep: in a training step the next job comes sooner than a sleeper wakes. */
@@ -34,7 +34,7 @@ static _Thread_local int32_t thread_index;
 static _Thread_local uint64_t seen; /* the job that this worker had last, as open_job has it */
 static _Thread_local bool inside_job;
 
-/* The job at hand; written while it is closed and nobody is inside. */
+/* The current job; written while it is closed and no worker is inside. */
 static struct {
     int64_t chunks;
     void (*body)(void *context, int64_t chunk);
@@ -79,7 +79,7 @@ static void look_for(bool (*there)(void)) {
             __asm__ volatile("yield");
 #endif
         }
-        sched_yield(); /* whoever else wants this core: perhaps the thread that one waits for */
+        sched_yield(); /* lets other threads run: perhaps the one that is waited for */
     } while (nanoseconds() < end);
 }
 
@@ -150,7 +150,7 @@ static void after_fork_in_child(void) {
 }
 
 /* Before a fork the last made handler runs first: one_job is taken before the allocator's lock (cpu.c), as it is by a job
- * whose chunks want memory. */
+ * whose chunks allocate memory. */
 __attribute__((constructor(102))) static void watch_forks(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -161,7 +161,7 @@ static long usable_cores(void) {
     return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* norch/_lib.py refuses what is no number. */
+/* norch/_lib.py refuses other texts. */
 static int32_t default_threads(void) {
     const char *text = getenv("NORCH_NUM_THREADS");
     long count = text ? strtol(text, NULL, 10) : 0;
@@ -190,7 +190,7 @@ int32_t norch_set_num_threads(int64_t count) {
 
 int32_t nr_threads(void) { return inside_job ? 1 : thread_count(); }
 
-/* Starts what is missing; fewer than wished is no failure. The lock is held. */
+/* Starts the missing workers; having fewer is no failure. The lock is held. */
 static void start_workers(int32_t count) {
     while (started < count) {
         pthread_t thread;

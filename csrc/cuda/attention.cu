@@ -1,12 +1,12 @@
 /* attention: products by the tiles of matmul.cu with a softmax between them. Some items of the batch at a time are computed,
- * or some queries of one, so that the memory for their scores stays bounded; going backward the scores are computed anew,
+ * or some queries of one, so that the memory for their scores stays bounded; the backward pass recomputes the scores,
  * as on the CPU.
  *
  *   a part: items x R queries      scratch, up to SCORES_BYTES        out
  *     Q (R, E)  x  K^T (E, S)  ->  scores (R, S) -softmax-> P    ->   P V (R, V)      three launches: product, rows, product
  *                                  a team of threads a row (rows.cuh); 0 for keys behind a causal query
  *   backward, from g:
- *     P anew;  D = g V^T;  dS = scale P (D - the sum of P D);  dQ = dS K;  dK += dS^T Q;  dV += P^T g
+ *     P again;  D = g V^T;  dS = scale P (D - the sum of P D);  dQ = dS K;  dK += dS^T Q;  dV += P^T g
  *
  * Queries in parts, scores anew: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021). */
 #include "../families/matmul.h"

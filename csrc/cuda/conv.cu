@@ -2,7 +2,7 @@
  * what a thread needs of them it reads from the tensors, with zeros where a tap lies in the padding.
  *
  *   forward    y[channel][position] = weight[channel][tap of a channel of x] x[tap of a channel][position]
- *   input      the same from y, with the taps that meet a phase: places of x that are equal modulo the stride
+ *   input      the same from y, with the taps that reach a phase: positions of x that are equal modulo the stride
  *   weight     weight[channel][tap of a channel] = y[channel][position] x[position][tap of a channel]
  *
  * Positions run over the batch, too. Where a group has few output channels (depthwise convolutions) a thread sums each
@@ -238,7 +238,7 @@ struct weight_args {
     int64_t part_stride;
 };
 
-/* What position k means for all taps and channels: its place in y, and in x that of tap 0. */
+/* What position k means for all taps and channels: its offset in y, and in x that of tap 0. */
 struct position_entry {
     int64_t x, y;
     int32_t row, column;
@@ -263,7 +263,7 @@ template <class T, int outer, int BK, bool of_x> struct gradient_source {
     static_assert(NR_BLOCK % BK == 0 && count > 0, "a thread takes one row");
     const weight_args &w;
     int group, k, k_end, o, o_left;
-    int32_t row[count], column[count], place[count]; /* of_x: of each tap */
+    int32_t row[count], column[count], offset[count]; /* of_x: of each tap */
     T next[count];
 
     DEVICE gradient_source(const weight_args &g, int group, int o0, int k_begin, int k_end)
@@ -275,7 +275,7 @@ template <class T, int outer, int BK, bool of_x> struct gradient_source {
             const uint32_t tap = n - channel * g.taps.size, r = quotient(tap, g.tap_columns);
             row[e] = (int32_t)r * g.dilation[0];
             column[e] = (int32_t)(tap - r * g.tap_columns.size) * g.dilation[1];
-            place[e] = of_x ? (int32_t)channel * g.size[0] * g.size[1] + row[e] * g.size[1] + column[e] : (int32_t)n;
+            offset[e] = of_x ? (int32_t)channel * g.size[0] * g.size[1] + row[e] * g.size[1] + column[e] : (int32_t)n;
         }
     }
 
@@ -289,9 +289,9 @@ template <class T, int outer, int BK, bool of_x> struct gradient_source {
             if constexpr (of_x) {
                 if ((uint32_t)(p.row + row[e]) < (uint32_t)w.size[0] &&
                     (uint32_t)(p.column + column[e]) < (uint32_t)w.size[1])
-                    next[e] = static_cast<const T *>(w.x)[p.x + place[e]];
+                    next[e] = static_cast<const T *>(w.x)[p.x + offset[e]];
             } else {
-                next[e] = static_cast<const T *>(w.y)[p.y + (int64_t)place[e] * w.positions.size];
+                next[e] = static_cast<const T *>(w.y)[p.y + (int64_t)offset[e] * w.positions.size];
             }
         }
         k += BK;
@@ -444,7 +444,7 @@ template <class T> static int32_t forward(const nr_call *call, const nr_conv_pla
     return run_correlation<T>(call, c);
 }
 
-/* Taps along one axis that meet the places phase + i * stride of x: the first, how many, and from one to the next; where
+/* Taps along one axis that reach positions phase + i * stride of x: the first, how many, and from one to the next; where
  * the first finds i in y, and how much further back each next one does. */
 struct phase_taps {
     int64_t first, count, on, low, back;
@@ -453,14 +453,14 @@ struct phase_taps {
 static phase_taps taps_of(const nr_conv_plan &p, int d, int64_t phase) {
     phase_taps t = {0, 0, 1, 0, 0};
     for (int64_t r = 0; r < p.kernel[d]; r++) {
-        const int64_t place = phase + p.padding[d] - r * p.dilation[d];
-        if (place % p.stride[d] != 0) continue;
+        const int64_t shifted = phase + p.padding[d] - r * p.dilation[d];
+        if (shifted % p.stride[d] != 0) continue;
         if (t.count == 0) {
             t.first = r;
-            t.low = place / p.stride[d];
+            t.low = shifted / p.stride[d];
         } else if (t.count == 1) {
             t.on = r - t.first;
-            t.back = t.low - place / p.stride[d];
+            t.back = t.low - shifted / p.stride[d];
         }
         t.count++;
     }
@@ -584,7 +584,7 @@ int32_t nr_cuda_conv(const nr_call *call) {
     const int64_t taps = p.kernel[0] * p.kernel[1], channels = p.in > p.out ? p.in : p.out;
     const double x = (double)p.size[0] * (double)p.size[1], y = (double)p.result[0] * (double)p.result[1];
     const double most = (double)NR_MOST_ELEMENTS;
-    /* 32 bits count the taps of a position, the places of a sample, and, for the weight, all positions */
+    /* 32 bits count the taps of a position, the elements of a sample, and, for the weight, all positions */
     if ((double)channels * (double)taps > most || (double)p.in * x > most || (double)p.out * y > most ||
         (double)p.padding[0] > most || (double)p.padding[1] > most || (double)p.groups > most ||
         (call->op == NR_CONV_WEIGHT && ((double)p.batch * y > most || p.groups > MOST_GROUPS)))

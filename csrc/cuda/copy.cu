@@ -19,7 +19,7 @@ struct copy_args {
     nest<2> where; /* the strided kernels' */
 };
 
-/* n elements as they stand in memory, from place i on. */
+/* n elements in the order of memory, from element i on. */
 template <int n, class S> DEVICE void load_words(S *to, const operand &x, int64_t i, int64_t count, bool wide) {
     const S *from = reinterpret_cast<const S *>(x.data);
     if (x.step == 0) {

@@ -1,5 +1,5 @@
 /* cuda: the CUDA backend as the library sees it: finding devices and saying why there are none, memory, copies,
- * events, and the one runner that stands before every family.
+ * events, and the one runner that every family is called through.
  *
  *   stream       | kernel of a | a is freed | b takes its memory | kernel of b | ...     one a device
  *   600 bytes    their class, 640: waiting -> block -> block                             up to LARGEST_KEPT, as in cpu/cpu.c
@@ -28,7 +28,7 @@ static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
 /* ---- errors ---------------------------------------------------------------------------------------------- */
 
 int32_t nr_cuda_fail(const char *what, cudaError_t error) {
-    cudaGetLastError(); /* takes back what is no lasting damage */
+    cudaGetLastError(); /* clears an error that does no lasting damage */
     if (error == cudaErrorMemoryAllocation)
         return nr_library->fail(NORCH_ERROR_MEMORY, "%s: out of memory on the CUDA device", what);
     if (error == cudaErrorIllegalAddress || error == cudaErrorLaunchFailure)
@@ -136,7 +136,7 @@ static void *take(const nr_gpu *gpu, pool &p, size_t n, int c) {
     }
     void *memory = NULL;
     cudaError_t error = cudaMallocAsync(&memory, n, gpu->stream);
-    if (error == cudaErrorMemoryAllocation) { /* what waits may be just what is missing */
+    if (error == cudaErrorMemoryAllocation) { /* the memory missing may be in the cache */
         cudaGetLastError();
         release_waiting(gpu, p);
         cudaStreamSynchronize(gpu->stream);
@@ -440,7 +440,7 @@ extern "C" __attribute__((visibility("default"))) const nr_backend *const *nr_pl
     nr_library = host;
     const char *wanted = getenv("NORCH_SYNC");
     sync_calls = wanted && *wanted && *wanted != '0';
-    const char *keep = getenv("NORCH_CUDA_CACHE"); /* "0": what is freed goes back at once, for memory checkers */
+    const char *keep = getenv("NORCH_CUDA_CACHE"); /* "0": freed memory is returned at once, for memory checkers */
     nr_caching = !(keep && *keep == '0');
     if (ask_driver() != NORCH_OK) return nullptr;
     int found = 0;

@@ -51,12 +51,12 @@ static inline const nr_gpu *gpu_of(const nr_call *call) { return reinterpret_cas
 #define NR_MOST_DEVICES 64
 extern nr_gpu *nr_gpus;
 extern bool nr_forked;  /* CUDA does not work in a child of the process that began with it */
-extern bool nr_caching; /* what is freed waits for its next use */
+extern bool nr_caching; /* freed memory is kept for reuse */
 
-/* Makes the device of self the one that CUDA's calls mean. */
+/* Makes the device of self CUDA's current one. */
 int32_t nr_cuda_enter(const nr_backend *self);
 
-/* Does so for a while, where nobody could be told of a failure: later calls will hear of it. */
+/* Does so within a scope where failures cannot be reported: later calls report them. */
 struct entered {
     int before = 0;
     bool away;
@@ -91,7 +91,7 @@ void nr_cuda_pinned_counts(int64_t *values); /* bytes in tensors, bytes held, bl
         if (nr_error != cudaSuccess) return nr_cuda_fail(what, nr_error); \
     } while (0)
 
-/* After a launch: what the launch itself says; what goes wrong in the kernel is heard of when somebody waits. */
+/* After a launch: reports an error of the launch itself; errors of the kernel are reported at the next synchronization. */
 #define LAUNCHED(call) TRY(nr_call_name(call), cudaGetLastError())
 
 /* Memory of the device for the length of a call: it is given back in the order of the stream. */
@@ -164,7 +164,7 @@ struct divisor {
 };
 
 static inline divisor divisor_of(int64_t size) {
-    divisor d = {size ? (uint32_t)size : 1, 0, 0}; /* an empty loop is gone through by nobody */
+    divisor d = {size ? (uint32_t)size : 1, 0, 0}; /* an empty loop has no threads */
     while (((uint64_t)1 << d.shift) < d.size) d.shift++;
     d.factor = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - d.size)) / d.size + 1);
     return d;
@@ -257,7 +257,7 @@ template <class S, int n> struct alignas(sizeof(S) * n) pack {
     S v[n];
 };
 
-/* n elements of the narrow or wide dtype `number` from place i, as D computes with them; `wide`: there are so many,
+/* n elements of the narrow or wide dtype `number` from the i-th, as D computes with them; `wide`: there are so many,
  * at an address that one access may take. A number that the host has sent is of D itself. */
 template <class D, int n>
 DEVICE void load(typename D::T *to, int32_t number, const operand &x, int64_t i, int64_t count, bool wide) {

@@ -1,5 +1,5 @@
-/* index: reads from, writes to and sums into indexed places. Indices are checked where they are used: one that is out of
- * range reads 0 or adds nothing, and is reported when the host next waits.
+/* index: reads from, writes to and sums into indexed positions. Indices are checked where they are used: one that is out
+ * of range reads 0 or adds nothing, and is reported at the next synchronization.
  *
  *   gather     a thread an element:   dense[i] = target[index[i]]
  *   in order   a thread a column:     for each step i, from the first on: target[index[i]] += dense[i]
@@ -40,8 +40,8 @@ DEVICE void report(const index_args &a, int64_t index) {
     a.report->found = NR_LOST_INDEX;
 }
 
-/* The place in bytes that an index stands for; LOST where there is none. */
-DEVICE int64_t place_of(const index_args &a, int64_t index) {
+/* The offset in bytes of an index; LOST where it is out of range. */
+DEVICE int64_t offset_of(const index_args &a, int64_t index) {
     if (a.axis_size == INT64_MAX ? index > LOST / 2 : index >= 0 && index < a.axis_size) return index * a.axis_stride;
     if (a.axis_size != INT64_MAX) report(a, index);
     return LOST;
@@ -52,9 +52,9 @@ template <class W> __global__ void __launch_bounds__(NR_BLOCK) gather(const inde
     if (i >= a.n) return;
     int64_t at[3];
     a.where.find(i, at);
-    int64_t place = place_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1]));
+    int64_t offset = offset_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1]));
     *reinterpret_cast<W *>(a.dense + at[0]) =
-        place != LOST ? *reinterpret_cast<const W *>(a.target + at[2] + place) : (W)0;
+        offset != LOST ? *reinterpret_cast<const W *>(a.target + at[2] + offset) : (W)0;
 }
 
 __global__ void __launch_bounds__(NR_BLOCK) offsets(const index_args a) {
@@ -95,9 +95,9 @@ template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter
     a.where.find(i, at);
     for (uint32_t k = 0; k < a.steps; k++) {
         a.along.find(k, more);
-        int64_t place = place_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1] + more[1]));
-        if (place == LOST) continue;
-        S *to = reinterpret_cast<S *>(a.target + at[2] + place);
+        int64_t offset = offset_of(a, *reinterpret_cast<const int64_t *>(a.index + at[1] + more[1]));
+        if (offset == LOST) continue;
+        S *to = reinterpret_cast<S *>(a.target + at[2] + offset);
         *to = combined<D, kind>(*to, *reinterpret_cast<const S *>(a.dense + at[0] + more[0]));
     }
 }
@@ -105,8 +105,8 @@ template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter
 /* A thread a step of a column, in the order of indices: the first of those with one index writes them all. */
 template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter_sorted(const index_args a) {
     using S = typename D::S;
-    const int64_t t = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, column = t % a.n, place = t / a.n;
-    if (place >= a.steps) return;
+    const int64_t t = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, column = t % a.n, step = t / a.n;
+    if (step >= a.steps) return;
     int64_t at[3], more[2];
     a.where.find((uint32_t)column, at);
     const int64_t *order = a.order + (a.one_lane ? 0 : column * a.steps);
@@ -114,11 +114,11 @@ template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter
         a.along.find((uint32_t)order[k], more);
         return *reinterpret_cast<const int64_t *>(a.index + at[1] + more[1]);
     };
-    if (place > 0 && index_of(place - 1) == index_of(place)) return;
-    const int64_t index = index_of(place), to_place = place_of(a, index);
-    if (to_place == LOST) return;
-    S *to = reinterpret_cast<S *>(a.target + at[2] + to_place), value = *to;
-    for (int64_t k = place; k < a.steps && index_of(k) == index; k++)
+    if (step > 0 && index_of(step - 1) == index_of(step)) return;
+    const int64_t index = index_of(step), offset = offset_of(a, index);
+    if (offset == LOST) return;
+    S *to = reinterpret_cast<S *>(a.target + at[2] + offset), value = *to;
+    for (int64_t k = step; k < a.steps && index_of(k) == index; k++)
         value = combined<D, kind>(value, *reinterpret_cast<const S *>(a.dense + at[0] + more[0]));
     *to = value;
 }
@@ -178,7 +178,7 @@ static int32_t run_part(const nr_call *call, const nr_plan &nest, index_kernel k
     return NORCH_OK;
 }
 
-/* The places of a column's steps in the order of their indices, for one column or all of them. */
+/* The numbers of a column's steps in the order of their indices, for one column or all of them. */
 static int32_t sort_steps(const nr_call *call, const nr_plan &columns, const nr_plan &along, bool one_lane,
                           int64_t *order) {
     nr_sort_plan plan = {};

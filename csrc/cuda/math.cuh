@@ -1,6 +1,6 @@
 /* math: the functions that the formulas of ops.def call on a GPU, under one name for every type; exp, log, sin ...
  * are CUDA's own, overloaded for float and double (errors of 1 to 4 ulp: CUDA C++ Programming Guide, appendix on
- * mathematical functions). The CPU's twin is cpu/math.h, whose integer part is used as it stands. */
+ * mathematical functions). The CPU's twin is cpu/math.h, whose integer part is included here. */
 #ifndef NR_CUDA_MATH_H
 #define NR_CUDA_MATH_H
 

@@ -253,7 +253,7 @@ static int32_t run_some(const nr_call *call, nr_matmul_plan p, const matmul_kern
     return NORCH_OK;
 }
 
-/* What the product ends in, by a launch of its own: in the registers of the products' kernels no room is left for it. */
+/* The epilogue of a product, as a separate launch: the kernels of products have no registers left for it. */
 static int32_t end_in(const nr_call *call, const nr_matmul_plan &p) {
     const int64_t size = nr_library->dtypes[call->dtype].size;
     nr_plan all = {};
@@ -266,10 +266,10 @@ static int32_t end_in(const nr_call *call, const nr_matmul_plan &p) {
         all.data[o] = static_cast<char *>(p.c);
         all.stride[o][0] = size;
     }
-    nr_call then = *call;
-    then.family = NR_POINTWISE;
-    then.plan = &all;
-    return nr_cuda_pointwise(&then);
+    nr_call epilogue = *call;
+    epilogue.family = NR_POINTWISE;
+    epilogue.plan = &all;
+    return nr_cuda_pointwise(&epilogue);
 }
 
 int32_t nr_cuda_matmul(const nr_call *call) {

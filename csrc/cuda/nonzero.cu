@@ -1,5 +1,5 @@
-/* nonzero: the coordinates of what is true, a block a chunk. Chunks are counted first, and the host, who must know how
- * many there are, says where each of them writes.
+/* nonzero: the coordinates of what is true, a block a chunk. Chunks are counted first, and the host, which must know how
+ * many there are, determines where each of them writes.
  *
  *   truth    [ chunk: 5 true ][ chunk: 0 ][ chunk: 3 ]     count_chunks, then running sums on the host
  *   counts   0                5           5           8    write_chunks: in rounds of 8 bytes a thread,
@@ -77,10 +77,10 @@ __global__ void __launch_bounds__(NR_BLOCK) write_chunks(const nonzero_args a) {
         int32_t all, before = counted_before(__popc(bits), memory, &all);
         for (int b = 0; b < BYTES; b++) {
             if (!(bits >> b & 1)) continue;
-            int64_t *to = a.out + (written + before++) * a.row, place = i + b;
+            int64_t *to = a.out + (written + before++) * a.row, position = i + b;
             for (int32_t d = a.ndim - 1; d >= 0; d--) {
-                to[d * a.column] = place % a.size[d];
-                place /= a.size[d];
+                to[d * a.column] = position % a.size[d];
+                position /= a.size[d];
             }
         }
         written += all;

@@ -1,9 +1,9 @@
-/* normalize: rows made to have mean 0 and variance 1, and the gradients of that; the statistics are computed anew going
+/* normalize: rows made to have mean 0 and variance 1, and the gradients of that; the statistics are recomputed going
  * backward, as on the CPU.
  *
- *   rows      a team of threads each, who hold it in registers (rows.cuh): mean, squares about it, out
+ *   rows      a team of threads each, which hold it in registers (rows.cuh): mean, squares about it, out
  *   weight    x, g  [ part 0 of the rows ]  a block takes 32 packs of columns of a part: each lane a pack of columns,
- *                   [ part 1             ]  each warp every NR_WARPS-th row; warps meet in shared memory
+ *                   [ part 1             ]  each warp every NR_WARPS-th row; warps combine in shared memory
  *             out   part 0 + part 1 + ...   in order, parts being cut by shape alone
  *   channel   a block takes all elements of one, each warp every NR_WARPS-th sample, each lane every 32nd element
  *
@@ -65,7 +65,7 @@ template <class T> DEVICE int64_t row_of(const normalize_args &a, line *l) {
     return row < a.rows ? row : 0;
 }
 
-/* Where the weights of a row begin, and pack p of them, as its elements want them. */
+/* Where the weights of a row begin, and pack p of them, in the order of its elements. */
 DEVICE int64_t first_weight(const normalize_args &a, int64_t row) { return row * (a.n / a.each) % a.weights; }
 template <class T>
 DEVICE void load_weights(T (&to)[line::W<T>], const normalize_args &a, const line &l, const T *x, int64_t p) {

@@ -27,7 +27,7 @@ DEVICE const nr_optim_item &item_of(const optim_args &a, int64_t *i) {
     return a.items[at];
 }
 
-/* IN_ROW elements from place i of n; zeros where there is no tensor. */
+/* IN_ROW elements from the i-th of n; zeros where there is no tensor. */
 template <class T> DEVICE void read(T (&to)[IN_ROW], const void *from, int64_t i, int64_t n, bool wide) {
     const T *x = static_cast<const T *>(from);
     if (x && wide) {

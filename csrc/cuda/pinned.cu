@@ -4,7 +4,7 @@
  *                        |           an event in its stream ends that          ^
  *                        +------------- no device was given a copy ------------+
  *
- * CUDA takes long to give such memory and to take it back, and lets every device wait meanwhile. So what is given back
+ * Allocating and freeing such memory is slow in CUDA and blocks every device meanwhile. So what is given back
  * waits in size classes for its next use, as PyTorch's CachingHostAllocator has it; and before that, where a device may
  * still read it, until an event in the stream of that device has passed. */
 #include "cuda.cuh"
@@ -93,7 +93,7 @@ static void release_waiting() {
 static pinned *make(size_t n, int size_class) {
     pinned *b = nr_library->allocation_fails() ? nullptr : new (std::nothrow) pinned();
     cudaError_t error = b ? cudaHostAlloc(&b->memory, n, cudaHostAllocDefault) : cudaErrorMemoryAllocation;
-    if (b && error == cudaErrorMemoryAllocation) { /* what waits may be just what is missing */
+    if (b && error == cudaErrorMemoryAllocation) { /* the memory missing may be in the cache */
         cudaGetLastError();
         collect(true);
         release_waiting();

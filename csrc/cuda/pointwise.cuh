@@ -16,7 +16,7 @@ struct dense_args {
     bool aligned;   /* every address is one that wide accesses may take */
 };
 
-/* Elements anywhere, or runs of `width` neighbours, which inputs may meet with one number. */
+/* Elements anywhere, or runs of `width` neighbours, where an input may be one number. */
 struct strided_args {
     char *out;
     operand in[NR_INPUTS];

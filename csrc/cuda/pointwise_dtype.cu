@@ -45,7 +45,7 @@ template <template <class> class Row, class D, bool choice> struct kernels_of {
     static DEVICE typename Out::T compute(typename First::T x, T y, T z) { return Row<T>::f(x, y, z); }
 };
 
-/* K::width neighbours from place i of n; `wide`: there are so many, at addresses that one access may take. */
+/* K::width neighbours from the i-th of n; `wide`: there are so many, at addresses that one access may take. */
 template <class K, int inputs>
 DEVICE void compute_run(void *to, int32_t number, const operand (&in)[NR_INPUTS], int64_t i, int64_t count, bool wide) {
     constexpr int n = K::width;

@@ -1,9 +1,9 @@
 /* pool: windows over planes and the adjoints, a thread an element of what is written: it reads all that belongs to it, in
- * a fixed order, so that nothing is added by chance. Neighbouring threads read neighbours.
+ * a fixed order, so that the order of additions is fixed. Neighbouring threads read neighbours.
  *
  *   forward   x  a b c d e     windows of 3     y  0 1 2        thread 1 reads b c d
  *   adjoint   y  0 1 2         over a b c d e   x  a b c d e    thread b reads windows 0 and 1, thread c 0, 1 and 2;
- *                                                               max: of those the ones whose index is its place
+ *                                                               max: of those the ones whose index is its position
  *
  * The plain way, without atomics. Which window sees what: Dumoulin and Visin, "A guide to convolution arithmetic for deep
  * learning" (2016), chapter 3. */
@@ -22,11 +22,11 @@ struct pool_args {
 };
 
 /* Which plane, row and column element i is. */
-struct place {
+struct coordinates {
     int64_t plane;
     int32_t row, column;
 
-    DEVICE place(const pool_args &a, int64_t i) {
+    DEVICE coordinates(const pool_args &a, int64_t i) {
         uint32_t rest;
         if (a.n < NR_MOST_ELEMENTS) {
             const uint32_t whole = quotient((uint32_t)i, a.area);
@@ -59,7 +59,7 @@ template <class T> DEVICE T factor(const pool_args &a, int32_t i, int32_t j) {
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) pool_max(const pool_args a) {
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= a.n) return;
-    const place at(a, i);
+    const coordinates at(a, i);
     const T *x = static_cast<const T *>(a.from) + at.plane * a.size[0] * a.size[1];
     const int32_t row = at.row * a.stride[0] - a.padding[0], column = at.column * a.stride[1] - a.padding[1];
     T best = -(T)INFINITY;
@@ -82,7 +82,7 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) pool_max(const po
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) pool_avg(const pool_args a) {
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= a.n) return;
-    const place at(a, i);
+    const coordinates at(a, i);
     const T *x = static_cast<const T *>(a.from) + at.plane * a.size[0] * a.size[1];
     const int32_t row = at.row * a.stride[0] - a.padding[0], column = at.column * a.stride[1] - a.padding[1];
     T sum = 0;
@@ -92,18 +92,18 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) pool_avg(const po
     static_cast<T *>(a.to)[i] = sum * factor<T>(a, at.row, at.column);
 }
 
-/* The windows from `first` to `last` that may see place i along axis d. */
+/* The windows from `first` to `last` that may see element i along axis d. */
 DEVICE void windows_over(const pool_args &a, int d, int32_t i, int32_t *first, int32_t *last) {
     const int32_t shifted = i + a.padding[d], span = (a.kernel[d] - 1) * a.dilation[d];
     *first = shifted > span ? (shifted - span + a.stride[d] - 1) / a.stride[d] : 0;
     *last = shifted / a.stride[d] < a.result[d] ? shifted / a.stride[d] : a.result[d] - 1;
 }
 
-/* A thread a place of a plane: it adds up what the windows over it have for it. */
-template <class T, bool max> __global__ void __launch_bounds__(NR_BLOCK) pool_spread(const pool_args a) {
+/* A thread an element of a plane: it sums the gradients of the windows that contain it. */
+template <class T, bool max> __global__ void __launch_bounds__(NR_BLOCK) pool_backward(const pool_args a) {
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= a.n) return;
-    const place at(a, i);
+    const coordinates at(a, i);
     const int64_t plane = at.plane * a.result[0] * a.result[1], here = (int64_t)at.row * a.size[1] + at.column;
     const T *y = static_cast<const T *>(a.from) + plane;
     const int64_t *index = max ? a.index + plane : nullptr;
@@ -129,18 +129,18 @@ template <class T> static pool_kernel kernel_of(int32_t kind) {
     switch (kind) {
     case NR_POOL_MAX: return pool_max<T>;
     case NR_POOL_AVG: return pool_avg<T>;
-    case NR_POOL_MAX_SPREAD: return pool_spread<T, true>;
+    case NR_POOL_MAX_SPREAD: return pool_backward<T, true>;
     }
-    return pool_spread<T, false>;
+    return pool_backward<T, false>;
 }
 
 int32_t nr_cuda_pool(const nr_call *call) {
     const nr_pool_plan &p = *static_cast<const nr_pool_plan *>(call->plan);
-    const bool spread = call->op == NR_POOL_MAX_SPREAD || call->op == NR_POOL_AVG_SPREAD;
-    const int64_t *written = spread ? p.size : p.result;
+    const bool backward = call->op == NR_POOL_MAX_SPREAD || call->op == NR_POOL_AVG_SPREAD;
+    const int64_t *written = backward ? p.size : p.result;
     pool_args a = {};
-    a.to = spread ? p.x : p.y;
-    a.from = spread ? p.y : p.x;
+    a.to = backward ? p.x : p.y;
+    a.from = backward ? p.y : p.x;
     a.index = p.index;
     a.n = p.planes * written[0] * written[1];
     if (a.n == 0) return NORCH_OK;

@@ -17,7 +17,7 @@ struct random_args {
     volatile nr_report *report;
 };
 
-/* 1 where the draw is below the probability, else 0; what is no probability is heard of when the host next waits. */
+/* 1 where the draw is below the probability, else 0; an invalid probability is reported at the next synchronization. */
 template <class T> DEVICE T one_with(const random_args &a, T drawn, int64_t i) {
     const T p = static_cast<const T *>(a.probability)[i];
     if (!(p >= 0 && p <= 1)) a.report->found = NR_NO_PROBABILITY;
@@ -25,8 +25,8 @@ template <class T> DEVICE T one_with(const random_args &a, T drawn, int64_t i) {
 }
 
 DEVICE void words_of(const random_args &a, int64_t block, uint32_t *words) {
-    uint64_t place = a.counter + (uint64_t)block;
-    philox_of(a.seed, (uint32_t)place, (uint32_t)(place >> 32), words);
+    uint64_t counter = a.counter + (uint64_t)block;
+    philox_of(a.seed, (uint32_t)counter, (uint32_t)(counter >> 32), words);
 }
 
 template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw32(const random_args a) {

@@ -37,7 +37,7 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
     const int most = !a.across ? NR_BLOCK : a.outputs >= 32 ? NR_BLOCK / 32 : NR_BLOCK / 8;
     a.team = 1;
     while (a.team < most && a.team * 4 <= a.count) a.team *= 2;
-    /* With outputs enough, a thread each; of a row 8, who read neighbouring elements, and more where it is long. */
+    /* With enough outputs, a thread each; of a row 8, which read neighbouring elements, and more where it is long. */
     while (a.team > (a.across ? 1 : 8) && a.outputs * a.team / NR_BLOCK > BUSY && (a.across || a.team * 32 > a.count))
         a.team /= 2;
     a.dense = a.row && !a.across && plan.stride[0] == nr_library->dtypes[call->dtype].size;
@@ -56,7 +56,7 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
         a.partials = static_cast<char *>(nr_cuda_scratch(gpu, bytes));
         if (!a.partials) return NORCH_ERROR_MEMORY;
     }
-    /* States that meet in shared memory: those of all threads, or one of each warp. */
+    /* States that are combined in shared memory: those of all threads, or one of each warp. */
     const size_t states = (size_t)(NR_BLOCK * kernel->state_size);
     const size_t shared = a.team == 1 ? 0 : a.across ? states : states / 32;
     LAUNCH(kernel->reduce, dim3((unsigned)blocks, (unsigned)a.parts), NR_BLOCK, shared, gpu->stream, a);

@@ -5,7 +5,7 @@
  *   a thread's elements --step--> its state, in registers      four to eight loads under way at once
  *   along     t0 .. t31 --merge, halves on halves, by shuffles--> a state a warp --shared memory--> one, of warps in order
  *   across    members of a team, apart in the block --merge, halves on halves, in shared memory--> one
- *   reduce.cu has the picture of who takes what
+ *   reduce.cu has the picture of what each thread takes
  *
  * The states and their steps are those of the CPU (cpu/reduce_states.h, with their sources). */
 #include "math.cuh"
@@ -33,13 +33,13 @@ INTEGER_LIMITS(int64_t, INT64_MIN, INT64_MAX)
 #undef INTEGER_LIMITS
 
 #define VALUE(type, name) type name;
-#define PLACE(name) int64_t name;
+#define INDEX(name) int64_t name;
 #define STATE(kind)                          \
     template <class D> struct state_##kind { \
         using T = typename D::T;             \
         using ACC = typename D::A;           \
         using MASK = int32_t;                \
-        NR_FIELDS_##kind(VALUE, PLACE)       \
+        NR_FIELDS_##kind(VALUE, INDEX)       \
     };
 STATE(ONE)
 STATE(EXTREME)
@@ -47,7 +47,7 @@ STATE(TRUTH_STATE)
 STATE(VALUE_INDEX)
 STATE(MOMENTS)
 #undef VALUE
-#undef PLACE
+#undef INDEX
 
 #define LEAST (limits<T>::least())
 #define MOST (limits<T>::most())
@@ -157,7 +157,7 @@ template <class Row> DEVICE void merge_neighbours(typename Row::State &s, typena
         for (int w = 1; w < team / 32; w++) Row::merge(s, of_warps[warp + w]);
 }
 
-/* The same of `team` threads that stand `distance` apart. */
+/* The same of `team` threads that are `distance` apart. */
 template <class Row>
 DEVICE void merge_apart(typename Row::State &s, typename Row::State *states, int team, int distance) {
     typename Row::State *mine = states + threadIdx.x;

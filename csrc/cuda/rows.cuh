@@ -1,10 +1,10 @@
-/* rows: what softmax and normalize share: rows of n contiguous elements, each gone through by a team of threads, who hold
+/* rows: what softmax and normalize share: rows of n contiguous elements, each processed by a team of threads, which hold
  * it in registers where it fits, 16 bytes an access where its address allows that, and join what they found in a fixed
  * order.
  *
  *   wide    [ t0 t0 t0 t0 | t1 t1 t1 t1 | ... of all the team ][ t0 t0 t0 t0 | ...      pack 0 of each, then pack 1
  *   else    [ t0 t1 t2 .. ][ t0 t1 t2 .. ][ ... ][ ...        ][ t0 t1 t2 .. ][ ...     W rounds make a pack
- *   meet    halves of a warp by shuffles, until all lanes have what all found; then warps, in order, in shared memory
+ *   meet    halves of a warp by shuffles, until all lanes have the result; then warps, in order, in shared memory
  *
  * Shuffles in a warp, then shared memory: Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA, 2014). */
 #ifndef NR_CUDA_ROWS_H
@@ -17,7 +17,7 @@
 /* Two blocks of doubles on a multiprocessor at least: where nothing is said (0), the compiler spills some to have more. */
 #define NR_ROW_BOUNDS __launch_bounds__(NR_BLOCK, sizeof(T) == 8 ? 2 : 0)
 
-/* Where a thread stands: `member` of `team` (a power of 2) that share a row of n elements. */
+/* The position of a thread: `member` of `team` (a power of 2) that share a row of n elements. */
 struct line {
     int64_t n;
     int32_t member, team;
@@ -65,7 +65,7 @@ template <class T, int packs, class What> DEVICE void each_pack(const line &l, c
     }
 }
 
-/* A thread's share of a row: read once, or (packs 0) each time it is asked for. */
+/* A thread's share of a row: read once, or (packs 0) each time it is needed. */
 template <class T, int packs> struct share {
     static constexpr int W = line::W<T>;
     T held[packs > 0 ? packs : 1][W];

@@ -1,4 +1,4 @@
-/* scan: running sums, products and extremes. Where lanes (places of the other axes) are many and neighbours, a thread
+/* scan: running sums, products and extremes. Where lanes (positions of the other axes) are many and neighbours, a thread
  * goes along each; else a block goes along a part of one, tile by tile, its threads combining their shares in shared
  * memory (Hillis, Steele, CACM 29, 1986), and parts learn from the parts before them: the totals of all parts first,
  * then their running totals, then the elements (Blelloch, "Prefix Sums and Their Applications", 1990).
@@ -49,23 +49,23 @@ template <class T> struct exponential_scan : sum_scan<T> {
     }
 };
 
-/* The place of the last of the best so far; a NaN, once met, is best, and gives way to NaNs alone. */
+/* The index of the last of the best so far; a NaN is better than all numbers, and only a later NaN replaces it. */
 template <class T> struct best {
     T value;
-    int64_t place; /* -1: none yet */
+    int64_t index; /* -1: none yet */
 };
 template <class T, int sign> struct extreme_scan {
     using In = T;
     using Out = int64_t;
     using State = best<T>;
     static DEVICE State begin() { return {T(), -1}; }
-    static DEVICE State of(T x, int64_t place) { return {x, place}; }
+    static DEVICE State of(T x, int64_t index) { return {x, index}; }
     static DEVICE State join(State a, State b) {
-        if (a.place < 0 || b.place < 0) return b.place < 0 ? a : b;
+        if (a.index < 0 || b.index < 0) return b.index < 0 ? a : b;
         bool take = b.value != b.value || (sign > 0 ? b.value >= a.value : b.value <= a.value);
         return take ? b : a;
     }
-    static DEVICE Out value(State s) { return s.place; }
+    static DEVICE Out value(State s) { return s.index; }
 };
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ template <class Scan> __global__ void __launch_bounds__(NR_BLOCK) scan_lanes(con
     }
 }
 
-/* A part of a lane: its total only, or every element, from what the parts before it come to. */
+/* A part of a lane: its total only, or every element, from the total of the parts before it. */
 template <class Scan, bool only_total> __global__ void __launch_bounds__(NR_BLOCK) scan_part(const scan_args a) {
     using State = typename Scan::State;
     __shared__ __align__(16) unsigned char memory[2][NR_BLOCK * sizeof(State)];

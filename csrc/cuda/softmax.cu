@@ -2,7 +2,7 @@
  *
  *   rows      block: [ team | team | .. ]    a team of threads a row (rows.cuh), which stays in registers where it fits:
  *                                            its largest element, the sum of e^(x - top), out
- *   columns   block: c0 c1 .. c15 thread 0   inner > 1: 16 neighbouring columns and up to 16 threads down each, who
+ *   columns   block: c0 c1 .. c15 thread 0   inner > 1: 16 neighbouring columns and up to 16 threads down each, which
  *                    c0 c1 .. c15 thread 1   combine what they found in shared memory in a fixed order; many or short
  *                    ...                     columns: a thread each
  *
@@ -90,7 +90,7 @@ template <class T, int packs> __global__ void NR_ROW_BOUNDS softmax_rows_back(co
 
 #define COLUMNS 16 /* that a block takes where a column has more than one thread */
 
-/* What the threads of a column have, joined; they stand `distance` apart in the block. */
+/* The combined values of the threads of a column, which are `distance` apart in the block. */
 template <class Join> DEVICE double joined(double own, int distance, int team, double *memory, const Join &join) {
     double *mine = memory + threadIdx.x;
     const int member = (int)threadIdx.x / distance;

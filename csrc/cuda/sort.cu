@@ -1,10 +1,10 @@
-/* sort: elements become unsigned keys of the same order beside their places, which settle ties, so that every way is
+/* sort: elements become unsigned keys of the same order beside their indices, which settle ties, so that every way is
  * stable. Searches bisect.
  *
- *   (key, place)   [ RUN     ][ RUN     ][ RUN     ][ RUN ]   a block a run: a bitonic network in shared memory
+ *   (key, index)   [ RUN     ][ RUN     ][ RUN     ][ RUN ]   a block a run: a bitonic network in shared memory
  *   buffer 1       [ 2 RUN              ][ 2 RUN          ]   merged, a thread an item: it bisects the other run for how
- *   buffer 0       [ 4 RUN                                ]   many come before it, which makes its new place
- *   out            places of the first `count`
+ *   buffer 0       [ 4 RUN                                ]   many come before it, which gives its new position
+ *   out            indices of the first `count`
  *
  * Networks: Batcher, "Sorting networks and their applications" (1968). Merging by bisection: Satish, Harris and Garland,
  * "Designing Efficient Sorting Algorithms for Manycore GPUs" (2009). */
@@ -15,14 +15,14 @@
 
 struct item {
     uint64_t key;
-    int64_t place;
+    int64_t index;
 };
 
 struct sort_args {
     char *out;
     const char *in, *row;
     item *from, *to;
-    int64_t lanes, n, count, step[2], run; /* run: the length of what is sorted already */
+    int64_t lanes, n, count, step[2], run; /* run: the length of the runs sorted so far */
     uint64_t flip;
     int32_t width; /* of the network: a power of 2 */
     bool flag;
@@ -40,7 +40,7 @@ DEVICE uint64_t key_of(double x) {
 }
 DEVICE uint64_t key_of(float x) { return key_of((double)x); }
 
-DEVICE bool before(const item &a, const item &b) { return a.key != b.key ? a.key < b.key : a.place < b.place; }
+DEVICE bool before(const item &a, const item &b) { return a.key != b.key ? a.key < b.key : a.index < b.index; }
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------ */
 
@@ -55,7 +55,7 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) sort_runs(const s
         items[i] = {UINT64_MAX, INT64_MAX};
         if (i >= n) continue;
         items[i].key = key_of(*reinterpret_cast<const T *>(a.in + at[1] + (first + i) * a.step[1])) ^ a.flip;
-        items[i].place = first + i;
+        items[i].index = first + i;
     }
     __syncthreads();
     for (int size = 2; size <= a.width; size *= 2)
@@ -75,7 +75,7 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) sort_runs(const s
         for (int i = (int)threadIdx.x; i < n; i += NR_BLOCK) a.to[lane * a.n + first + i] = items[i];
     } else { /* one run a lane: this is the result */
         for (int i = (int)threadIdx.x; i < n && i < a.count; i += NR_BLOCK)
-            *reinterpret_cast<int64_t *>(a.out + at[0] + i * a.step[0]) = items[i].place;
+            *reinterpret_cast<int64_t *>(a.out + at[0] + i * a.step[0]) = items[i].index;
     }
 }
 
@@ -83,12 +83,12 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) sort_runs(const s
 __global__ void __launch_bounds__(NR_BLOCK) merge_runs(const sort_args a) {
     int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= a.lanes * a.n) return;
-    int64_t lane = i / a.n, place = i % a.n, pair = place / (2 * a.run) * (2 * a.run);
-    bool second = place - pair >= a.run;
+    int64_t lane = i / a.n, position = i % a.n, pair = position / (2 * a.run) * (2 * a.run);
+    bool second = position - pair >= a.run;
     int64_t low = second ? pair : pair + a.run, high = low + a.run, own = second ? pair + a.run : pair;
     if (low > a.n) low = a.n;
     if (high > a.n) high = a.n;
-    const item *all = a.from + lane * a.n, mine = all[place];
+    const item *all = a.from + lane * a.n, mine = all[position];
     int64_t start = low;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -97,18 +97,18 @@ __global__ void __launch_bounds__(NR_BLOCK) merge_runs(const sort_args a) {
         else
             high = middle;
     }
-    a.to[lane * a.n + pair + (place - own) + (low - start)] = mine;
+    a.to[lane * a.n + pair + (position - own) + (low - start)] = mine;
 }
 
-__global__ void __launch_bounds__(NR_BLOCK) write_places(const sort_args a) {
+__global__ void __launch_bounds__(NR_BLOCK) write_indices(const sort_args a) {
     int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= a.lanes * a.count) return;
-    int64_t at[3], lane = i / a.count, place = i % a.count;
+    int64_t at[3], lane = i / a.count, position = i % a.count;
     a.where.find((uint32_t)lane, at);
-    *reinterpret_cast<int64_t *>(a.out + at[0] + place * a.step[0]) = a.from[lane * a.n + place].place;
+    *reinterpret_cast<int64_t *>(a.out + at[0] + position * a.step[0]) = a.from[lane * a.n + position].index;
 }
 
-/* How many elements stand before each value; compared as PyTorch does, so that NaN comes last. */
+/* How many elements precede each value; compared as PyTorch does, so that NaN comes last. */
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) search(const sort_args a) {
     int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= a.lanes) return;
@@ -153,7 +153,7 @@ template <class T> static int32_t sort_lanes(const nr_call *call, sort_args a) {
         LAUNCH(merge_runs, blocks_for(a.lanes * a.n, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
     }
     a.from = buffer[now];
-    LAUNCH(write_places, blocks_for(a.lanes * a.count, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
+    LAUNCH(write_indices, blocks_for(a.lanes * a.count, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
     cudaError_t error = cudaGetLastError();
     for (int b = 0; b < 2; b++) nr_cuda_scratch_free(gpu, buffer[b], bytes);
     TRY(nr_call_name(call), error);

@@ -20,7 +20,7 @@
 
 #include "cuda.cuh"
 
-/* Elements between the rows of a tile, so that writes along k meet different banks of shared memory. */
+/* Elements between the rows of a tile, so that writes along k go to different banks of shared memory. */
 #define NR_TILE_GAP 4
 
 /* A warp is 4 x 8 threads. A thread's rows are RUN_M neighbours in each of TM / RUN_M places, and so its columns: what a
