@@ -20,7 +20,7 @@
 #define ROOM 1024 /* elements of short rows that become one */
 #define SHORT 32  /* longest row whose one number is cheaper to repeat than a call of the kernel a row */
 
-nr_spread_numbers *nr_spread;
+nr_row_filler *nr_fill_rows;
 
 /* Short rows one after another as one: the next follows in memory, or each has one number, which is spread over its
  * row, or all are the same row. */
