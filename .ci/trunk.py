@@ -8,12 +8,12 @@ TRUNK = {
     "border": "csrc/norch.h csrc/ops.def csrc/python norch/_lib.py",
     "core": "csrc/core csrc/backends.c csrc/ops/ops.h csrc/cpu/cpu.c",
     "handle": "norch/_handle.py norch/tensor.py",
-    "declaration": "norch/ops/__init__.py norch/ops/_forms.py norch/ops/_inplace.py norch/ops/_operand.py",
-    "record": "norch/autograd/node.py norch/autograd/forms.py norch/autograd/grad_mode.py norch/autograd/inplace.py",
-    "engine": "norch/autograd/__init__.py norch/autograd/engine.py",
+    "declaration": "norch/ops/__init__.py norch/ops/op.py norch/ops/_rows.py norch/ops/_operand.py",
+    "record": "norch/autograd/node.py norch/autograd/record.py norch/autograd/grad_mode.py norch/autograd/inplace.py",
+    "engine": "norch/autograd/__init__.py norch/autograd/engine.py norch/autograd/broadcast.py",
 }
 # Plans of the families, conversions of copies, the stream of random numbers, and x[...].
-NOT_TRUNK = "csrc/core/families.h csrc/core/convert.h csrc/core/random.h csrc/python/region.c"
+NOT_TRUNK = "csrc/core/convert.h csrc/python/region.c"
 
 # Files of these families, by the beginning of their names, may run too: the engine copies gradients and makes the first
 # of them, and the derivative of a sum is a view. Loops of the CPU share the last.

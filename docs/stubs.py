@@ -60,9 +60,12 @@ def parameter(p: inspect.Parameter, first: bool, is_row: bool) -> str:
 
 
 def method(name: str, thing: Any) -> str:
-    """The declaration of a method or a property."""
+    """The declaration of a method, a property or a constant."""
     if isinstance(thing, property):
-        return f"    @property\n    def {name}(self) -> Tensor: ..."
+        given = annotation(inspect.signature(thing.fget).return_annotation)
+        return f"    @property\n    def {name}(self) -> {'Tensor' if given == 'Any' else given}: ..."
+    if not callable(thing):
+        return f"    {name}: {annotation(type(thing).__name__)}"
     is_row = hasattr(thing, "row")
     ignored = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
     signature = inspect.signature(thing)
@@ -78,8 +81,7 @@ def lines() -> Iterator[str]:
     """The stub, method by method in alphabetical order."""
     yield HEAD
     for name, thing in sorted(METHODS.items()):
-        if callable(thing) or isinstance(thing, property):
-            yield method(name, thing)
+        yield method(name, thing)
 
 
 def text() -> str:

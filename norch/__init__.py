@@ -65,10 +65,10 @@ from .ops.composed.grid import *  # noqa: F403
 from .ops.composed.order import *  # noqa: F403
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403
-from .ops.composed.portable import *  # noqa: F403
 from .ops.composed.products import *  # noqa: F403
 from .ops.composed.shape import *  # noqa: F403
 from .ops.composed.statistics import *  # noqa: F403
+from .ops.composed.type_properties import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.create import *  # noqa: F403
 from .ops.getitem import index_put

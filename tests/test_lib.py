@@ -11,7 +11,7 @@ import pytest
 import norch
 from norch import _lib
 from norch._lib import lib
-from norch.ops._forms import OPS
+from norch.ops._rows import OPCODES
 from norch.optim.fused import ROWS
 
 HEADER = lib.norch_header().decode()
@@ -56,7 +56,7 @@ def test_builtins_check_what_they_get():
         (
             TypeError,
             "add: expected a tensor, not NoneType",
-            lambda: lib.norch_binary(OPS["add"], x, None),
+            lambda: lib.norch_binary(OPCODES["add"], x, None),
         ),
         (TypeError, "select: expected an integer, not str", lambda: lib.norch_select(x, "a", 0)),
         (OverflowError, "does not fit 64 bits", lambda: lib.norch_select(x, 2**63, 0)),

@@ -8,7 +8,7 @@ from conftest import DEVICE
 
 import norch
 from norch import nn
-from norch.ops.composed import attention as composed
+from norch.ops import attention as page
 from norch.testing import assert_close
 
 Mask = nn.Transformer.generate_square_subsequent_mask
@@ -121,8 +121,8 @@ def test_a_layer_is_its_formula(first: bool) -> None:
 
 def test_one_kernel_attends_where_it_may(monkeypatch: Any) -> None:
     calls = []
-    kernel = composed.attention
-    monkeypatch.setattr(composed, "attention", lambda *a: calls.append(a[-1]) or kernel(*a))
+    kernel = page.attention
+    monkeypatch.setattr(page, "attention", lambda *a: calls.append(a[-1]) or kernel(*a))
     layer = nn.TransformerEncoderLayer(**SIZES, dropout=0.0, device=DEVICE)
     encoder, x = nn.TransformerEncoder(layer, 2), norch.ones(5, 3, 8, device=DEVICE)
     mask = Mask(5, DEVICE)

@@ -1,9 +1,10 @@
 """Reverse-mode automatic differentiation.
 
-node.py (what a graph is made of), forms.py (nodes of one, two and three inputs), derivatives/ (what each operation
-does in backward), engine.py (the walk), inplace.py (views and writes), grad_mode.py (no_grad and its kin); hooks.py
-(who looks on), function.py (operations of your own), transforms.py (products with Jacobians) and functional.py (their
-interface), anomaly.py (finds the operation behind a NaN).
+node.py (what a graph is made of), record.py (how operations write it), broadcast.py (gradients of broadcast inputs),
+engine.py (the walk), inplace.py (views and writes), grad_mode.py (no_grad and the like); hooks.py, function.py
+(operations of your own), transforms.py and functional.py (Jacobians and the like), anomaly.py (finds the operation
+behind a NaN). What
+an operation does in backward is declared beside it, in norch/ops.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -255,7 +255,7 @@ def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcas
     if mode.enabled:
         edges, wanted = _edges(inputs)
         if wanted:
-            named = [others[name] for name in node_class.other_names] if others else ()
+            named = tuple([others[name] for name in node_class.other_names]) if others else ()
             out._node = _make_node(node_class, inputs, edges, wanted, broadcast, named, out)
     return out
 
@@ -265,7 +265,7 @@ def record_write(node_class: type[OpNode], inputs: tuple[Any, ...], broadcast: b
     if not mode.enabled:
         return None
     edges, wanted = _edges(inputs)
-    named = [others[name] for name in node_class.other_names]
+    named = tuple([others[name] for name in node_class.other_names])
     return _make_node(node_class, inputs, edges, wanted, broadcast, named) if wanted else None
 
 
@@ -315,7 +315,7 @@ def _make_node(
     edges: list[Any],
     wanted: int,
     broadcast: bool,
-    others: Sequence[Any],
+    others: tuple[Any, ...],
     out: Any = None,
 ) -> OpNode:
     """A node with what the wanted gradients need; others: the values of its other_names."""
@@ -328,6 +328,9 @@ def _make_node(
     if plan is None:
         plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
     pick, of_out, of_metas = plan
+    if pick is None:
+        node.saved = inputs + others
+        return node
     values = [None, *inputs, *others]
     if of_out:
         values.append(alias(out))
@@ -372,14 +375,16 @@ def record_affine(
 
 
 def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, bool, list[int]]:
-    """What a node saves: its choice among None, the inputs, what record() is told, the result and meta tensors; whether
-    the result is among them, and which inputs' meta tensors."""
+    """What a node saves: its choice among None, the inputs, what record() is told, the result and meta tensors (None:
+    it saves all inputs and what record() is told); whether the result is among them, and which inputs' meta tensors."""
     needed = {name for want, names in zip(wanted, node_class.needs, strict=True) if want for name in names}
     of_out, names = "out" in needed, [*node_class.inputs, *node_class.other_names]
     names += ["out"] if of_out else []
     of_metas = [i for i, name in enumerate(node_class.inputs) if f"{name}_meta" in needed]
     names += [f"{node_class.inputs[i]}_meta" for i in of_metas]
     indices = [names.index(name) + 1 if name in needed else 0 for name in node_class.saved_names]
+    if indices == [*range(1, 1 + len(node_class.inputs) + len(node_class.other_names))]:
+        return None, False, []
     indices += [0] * (2 - len(indices))  # of fewer, itemgetter gives no tuple
     return itemgetter(*indices), of_out, of_metas
 
@@ -405,14 +410,17 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
         )
         inputs = inputs or parameters[:1]
         node_class = derivative(name or function.__name__.strip("_"), inputs, **declared)
-        positions = [parameters.index(parameter) for parameter in inputs]
-        other_positions = [parameters.index(parameter) for parameter in node_class.other_names]
+        count, leading = len(inputs), inputs == parameters[: len(inputs)]
+        node_class.other_names = tuple(parameter for parameter in parameters if parameter not in inputs)
+        positions, other_positions = (
+            [parameters.index(name) for name in names] for names in (inputs, node_class.other_names)
+        )
 
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:
             if not mode.enabled:
                 return function(*arguments)
-            tensors = tuple([arguments[i] for i in positions])
+            tensors = arguments[:count] if leading else tuple([arguments[i] for i in positions])
             edges, wanted = _edges(tensors)
             if not wanted:
                 return function(*arguments)
@@ -421,7 +429,7 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
                 out = function(*arguments)
             finally:
                 mode.enabled = True
-            others = [arguments[i] for i in other_positions]
+            others = arguments[count:] if leading else tuple([arguments[i] for i in other_positions])
             out._node = _make_node(node_class, tensors, edges, wanted, broadcast, others, out)
             return out
 

@@ -9,7 +9,7 @@ from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
 from ..ops._operand import tensor_of
-from ..ops.composed.attention import attention_mask, scaled_dot_product_attention
+from ..ops.attention import attention_mask, scaled_dot_product_attention
 from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init

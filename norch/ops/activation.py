@@ -1,11 +1,14 @@
-"""The rows of the table that are activations; nn/functional.py gives them their signatures."""
+"""The rows of the table that are activations, and glu; nn/functional gives them their signatures."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from ..autograd.record import differentiable
+from .copy import cat
 from .op import function_op
+from .pointwise import sigmoid_backward
 
 # ---- one input ------------------------------------------------------------------------------------------------------
 
@@ -88,6 +91,20 @@ softplus = function_op(
     "log(1 + e**(b a)) / b, and a where b a > c. Floats only.",
     grad_a=lambda g, a, b, c: g.where(a * b > c, g * (a * b).sigmoid()),
 )
+
+
+def _glu_grad(g: Any, x: Any, dim: int) -> Any:
+    a, b = x.chunk(2, dim)
+    s = b.sigmoid()
+    return cat((g * s, sigmoid_backward(g * a, s)), dim)
+
+
+@differentiable(grad=_glu_grad)
+def glu(x: Any, dim: int) -> Any:
+    """a * sigmoid(b), with a and b the halves of x along dim."""
+    a, b = x.chunk(2, dim)
+    return a * b.sigmoid()
+
 
 # ---- derivatives that are rows of their own, in one pass over memory: a is the gradient, b the input -----------------
 

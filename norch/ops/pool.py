@@ -26,7 +26,7 @@ Averaging = tuple[Window, bool, float]  # whether padding counts, and the diviso
 
 def max_with_indices(x: Any, window: Window, result: Sequence[int]) -> tuple[Any, Any]:
     """The largest elements, and their indices in the planes of x."""
-    index = lib.norch_empty((*x.shape[:-2], *result), index_dtype.code, device_code(x.device))
+    index = lib.norch_empty((*lib.norch_shape(x)[:-2], *result), index_dtype.code, device_code(x.device))
     out = lib.norch_pool_max(x, window, index)
     return record(_MaxPool, out, (x,), index=index, window=window), index
 
@@ -62,7 +62,7 @@ def _window(
     name: str, axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, Window, tuple[int, ...]]:
     """x with two axes to pool over, the window as C takes it, and the sizes of the result."""
-    shape = tuple(tensor_of(x, name).shape)
+    shape = lib.norch_shape(tensor_of(x, name))
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, got shape {shape}")
     kernel = per_axis(kernel_size, axes, name, "kernel_size")

@@ -11,20 +11,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
+from ...ops.attention import scaled_dot_product_attention
 from ...ops.composed.adaptive_pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_max_pool1d,
     adaptive_max_pool2d,
 )
-from ...ops.composed.attention import scaled_dot_product_attention
-from ...ops.composed.channels import batch_norm, group_norm, instance_norm
 from ...ops.composed.distance import cosine_similarity, pairwise_distance, pdist
 from ...ops.composed.pad import pad
 from ...ops.composed.products import bilinear
 from ...ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from ...ops.matmul import linear
-from ...ops.normalize import layer_norm, rms_norm
+from ...ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ...ops.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ...tensor import Tensor
 from .._lazy import lazy
@@ -39,9 +38,9 @@ from ._pool import *  # noqa: F403
 from ._vision import *  # noqa: F403
 
 if _TYPE_CHECKING:
-    from ..extras.ctc import ctc_loss
     from ..extras.embedding_bag import embedding_bag
     from ..extras.grid_sample import affine_grid, grid_sample
+    from ._ctc import ctc_loss
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "affine_grid",
@@ -73,6 +72,6 @@ def _missing(name: str) -> Any:
     raise _left_out.missing(__name__, name)
 
 
-_LAZY = {"..extras.ctc": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}
+_LAZY = {"._ctc": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}
 _LAZY |= {"..extras.grid_sample": "affine_grid grid_sample"}
 __getattr__ = lazy(globals(), _LAZY, _missing)

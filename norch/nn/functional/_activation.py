@@ -11,18 +11,16 @@ import warnings
 from typing import Any
 
 from ..._lib import flag
-from ...autograd import derivatives as d
 from ...dtype import check_numbers
 from ...dtype import dtype as DType
 from ...errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
-from ...ops._forms import derived
-from ...ops._inplace import in_place
 from ...ops._operand import as_operand, floats_of, rename_errors, tensor_of
 from ...ops.composed.pointwise import hardshrink as hardshrink
 from ...ops.composed.pointwise import prelu as prelu
 from ...ops.composed.pointwise import threshold as _threshold
+from ...ops.op import inplace_form
 from ...ops.pointwise import mul, sub, tanh
 from ...ops.pointwise import relu as _relu
 from ...ops.pointwise import sigmoid as sigmoid
@@ -57,7 +55,7 @@ def _apply(name: str, function: Any, inplace: bool, input: Tensor, *arguments: A
     if inplace is False or not is_true(inplace, f"{name}: inplace"):
         return function(input, *arguments)
     if function not in _in_place:
-        _in_place[function] = in_place(function)[0]
+        _in_place[function] = inplace_form(function)
     return _in_place[function](input, *arguments)
 
 
@@ -215,7 +213,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     half, odd = divmod(input.size(dim), 2)
     if odd:
         raise ShapeError(f"glu: dimension {dim} must be even, but has size {2 * half + 1}")
-    return derived(d.Glu, lambda x: x.narrow(dim, 0, half) * x.narrow(dim, half, half).sigmoid(), input, dim=dim)
+    return _rows.glu(input, dim)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
@@ -274,5 +272,5 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return one - soft.detach() + soft
 
 
-relu_, celu_, elu_, selu_ = in_place(_relu, celu, elu, selu)
-hardtanh_, leaky_relu_, rrelu_, threshold_ = in_place(hardtanh, leaky_relu, rrelu, _threshold)
+relu_, celu_, elu_, selu_ = (inplace_form(f) for f in (_relu, celu, elu, selu))
+hardtanh_, leaky_relu_, rrelu_, threshold_ = (inplace_form(f) for f in (hardtanh, leaky_relu, rrelu, _threshold))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ..._lib import int64 as int_
-from ...autograd import derivatives as d
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._forms import derived
 from ...ops._operand import tensor_of
+from ...ops.loss import logit_cross_entropy, probability_cross_entropy
 from ...ops.nll import Targets, nll
-from ...ops.pointwise import log, log1p, where
+from ...ops.pointwise import where
 from ...ops.view import connect
 from ...tensor import Tensor
 from ._activation import log_softmax, logsigmoid
@@ -173,7 +172,7 @@ def binary_cross_entropy_with_logits(
     """
     _check_shapes("binary_cross_entropy_with_logits", input, target)
     if pos_weight is None:
-        loss = derived(d.LogitLoss, lambda x, t: (1 - t) * x - logsigmoid(x), input, target)
+        loss = logit_cross_entropy(input, target)
     else:
         loss = (1 - target) * input - logsigmoid(input) * ((pos_weight - 1) * target + 1)
     return reduced(loss if weight is None else loss * weight, reduction)
@@ -192,10 +191,5 @@ def binary_cross_entropy(
     _check_shapes("binary_cross_entropy", input, target)
     if not bool(((input >= 0) & (input <= 1)).all()):
         raise ArgumentError("binary_cross_entropy: all elements of input must lie between 0 and 1")
-    loss = derived(
-        d.ProbabilityLoss,
-        lambda x, t: (t - 1) * log1p(-x).clamp(min=-100.0) - t * log(x).clamp(min=-100.0),
-        input,
-        target,
-    )
+    loss = probability_cross_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
