@@ -301,6 +301,11 @@ BAD: Any = [
         norch.Error,
         "jacobian: the output does not",
     ),
+    (
+        lambda: functional.jacobian(lambda x: norch.ones(1), X, strict=True, strategy="forward-mode"),
+        norch.Error,
+        "jacobian: the output does not depend on input 0",
+    ),
     (lambda: functional.vjp(lambda x: norch.ones(1), X, strict=True), norch.Error, "does not depend on input 0"),
     (lambda: functional.hvp(norch.sum, X, X, strict=True), norch.Error, "derivative by input 0 depends on no input"),
 ]

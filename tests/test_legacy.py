@@ -1,6 +1,8 @@
 """What scripts written for PyTorch say before and between: old names, settings, sizes."""
 
 import importlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -117,3 +119,10 @@ def test_a_device_is_a_default_for_a_while():
         assert norch.get_default_device() == inner and norch.ones(1).device == inner and outer.type == "cuda"
     assert norch.get_default_device() == norch.device("cpu")
     assert not norch.float32.is_complex
+
+
+def test_names_for_older_scripts_are_imported_when_they_are_asked_for():
+    code = "import sys, norch; print([m for m in sys.modules if m.startswith(('norch.compat', 'norch.backends'))])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = "import norch.backends.cudnn as cudnn, norch; assert cudnn is norch.backends.cudnn"
+    subprocess.run([sys.executable, "-c", code], check=True)
