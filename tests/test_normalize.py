@@ -298,3 +298,10 @@ def test_groups_of_one_value() -> None:
     with pytest.raises(ValueError, match="more than 1 value per group"):
         nn.GroupNorm(3, 3)(norch.rand(1, 3, 1))
     assert nn.GroupNorm(3, 3)(norch.rand(2, 3)).tolist() == [[0, 0, 0]] * 2
+
+
+def test_the_gradient_of_a_bias_is_no_alias_of_what_came_in() -> None:
+    x, bias, g = norch.ones(2), norch.zeros(2, requires_grad=True), norch.ones(2)
+    F.layer_norm(x, (2,), None, bias).backward(g, create_graph=True)
+    g.zero_()
+    assert bias.grad.tolist() == [1, 1]

@@ -88,7 +88,7 @@ def derivative(
     **grads: Gradient | None,
 ) -> type[OpNode]:
     """The node class of the operation name: grad_x=, grad_weight= ... give the gradient of each input (None: it has
-    none), grad= that of the only one; backward= gives those of all at once, as a tuple.
+    none), grad= that of the only one, for three inputs at most; backward= gives those of all at once, as a tuple.
 
     layout        what is saved, in this order, where the recorder of a form of operations fixes it
     holders       which of the other names are TensorHolders
@@ -108,7 +108,7 @@ def derivative(
             _no_gradient if function is None else _gradient(function, listed, names, inputs)
             for function, listed in zip(functions, parameters, strict=True)
         ]
-        propagate = (_one, _two)[len(each) - 1](*each) if len(each) < 3 else _several(each)
+        propagate = (_one, _two, _three)[len(each) - 1](*each)
     attributes = {
         "__slots__": (),
         "__module__": __name__,
@@ -222,9 +222,14 @@ def _two(grad_a: Any, grad_b: Any) -> Any:
     return propagate
 
 
-def _several(each: list[Any]) -> Any:
+def _three(grad_a: Any, grad_b: Any, grad_c: Any) -> Any:
     def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
-        return tuple([None if to is None else gradient(node, g) for to, gradient in zip(node.edges, each, strict=True)])
+        to_a, to_b, to_c = node.edges
+        return (
+            None if to_a is None else grad_a(node, g),
+            None if to_b is None else grad_b(node, g),
+            None if to_c is None else grad_c(node, g),
+        )
 
     return propagate
 

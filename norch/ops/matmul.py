@@ -126,7 +126,7 @@ def _weight_grad(g: Any, x: Any) -> Any:
 
 
 def _bias_grad(g: Any) -> Any:
-    return g.clone() if g.ndim == 1 else sum_over(g, tuple(range(g.ndim - 1)))
+    return g.clone() if g.ndim == 1 else sum_over(g, range(g.ndim - 1))
 
 
 _Linear = derivative(

@@ -14,7 +14,7 @@ from ..autograd.record import differentiable
 from ..dtype import finfo
 from ..errors import ArgumentError, ShapeError
 from ._operand import rename_errors, rounded_once, tensor_of
-from .op import op
+from .op import function_op
 from .pointwise import _addcmul
 from .reduce import sum_over
 
@@ -63,7 +63,7 @@ def _over_rows(g: Any, axes: int) -> Any:
     """g as the gradient of weight or bias."""
     if axes < 0:
         return sum_over(g, (0, 3)).flatten()
-    return sum_over(g, tuple(range(g.ndim - axes))) if g.ndim > axes else g
+    return sum_over(g, tuple(range(g.ndim - axes))) if g.ndim > axes else g.clone()
 
 
 @differentiable("normalize", inputs=("x", "weight", "bias"), backward=_normalize_backward, connected=2)
@@ -112,10 +112,8 @@ def rms_norm(input: Any, normalized_shape: int | Sequence[int], weight: Any = No
 # ---- channels --------------------------------------------------------------------------------------------------------
 
 # By a parameter, whose gradient PyTorch records as a function of what went in.
-_scaled = op("scaled", row="mul", is_method=False, connected=2, grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a)
-_shifted = op(
-    "shifted", row="add", is_method=False, connected=2, shares_grad=True, grad_a=lambda g: g, grad_b=lambda g: g
-)
+_scaled = function_op("scaled", row="mul", connected=2, grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a)
+_shifted = function_op("shifted", row="add", connected=2, shares_grad=True, grad_a=lambda g: g, grad_b=lambda g: g)
 
 
 def _along_channels(x: Any, ndim: int) -> Any:
