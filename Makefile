@@ -291,7 +291,7 @@ test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
 	$(Q)$(PYTEST) $(ARGS)
 
 # One dtype, and none of the tests that take long for what they tell: they start programs or cover what others do too.
-FAST_LEAVES := build benchmarks examples docs second stream
+FAST_LEAVES := build benchmarks examples docs second stream threads isa
 test-fast: $(VENV)/ready-test  ## the part of the suite to run while editing: under a minute of two cores
 	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(PYTEST) -q -m "not slow" $(FAST_LEAVES:%=--ignore=tests/test_%.py) $(ARGS)
 
