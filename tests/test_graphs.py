@@ -9,8 +9,8 @@ from functions import Cube, Exp, Split
 
 import norch
 from norch._lib import lib
-from norch.ops import view
 from norch.autograd.inplace import zeros_of
+from norch.ops import view
 
 # ---- what is kept, and for how long --------------------------------------------------------------------------------
 

@@ -43,6 +43,9 @@ class TensorHolder:
         raise NotImplementedError
 
 
+_CHECKED = (Handle, TensorHolder)
+
+
 class OpNode(Node):
     """The node of a declared operation; derivative() makes its classes.
 
@@ -58,11 +61,14 @@ class OpNode(Node):
     # For each input the names of what its gradient needs.
     needs: tuple[frozenset[str], ...] = ()
     saves_out = False
+    saves_meta = False  # of the first input
     # Whether it saves tensors, which backward() frees; shapes, axes and numbers are kept for another walk.
     frees = False
-    # What record() has to be told, by name; and for each set of wanted gradients, as bits, what it saves where.
+    # What record() has to be told, by name; and for each set of wanted gradients, as bits, what it saves. A class whose
+    # first input alone has a gradient knows the only one.
     other_names: tuple[str, ...] = ()
     plans: dict[int, Any] = {}
+    only_plan: Any = None
 
     saved: tuple[Any, ...] | None
     metas: tuple[Any, ...] | None
@@ -81,22 +87,25 @@ def derivative(
     *,
     backward: Gradient | None = None,
     layout: tuple[str, ...] = (),
-    holders: tuple[str, ...] = (),
+    tensors: tuple[str, ...] = (),
     add_to: Gradient | None = None,
     shares_grad: bool = False,
     connected: int = 0,
     **grads: Gradient | None,
 ) -> type[OpNode]:
     """The node class of the operation name: grad_x=, grad_weight= ... give the gradient of each input (None: it has
-    none), grad= that of the only one; backward= gives those of all at once, as a tuple.
+    none), grad= that of the first; backward= gives those of all at once, as a tuple. To inputs behind the last that has
+    a gradient there is no edge.
 
-    layout        what is saved, in this order, where the recorder of a form of operations fixes it
-    holders       which of the other names are TensorHolders
+    layout        what is saved, in this order, where another function than record() does it
+    tensors       which of the other names are tensors, or TensorHolders
     add_to        add_to(whole, g, ...) adds the gradient, which is 0 but for a region, to another one in place
     shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
     connected     of how many of the first inputs recorded gradients are functions, also where their derivative is 0
     """
     functions = _by_input(inputs, grads)
+    while not layout and not backward and functions[-1] is None:
+        functions.pop()
     parameters = [_parameters(function) for function in ([backward] if backward else functions)]
     used = tuple(dict.fromkeys(name for listed in parameters for name in listed if name != "needs_input_grad"))
     names = layout or used
@@ -116,7 +125,8 @@ def derivative(
         "saved_names": names,
         "needs": tuple(needs),
         "saves_out": "out" in used,
-        "frees": not {*inputs, "out", *holders}.isdisjoint(used),
+        "saves_meta": f"{inputs[0]}_meta" in used if inputs else False,
+        "frees": not {*inputs, "out", *tensors}.isdisjoint(used),
         "other_names": tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs),
         "plans": {},
         "shares_grad": shares_grad,
@@ -125,7 +135,10 @@ def derivative(
     }
     if add_to is not None:
         attributes.update(partial=True, add_to=_adding(add_to, names))
-    return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
+    node_class = type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
+    if len(needs) == 1:
+        node_class.only_plan = _plan(node_class, [True])
+    return node_class
 
 
 def _by_input(inputs: tuple[str, ...], grads: dict[str, Gradient | None]) -> list[Gradient | None]:
@@ -149,8 +162,12 @@ def _gradient(function: Gradient, parameters: tuple[str, ...], names: tuple[str,
     """function(g, ...) as a function of the node and g."""
     if not parameters:
         return lambda node, g: function(g)
-    if len(parameters) == 1 and parameters[0] in inputs:
-        return _of_one_input(function, names.index(parameters[0]))
+    if len(parameters) == 1:
+        position = names.index(parameters[0])
+        if parameters[0] in inputs:
+            return _of_one_input(function, position)
+        if parameters[0] in _TAKEN or parameters[0].endswith("_meta"):
+            return lambda node, g: function(g, node.saved[position])
     read = _reader(parameters, names)
     return lambda node, g: function(g, *read(node))
 
@@ -172,25 +189,25 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
     """A function of a node: the saved values of these names, which nobody freed or wrote to since; the result with its
     history."""
     positions = [names.index(name) for name in parameters]
+    pick: Any = itemgetter(*positions) if len(positions) > 1 else lambda saved: tuple([saved[i] for i in positions])
     out_at = parameters.index("out") if "out" in parameters else -1
     if all(name.endswith("_meta") or name in _TAKEN for name in parameters):
-        return lambda node: [node.saved[i] for i in positions]
+        return lambda node: pick(node.saved)
 
-    def read(node: OpNode) -> list[Any]:
+    def read(node: OpNode) -> tuple[Any, ...]:
         saved = node.saved
         if saved is None:
             raise freed(node)
-        values = [saved[i] for i in positions]
+        values = pick(saved)
         for x in values:
-            if isinstance(x, Handle):
-                if x._cell is not None:
-                    saved_intact(node, x)
-            elif isinstance(x, TensorHolder):
-                for held in x.tensors():
-                    saved_intact(node, held)
+            if isinstance(x, _CHECKED):
+                for held in x.tensors() if isinstance(x, TensorHolder) else (x,):
+                    if held._cell is not None:
+                        saved_intact(node, held)
         if out_at >= 0 and mode.enabled:
-            values[out_at] = alias(values[out_at])
-            values[out_at]._node = node
+            out = alias(values[out_at])
+            out._node = node
+            values = (*values[:out_at], out, *values[out_at + 1 :])
         return values
 
     return read
@@ -220,7 +237,7 @@ def _two(grad_a: Any, grad_b: Any) -> Any:
 
 def _several(each: list[Any]) -> Any:
     def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
-        return tuple([None if to is None else gradient(node, g) for to, gradient in zip(node.edges, each, strict=True)])
+        return tuple([None if to is None else gradient(node, g) for to, gradient in zip(node.edges, each)])
 
     return propagate
 
@@ -233,8 +250,8 @@ def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ..
         wanted = tuple([to is not None for to in node.edges])
         values = read(node)
         if asks >= 0:
-            values.insert(asks, wanted)
-        return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted, strict=True)])
+            values = (*values[:asks], wanted, *values[asks:])
+        return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted)])
 
     return propagate
 
@@ -249,61 +266,82 @@ def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcas
     and dtypes. others: what the gradient functions call by other names than those of the inputs.
     """
     if mode.enabled:
-        node = _new_node(node_class, inputs, broadcast, others, out)
-        if node is not None:
-            out._node = node
+        plan = node_class.only_plan
+        if plan is not None:
+            x = inputs[0]
+            to = x._node if x._view is None else edge(x)
+            if to is None:
+                return out
+            edges: tuple[Any, ...] = (to,)
+        else:
+            found = []
+            wanted = 0
+            for x in inputs[: len(node_class.needs)]:
+                to = None if x is None else x._node if x._view is None else edge(x)
+                found.append(to)
+                wanted += wanted + (to is not None)
+            if not wanted:
+                return out
+            edges = tuple(found)
+            plan = node_class.plans.get(wanted)
+            if plan is None:
+                plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
+        node = _new(node_class)
+        node.edges = edges
+        node.seq = tick()
+        node.hooks = None
+        node.metas = tuple([None if x is None else meta_of(x) for x in inputs[: len(edges)]]) if broadcast else None
+        of_inputs, of_metas, of_out, pick = plan
+        for name, i in of_inputs:
+            others[name] = inputs[i]
+        for name, i in of_metas:
+            others[name] = None if inputs[i] is None else meta_of(inputs[i])
+        if of_out:
+            others["out"] = alias(out)
+        others[""] = None
+        node.saved = pick(others)
+        out._node = node
     return out
 
 
-def _new_node(
-    node_class: type[OpNode], inputs: tuple[Any, ...], broadcast: bool, others: dict[str, Any], out: Any = None
-) -> OpNode | None:
-    """The node that record() gives to out; None where no gradient is wanted. A write in place makes it beforehand."""
-    edges = []
-    wanted = 0
-    for x in inputs:
-        to = None if x is None else x._node if x._view is None else edge(x)
-        edges.append(to)
-        wanted += wanted + (to is not None)
-    if not wanted:
-        return None
-    node = _new(node_class)
-    node.edges = tuple(edges)
-    node.seq = tick()
-    node.hooks = None
-    node.metas = tuple([None if x is None else meta_of(x) for x in inputs]) if broadcast else None
-    plan = node_class.plans.get(wanted)
-    if plan is None:
-        plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
-    pick, of_out, of_metas = plan
-    values = [None, *inputs]
-    if others:
-        values += [others[name] for name in node_class.other_names]
-    if of_out:
-        values.append(alias(out))
-    for i in of_metas:
-        values.append(None if inputs[i] is None else meta_of(inputs[i]))
-    node.saved = pick(values)
-    return node
-
-
-def record_write(node_class: type[OpNode], inputs: tuple[Any, ...], broadcast: bool = False, **others: Any) -> Any:
-    """The node of a write in place, for inplace.written(): made before the write, which inputs may not survive."""
-    return _new_node(node_class, inputs, broadcast, others) if mode.enabled else None
-
-
-def record_identity(node_class: type[OpNode], out: Any, x: Any, casts: bool = False) -> Any:
-    """record() where the gradient of x is that of out, cast back to the dtype and the device of x: copies run often."""
+def record_one(node_class: type[OpNode], out: Any, x: Any, *saved: Any, casts: bool = False) -> Any:
+    """record() where x alone has a gradient, for what runs often. saved: the names of the layout behind x_meta and out.
+    casts: the gradient is cast back to the dtype and the device of x."""
     if mode.enabled:
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None:
             node = _new(node_class)
             node.edges = (to_x,)
             node.seq = tick()
-            node.hooks = node.saved = None
+            node.hooks = None
             node.metas = (meta_of(x),) if casts else None
+            if node_class.saves_out:
+                saved = (alias(out), *saved)
+            node.saved = (meta_of(x), *saved) if node_class.saves_meta else saved
             out._node = node
     return out
+
+
+def record_write(node_class: type[OpNode], x: Any, values: Any, *saved: Any) -> OpNode | None:
+    """The node of a write of values, which are broadcast, into x, made before the write (inplace.written() notes it) or
+    for a changed copy; None where no gradient is wanted. saved: the names of the layout behind values_meta.
+
+    x may be None, for a view: what becomes of its former elements is for the history of its base to say.
+    """
+    if not mode.enabled:
+        return None
+    to_x = None if x is None else edge(x)
+    to_values = edge(values)
+    if to_x is None and to_values is None:
+        return None
+    node = _new(node_class)
+    node.edges = (to_x, to_values)
+    node.seq = tick()
+    node.hooks = None
+    meta = meta_of(values)
+    node.metas = (None, meta)
+    node.saved = (meta, *saved)
+    return node
 
 
 def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], dim: int) -> Any:
@@ -353,17 +391,15 @@ def record_affine(node_class: type[OpNode], out: Any, x: Any, weight: Any, bias:
     return out
 
 
-def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, bool, list[int]]:
-    """What a node saves: its choice among None, the inputs, what record() is told, the result and meta tensors; whether
-    the result is among them, and which inputs' meta tensors."""
+def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, ...]:
+    """What a node saves where these gradients are wanted: inputs and meta tensors as (name, number of the input),
+    whether the result, and what picks all that in the order of saved_names; "" is the name of what nobody needs."""
     needed = {name for want, names in zip(wanted, node_class.needs, strict=True) if want for name in names}
-    of_out, names = "out" in needed, [*node_class.inputs, *node_class.other_names]
-    names += ["out"] if of_out else []
-    of_metas = [i for i, name in enumerate(node_class.inputs) if f"{name}_meta" in needed]
-    names += [f"{node_class.inputs[i]}_meta" for i in of_metas]
-    indices = [names.index(name) + 1 if name in needed else 0 for name in node_class.saved_names]
-    indices += [0] * (2 - len(indices))  # of fewer, itemgetter gives no tuple
-    return itemgetter(*indices), of_out, of_metas
+    of_inputs = [(name, i) for i, name in enumerate(node_class.inputs) if name in needed]
+    of_metas = [(f"{name}_meta", i) for i, name in enumerate(node_class.inputs) if f"{name}_meta" in needed]
+    names = [name if name in needed else "" for name in node_class.saved_names]
+    names += [""] * (2 - len(names))  # of fewer, itemgetter gives no tuple
+    return of_inputs, of_metas, "out" in needed, itemgetter(*names)
 
 
 def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -445,3 +481,8 @@ def record_view(
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
     """derivative() of a view, whose functions may name x_meta, the step and its arguments."""
     return derivative(name, layout=("x_meta", *_TAKEN), shares_grad=True, **declared)
+
+
+def write_derivative(name: str, layout: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
+    """derivative() of a write of values into x, for record_write()."""
+    return derivative(name, ("x", "values"), layout=("values_meta", *layout), **declared)

@@ -9,7 +9,7 @@ from .._handle import Handle
 from .._lib import flag, lib
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, written, zeros_of
-from ..autograd.record import derivative, record, record_identity, record_sequence, record_write
+from ..autograd.record import derivative, record, record_one, record_sequence, record_write, write_derivative
 from ..device import cuda_device_count, device_code
 from ..device import device as Device  # noqa: N812
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
@@ -30,7 +30,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy of its own elements, C-ordered; the gradient passes through."""
     if memory_format is not None:
         check_format(memory_format, "clone")
-    return record_identity(_Clone, lib.norch_clone(input), input)
+    return record_one(_Clone, lib.norch_clone(input), input)
 
 
 @method
@@ -46,7 +46,7 @@ def cast(x: Any, dtype: DType) -> Any:
     if x.dtype is dtype:
         return x
     out = lib.norch_cast(x, dtype.code)
-    return record_identity(_Cast, out, x, casts=True) if dtype.is_floating_point else out
+    return record_one(_Cast, out, x, casts=True) if dtype.is_floating_point else out
 
 
 def parse_to(
@@ -104,7 +104,7 @@ def to(
     if device is not None:
         out = lib.norch_to_device(x, device_code(device), non_blocking)
         if out is not x:
-            record_identity(_Cast, out, x, casts=True)
+            record_one(_Cast, out, x, casts=True)
     if dtype is not None:
         out = cast(out, dtype_named(dtype))
     return clone(out) if copy and out is x else out
@@ -117,16 +117,16 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     check_writable(x, "copy_")
     node = None
     if mode.enabled:
-        to_x = edge(x)  # what can fail comes before the write
+        edge(x)  # what can fail comes before the write
         if edge(src) is not None and x.dtype.is_floating_point:
-            node = record_write(_CopyInto, (src, x if to_x is not None and x._view is None else None), True)
+            node = record_write(_CopyInto, x if x._view is None else None, src)
     lib.norch_copy(x, src)
     written(x, node)
     return x
 
 
 # The values that x had before have the gradient 0.
-_CopyInto = derivative("copy_into", ("src", "x"), grad_src=lambda g: g, grad_x=zeros_of, shares_grad=True)
+_CopyInto = write_derivative("copy_into", grad_x=zeros_of, grad_values=lambda g: g, shares_grad=True)
 
 
 @method
@@ -160,7 +160,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any
 
 def _cat_grad(g: Any, needs_input_grad: tuple[bool, ...], metas: Any, dim: int) -> tuple[Any, ...]:
     parts, start = [], 0
-    for wanted, meta in zip(needs_input_grad, metas, strict=True):
+    for wanted, meta in zip(needs_input_grad, metas):
         if meta.ndim < g.ndim:  # an empty tensor of one dimension, skipped by cat
             parts.append(g.new_zeros(0) if wanted else None)
             continue

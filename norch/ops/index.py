@@ -12,7 +12,7 @@ from typing import Any
 from .._handle import Handle
 from .._lib import constants, flag, lib
 from ..autograd.inplace import check_writable, written, zeros_of
-from ..autograd.record import TensorHolder, derivative, record, record_write
+from ..autograd.record import TensorHolder, derivative, record_one, record_write, write_derivative
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._operand import as_operand, kernel_operand, named_function, on_one_device, rename_errors
@@ -114,13 +114,14 @@ def _read(x: Any, index: AdvancedIndex, kind: int) -> Any:
 
 def index_read(x: Any, index: AdvancedIndex, kind: int = _GET) -> Any:
     """The elements of x that index names, as a new tensor."""
-    return record(_IndexGet, _read(x, index, kind), (x,), index=index)
+    return record_one(_IndexGet, _read(x, index, kind), x, index)
 
 
 _IndexGet = derivative(
     "index_get",
+    layout=("x_meta", "index"),
+    tensors=("index",),
     grad=lambda g, x_meta, index: index_write(zeros_of(x_meta), index, g, PUT_ADD),
-    holders=("index",),
 )
 
 
@@ -128,7 +129,7 @@ def index_write(x: Any, index: AdvancedIndex, values: Any, kind: int = PUT, in_p
     """Writes values, broadcast, to the elements of x that index names, or of a copy. Some kinds add them."""
     if in_place:
         check_writable(x, "index_put_")
-    node = record_write(_WRITES.get(kind, _IndexPut), (x, values), True, index=index)
+    node = record_write(_WRITES.get(kind, _IndexPut), x, values, index)
     out = lib.norch_index_put(x, kind, index.on_device_of(x, kind), index.axes, index.lead, values, in_place)
     return result_of_write(out, node, in_place)
 
@@ -150,22 +151,22 @@ def _index_fill_grad(g: Any, needs_input_grad: tuple[bool, bool], index: Advance
 
 
 # All values that were written get their gradient, also those that a later one has replaced.
-_IndexPut = derivative(
+_IndexPut = write_derivative(
     "index_put",
-    ("x", "values"),
+    ("index",),
+    tensors=("index",),
     grad_x=lambda g, index: index_write(g.clone(), index, g.new_zeros(())),
     grad_values=lambda g, index: index_read(g, index),
-    holders=("index",),
 )
-_IndexAdd = derivative(
+_IndexAdd = write_derivative(
     "index_add",
-    ("x", "values"),
+    ("index",),
+    tensors=("index",),
     grad_x=lambda g: g,
     grad_values=lambda g, index: index_read(g, index),
-    holders=("index",),
     shares_grad=True,
 )
-_IndexFill = derivative("index_fill", ("x", "values"), backward=_index_fill_grad, holders=("index",))
+_IndexFill = write_derivative("index_fill", ("index",), tensors=("index",), backward=_index_fill_grad)
 _WRITES = {PUT_ADD: _IndexAdd, KINDS["ADD"]: _IndexAdd, _FILL: _IndexFill}
 
 
@@ -350,7 +351,7 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     """Sets x to value, a number or a 0-d tensor, where mask (bool, broadcast to x) holds."""
     mask, value = _mask(mask, "masked_fill_"), _fill_value(value, x, "masked_fill_")
     check_writable(x, "masked_fill_")
-    node = record_write(_MaskedFill, (x, mask, value), True)
+    node = record_write(_MaskedFill, x, value, mask)
     try:
         lib.norch_ternary_into(x, OPCODES["where"], mask, value, x)
     except Error as error:
@@ -360,11 +361,12 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     return x
 
 
-_MaskedFill = derivative(
+_MaskedFill = write_derivative(
     "masked_fill",
-    ("x", "mask", "value"),
+    ("mask",),
+    tensors=("mask",),
     grad_x=lambda g, mask: g.masked_fill(mask, 0),
-    grad_value=lambda g, mask: g.where(mask, 0),
+    grad_values=lambda g, mask: g.where(mask, 0),
 )
 
 
@@ -433,7 +435,7 @@ def argwhere(input: Any) -> Any:
 def embedding_rows(table: Any, index: Any, padding: int | None, by_frequency: bool) -> Any:
     """Rows of a table (rows, columns) by integers of any shape; nn.functional.embedding says the rest."""
     out = _read(table, AdvancedIndex((index,), (0,), 0), KINDS["EMBEDDING"])
-    return record(_Embedding, out, (table, index), padding=padding, by_frequency=by_frequency)
+    return record_one(_Embedding, out, table, index, padding, by_frequency)
 
 
 def _embedding_grad(g: Any, table_meta: Any, index: Any, padding: int | None, by_frequency: bool) -> Any:
@@ -447,4 +449,10 @@ def _embedding_grad(g: Any, table_meta: Any, index: Any, padding: int | None, by
     return index_write(zeros_of(table_meta), AdvancedIndex((index,), (0,), 0), g, PUT_ADD)
 
 
-_Embedding = derivative("embedding", ("table", "index"), grad_table=_embedding_grad)
+_Embedding = derivative(
+    "embedding",
+    ("table",),
+    layout=("table_meta", "index", "padding", "by_frequency"),
+    tensors=("index",),
+    grad=_embedding_grad,
+)
