@@ -135,7 +135,7 @@ def derivative(
     }
     if add_to is not None:
         attributes.update(partial=True, add_to=_adding(add_to, names))
-    node_class = type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
+    node_class: Any = type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
     if len(needs) == 1:
         node_class.only_plan = _plan(node_class, [True])
     return node_class

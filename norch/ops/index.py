@@ -1,8 +1,8 @@
 """Indexing by tensors of indices (csrc/ops/index.c). Every index is checked before anything is read or written.
 
-Index tensors that are broadcast together are an AdvancedIndex; all here reads and writes what it names. An index for
-each element along one axis: scatter.py. ``x[...]``: getitem.py. A function ``f_`` writes into its first argument; ``f``
-gives a copy.
+Index tensors that are broadcast together form an AdvancedIndex; the functions here read and write the elements that it
+names. An index for each element along one axis: scatter.py. ``x[...]``: getitem.py. A function ``f_`` writes into its
+first argument; ``f`` gives a copy.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def on_common_device(a: Any, b: Any) -> tuple[Any, Any]:
 class AdvancedIndex(TensorHolder):
     """Elements of a tensor, named by one index tensor for each of some axes.
 
-    The dimensions that the indices are broadcast to stand after the first `lead` of those that no index takes. An axis
-    carries, times 256, the number that messages give it.
+    The result has the dimensions that the indices are broadcast to after the first `lead` of the axes that no index
+    takes. An entry of axes is axis + 256 * (the number of the axis in error messages).
     """
 
     __slots__ = ("axes", "indices", "lead")
@@ -87,11 +87,11 @@ class AdvancedIndex(TensorHolder):
         return self.indices
 
 
-FIRST_AXES = tuple(axis * 257 for axis in range(64))  # as AdvancedIndex has them, and messages count them
+FIRST_AXES = tuple(axis * 257 for axis in range(64))  # as entries of AdvancedIndex.axes
 
 
 class MaskIndex(AdvancedIndex):
-    """The elements where a mask of the shape of the tensor holds: the mask is kept, and read again for each use."""
+    """The elements where a mask of the shape of the tensor holds: keeps the mask, and computes indices at each use."""
 
     __slots__ = ("mask",)
 
@@ -202,7 +202,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 
 
 def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
-    """index_add, index_copy and their forms in place: source lies along dim as the index does."""
+    """index_add or index_copy, and its form in place: source has the size of the index along dim."""
 
     def write(x: Any, dim: Any, index: Any, source: Any, in_place: bool) -> Any:
         source = source_for(x, source, name)
@@ -340,7 +340,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
 
 
 def _fill_value(value: Any, x: Any, name: str) -> Any:
-    """_scalar_of(); but among floats a number needs no cast, as where() knows it for one."""
+    """_scalar_of(), without a cast of a Python float among floats: where() promotes it as a number."""
     if type(value) is float and x.dtype.is_floating_point:
         return kernel_operand(value, name)
     return _scalar_of(value, x, name)
@@ -389,7 +389,7 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
 @method
 @rename_errors
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
-    """A copy of x (broadcast with mask) in which the first elements of source stand where mask (bool) holds."""
+    """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
     x, mask = as_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
     whole = where(mask, x, x)
     return masked_scatter_(whole, mask, source)
@@ -433,7 +433,7 @@ def argwhere(input: Any) -> Any:
 
 
 def embedding_rows(table: Any, index: Any, padding: int | None, by_frequency: bool) -> Any:
-    """Rows of a table (rows, columns) by integers of any shape; nn.functional.embedding says the rest."""
+    """Rows of a table (rows, columns) by integers of any shape; see nn.functional.embedding."""
     out = _read(table, AdvancedIndex((index,), (0,), 0), KINDS["EMBEDDING"])
     return record_one(_Embedding, out, table, index, padding, by_frequency)
 

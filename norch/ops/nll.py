@@ -1,4 +1,4 @@
-"""The loss of class indices beside log-probabilities, as one node: what nll_loss and cross_entropy are made of.
+"""The negative log likelihood of class indices, as one node: what nll_loss and cross_entropy are made of.
 
 Its gradient writes back to the elements that were read. Each of the two is linear, and the derivative of the other.
 """

@@ -20,7 +20,7 @@ from .._lib import lib
 from ..autograd.grad_mode import enable_grad, mode
 from ..autograd.inplace import check_writable, edge, rebase
 from ..autograd.node import Leaf
-from ..autograd.record import Gradient, derivative
+from ..autograd.record import derivative
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from . import _rows
@@ -53,7 +53,7 @@ def op(
     has_inplace: bool = True,
     shares_grad: bool = False,
     connected: int = 0,
-    **grads: Gradient | None,
+    **grads: Any,
 ) -> Function:
     """The function of a row of csrc/ops.def (that of its name, or row), differentiable where gradients are given.
 

@@ -76,7 +76,7 @@ def _src_grad(g: Any, values_meta: Any, index: Any, dim: int) -> Any:
 
 
 def _padded_to(part: Any, src_meta: Any) -> Any:
-    """The gradient of a src that the index did not use up: 0 beyond it. One number was used everywhere."""
+    """The gradient of src, of which the index used a corner: 0 elsewhere. One number was used everywhere."""
     if part.shape == src_meta.shape:
         return part
     if src_meta.ndim == 0:
@@ -87,7 +87,7 @@ def _padded_to(part: Any, src_meta: Any) -> Any:
 
 
 def _corner(x: Any, shape: Any) -> Any:
-    """The first elements of each axis, as many as shape says."""
+    """The first elements along each axis, a tensor of this shape."""
     for dim, size in enumerate(shape):
         x = slice_(x, dim, 0, size, 1)
     return x
@@ -212,7 +212,7 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
         raise ArgumentError(f"scatter_reduce: reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not {reduce!r}")
     start = x
     if not include_self:
-        if reduce[0] == "a" and not x.dtype.is_floating_point:  # whatever lies there now, one of src is as good
+        if reduce[0] == "a" and not x.dtype.is_floating_point:  # any element of src will do as a start
             start = scatter(x, dim, index, src)
         else:
             start = scatter(x, dim, index, neutral)
