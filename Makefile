@@ -34,8 +34,8 @@ endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-isa check sanitize bench format clean help venv-examples venv-test venv-dev \
-    cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs api
+.PHONY: all demo test test-fast test-isa check ci-long sanitize sanitize-threads bench format clean help venv-examples venv-test venv-dev \
+    cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs stubs api
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
     $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
 
 # The ABI number: a plugin built from other texts than these is refused.
-ABI_FILES := csrc/norch.h csrc/ops.def csrc/core/backend.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h \
+ABI_FILES := csrc/norch.h csrc/ops.def csrc/optim.def csrc/dtypes.def csrc/core/backend.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h \
     $(sort $(wildcard csrc/families/*.h))
 ABI = 0x$(shell cat $(ABI_FILES) | sha256sum | cut -c 1-16)ull
 
@@ -133,6 +133,13 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
 # A product is where fused multiply-adds pay.
 $(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
+# The functions of norch.h as builtins of Python. make needs a Python that runs here; the library fits any.
+BUILD_PYTHON = $(or $(PYTHON),$(firstword $(shell for p in python3 $(VENV)/bin/python python; do command -v $$p; done)),python3)
+$(BUILD)/python/calls.inc: csrc/python/make_calls.py csrc/norch.h
+	@mkdir -p $(@D)
+	$(Q)$(BUILD_PYTHON) $^ > $@
+$(BUILD)/python/calls.o: EXTRA = -I$(BUILD)/python
+$(BUILD)/python/calls.o: $(BUILD)/python/calls.inc
 # The assembler includes norch.h here, which -MMD does not see.
 $(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI) -DNORCH_HEADER_PATH='"csrc/norch.h"'
 $(BUILD)/core/library.o: $(ABI_FILES)
@@ -149,8 +156,8 @@ $(BUILD)/flags: $(BUILD)/wanted
 
 # ---- CUDA: a plugin, and the simulation of it that runs everywhere -------------------------------
 
-# Files named *_dtype.cu are compiled once for each dtype that csrc/cuda/cuda.cuh lists.
-DTYPES := bool uint8 int32 int64 float32 float64
+# Files named *_dtype.cu are compiled once for each wide dtype of csrc/dtypes.def.
+DTYPES := $(shell sed -n 's/^WIDE. *[A-Z0-9]*, *\([a-z0-9]*\),.*/\1/p' csrc/dtypes.def)
 CUDA_SOURCES := $(filter-out %_dtype.cu,$(sort $(wildcard csrc/cuda/*.cu)))
 CUDA_UNITS := $(CUDA_SOURCES:csrc/cuda/%.cu=%) \
     $(foreach d,$(DTYPES),$(patsubst csrc/cuda/%_dtype.cu,%_dtype.$d,$(sort $(wildcard csrc/cuda/*_dtype.cu))))
@@ -283,6 +290,11 @@ PYTEST = $(RUN) -m pytest -n auto --maxprocesses=8
 test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
 	$(Q)$(PYTEST) $(ARGS)
 
+# One dtype, and none of the tests that take long for what they tell: they start programs or cover what others do too.
+FAST_LEAVES := build benchmarks examples docs second stream
+test-fast: $(VENV)/ready-test  ## the part of the suite to run while editing: under a minute of two cores
+	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(PYTEST) -q -m "not slow" $(FAST_LEAVES:%=--ignore=tests/test_%.py) $(ARGS)
+
 # The suite's kernel tests on each ISA build that this machine can run.
 test-isa: $(VENV)/ready-test  ## the kernel tests, once for each ISA build that this machine runs
 	@runs=" $$($(RUN) -c 'import ctypes; say = ctypes.CDLL("$(LIB)").norch_isa_builds; say.restype = ctypes.c_char_p; print(say().decode())') "; \
@@ -316,11 +328,20 @@ SANITIZED := build/sanitize/libnorch.so
 RUNTIMES = $(shell $(CC) -print-file-name=$(if $(CLANG),libclang_rt.asan-$(firstword $(subst -, ,$(MACHINE))).so,libasan.so)) \
     $(if $(CLANG),,$(shell $(CC) -print-file-name=libubsan.so))
 
-sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-behaviour sanitizers
+SANITIZED_PART = $(if $(ALL),,NORCH_TEST_DTYPES=bool,int64,float16,float32)
+sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-behaviour sanitizers (ALL=1: all dtypes, and slow tests)
 	@$(MAKE) --no-print-directory BUILD=build/sanitize LIB=$(SANITIZED) SANITIZE=address,undefined,float-cast-overflow $(SANITIZED)
 	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 NORCH_TEST_DTYPES=bool,int64,float16,float32 NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
-	    $(PYTEST) -rfE -m "not slow and not resident" --ignore=tests/test_build.py $(ARGS)
+	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 $(SANITIZED_PART) NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
+	    $(PYTEST) -rfE -m "$(if $(ALL),,not slow and )not resident" --ignore=tests/test_build.py $(ARGS)
+
+# Of the tests that use threads those that do not fork, after which the thread sanitizer does not work, and without the one
+# that lets threads write what others read. Python itself is not watched.
+THREADED := build/sanitize-threads/libnorch.so
+sanitize-threads: $(VENV)/ready-test  ## the tests of threads under the thread sanitizer
+	@$(MAKE) --no-print-directory BUILD=build/sanitize-threads LIB=$(THREADED) SANITIZE=thread $(THREADED)
+	$(Q)LD_PRELOAD="$(shell $(CC) -print-file-name=libtsan.so)" TSAN_OPTIONS=halt_on_error=1 NORCH_NUM_THREADS=4 NORCH_TEST_TORCH=0 \
+	    NORCH_LIBRARY="$(CURDIR)/$(THREADED)" $(RUN) -m pytest -q tests/test_threads.py -k "not fork and not child and not index_that_another" $(ARGS)
 
 # The suite on the device "cuda", which the simulation stands for: over two dtypes and without the tests that are slow, or
 # about the process's memory, unless ALL=1 asks for every case.
@@ -338,6 +359,9 @@ sanitize-cudasim: $(VENV)/ready-test  ## a part of that suite with the simulatio
 	    NORCH_TEST_TORCH=0 NORCH_TEST_DTYPES=float32 NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_SANITIZED)" NORCH_TEST_DEVICE=cuda \
 	    $(PYTEST) -m "not slow" --deselect "tests/test_cudasim.py::test_mistakes_end_the_device[past the end]" $(or $(ARGS),$(SIM_SANITIZED_TESTS:%=tests/test_%.py))
 
+ci-long:  ## what .ci/run leaves out: all dtypes, all sanitizers, emulated aarch64, nvcc, random input; takes hours
+	$(Q).ci/long
+
 bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where it is installed
 	$(Q)$(RUN) -m benchmarks $(ARGS)
 
@@ -353,6 +377,9 @@ cuda-counts: $(VENV)/ready-test  ## bytes, launches and operations of the CUDA k
 docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
 	$(Q)$(RUN) docs/operations.py
 
+stubs: $(VENV)/ready-test  ## norch/_methods.pyi, what editors and type checkers read of Tensor's methods, from the code
+	$(Q)$(RUN) docs/stubs.py
+
 api: $(VENV)/ready-test  ## tests/api.txt, the public names and their signatures, from the code
 	$(Q)$(RUN) tests/api.py
 
@@ -361,4 +388,4 @@ clean:  ## removes what make made, the .venv included
 	@find norch tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "  make %-16s %s\n", $$1, $$2 }'

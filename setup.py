@@ -27,7 +27,8 @@ def make(library: str) -> None:
     # Under make its variables hold here too (CC=clang), but its job server is out of reach.
     flags = [word for word in os.environ.get("MAKEFLAGS", "").split(" ") if not word.startswith(("-j", "--jobserver"))]
     env = {**os.environ, "MAKEFLAGS": " ".join(flags)}
-    done = subprocess.run(["make", f"LIB={library}", library], cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+    command = ["make", f"LIB={library}", f"PYTHON={sys.executable}", library]
+    done = subprocess.run(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
     sys.stderr.write(done.stderr)
     if done.returncode:
         reasons = [line for line in done.stderr.splitlines() if "norch needs" in line]

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import cases_elementwise, cases_matmul, cases_overhead, cases_reductions, cases_scaling, cases_training
+from . import (
+    cases_einsum,
+    cases_elementwise,
+    cases_matmul,
+    cases_overhead,
+    cases_reductions,
+    cases_scaling,
+    cases_training,
+)
 from .library import Case, Marks
 
 
@@ -21,6 +29,7 @@ class Group(NamedTuple):
 
 GROUPS = {
     "matmul": Group("matmul: products of float32 matrices", Marks(1.2, 1.4, floor=1.0, numpy=1.0)),
+    "einsum": Group("einsum: products of float32 tensors by labels", Marks(1.2, 1.8, floor=0.9, numpy=1.2)),
     "elementwise": Group("elementwise: float32, one result for each element", Marks(2.5, 3.5, floor=0.95, numpy=1.2)),
     "reductions": Group("reductions: float32, and what normalises by them", Marks(1.6, 2.0, floor=0.95, numpy=2.0)),
     "overhead": Group("overhead: calls with next to nothing to compute", Marks(2.0, 3.0, floor=1.1)),
@@ -31,6 +40,7 @@ IMPORT_MARKS = Marks(30.0, 60.0)
 
 TABLED: list[Case] = [
     *cases_matmul.CASES,
+    *cases_einsum.CASES,
     *cases_elementwise.CASES,
     *cases_reductions.CASES,
     *cases_overhead.CASES,

@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNELS = ROOT / "csrc" / "cuda"
-DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
+DTYPES = re.findall(r"^WIDE\( *\w+, *(\w+)", (KERNELS.parent / "dtypes.def").read_text(), re.M)
 
 # Kernels by a pattern of their names, and what their code must hold: accesses of 16 bytes to global (G) and shared (S)
 # memory.

@@ -1,15 +1,18 @@
 /* norch.h: the border between the C library and its callers.
  *
- * Everything that a caller may know is here. Python reads this very text (the library carries a
- * copy of it) and builds its bindings from it, so the header keeps to a plain style: one
- * prototype a declaration, no macros but integer constants.
+ * This header holds everything that a caller may know. Python's bindings come from this text: make turns its prototypes
+ * into builtin functions (csrc/python/make_calls.py), and the library carries a copy, from which norch/_lib.py reads the
+ * rest. So the header keeps to a plain style: one prototype a declaration, no macros but constants. Types and
+ * names of parameters matter: optional_x may be NULL, bool is a flag, dims are axes, op is a row of ops.def, a count is
+ * followed by its array.
  *
- * A call that makes a tensor returns it, or NULL; other calls return a status, 0 when good. After
- * a failure norch_last_error() gives the message of this thread, and every argument is unchanged.
- * The caller owns each tensor that a call returns, and gives it back with norch_release(). */
+ * A call that makes a tensor returns it, or NULL on failure; other calls return a status (int32_t, NORCH_OK on success)
+ * or a value. After a failure norch_last_error() gives the message of this thread, and every argument is unchanged. The
+ * caller owns each tensor that a call returns, and releases it with norch_release(). */
 #ifndef NORCH_H
 #define NORCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NORCH_MAX_DIMS 16
@@ -24,17 +27,12 @@
 #define NORCH_ERROR_VALUE 6
 #define NORCH_ERROR_ZERO_DIVISION 7
 
-/* Element types; core/dtype.h holds the table behind the numbers. */
-#define NORCH_BOOL 0
-#define NORCH_UINT8 1
-#define NORCH_INT32 2
-#define NORCH_INT64 3
-#define NORCH_FLOAT32 4
-#define NORCH_FLOAT64 5
-#define NORCH_INT8 6
-#define NORCH_INT16 7
-#define NORCH_FLOAT16 8
-#define NORCH_BFLOAT16 9
+/* Element types: NORCH_FLOAT32 and so on, a constant for each row of dtypes.def. */
+enum norch_dtype {
+#define DTYPE(NAME, ...) NORCH_##NAME,
+#include "dtypes.def"
+    NORCH_DTYPE_COUNT
+};
 
 /* Device types. */
 #define NORCH_CPU 0
@@ -91,7 +89,7 @@ int32_t norch_last_error_kind(void);
 void *norch_bind_python(const void *const *exceptions);
 void norch_set_class(void *type);
 /* The functions of this header as builtins of Python, which cost a tenth of a call through ctypes. The i-th and its
- * name; NULL past the end. csrc/python/calls.def says what they take. */
+ * name; NULL past the end. */
 void *norch_call(int64_t i);
 const char *norch_call_name(int64_t i);
 
@@ -136,7 +134,7 @@ int32_t norch_device_event(int64_t device_type, int64_t device_index, int64_t ac
                            double *value);
 /* A copy of x, which is on the CPU, in memory that the device reads without staging. */
 norch_tensor *norch_pin(const norch_tensor *x, int64_t device_type, int64_t device_index);
-int32_t norch_is_pinned(const norch_tensor *x);
+bool norch_is_pinned(const norch_tensor *x);
 
 /* ---- the table of operations ---------------------------------------------------------------- */
 
@@ -149,13 +147,17 @@ int32_t norch_op_takes(int64_t op, int64_t dtype);
 
 /* ---- dtypes --------------------------------------------------------------------------------- */
 
-/* Name (NULL past the end), bytes, and kind as a character: b bool, u unsigned, i signed, f float. */
+/* Name (NULL past the end), bytes, kind as a character (b bool, u unsigned, i signed, f float), and the binary digits that a
+ * number may have and be exact. */
 const char *norch_dtype_name(int64_t dtype);
 int32_t norch_dtype_size(int64_t dtype);
 int32_t norch_dtype_kind(int64_t dtype);
+int32_t norch_dtype_digits(int64_t dtype);
+/* Whether a result of dtype `from` may be stored as `to`: no float becomes an integer, no number a bool. */
+bool norch_can_cast(int64_t from, int64_t to);
 /* The dtype that a and b promote to, and the one of an operation on these two tensors. */
 int32_t norch_promote_types(int64_t a, int64_t b);
-int32_t norch_result_type(const norch_tensor *a, const norch_tensor *b);
+int64_t norch_result_type(const norch_tensor *a, const norch_tensor *b);
 int32_t norch_set_default_dtype(int64_t dtype);
 int32_t norch_default_dtype(void);
 
@@ -195,11 +197,11 @@ int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer);
 int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n);
 
 /* 1 when both see the same elements in the same order; 1 when they share a storage; 1 when their memory overlaps. */
-int32_t norch_is_same(const norch_tensor *a, const norch_tensor *b);
-int32_t norch_shares_storage(const norch_tensor *a, const norch_tensor *b);
-int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b);
+bool norch_is_same(const norch_tensor *a, const norch_tensor *b);
+bool norch_shares_storage(const norch_tensor *a, const norch_tensor *b);
+bool norch_overlaps(const norch_tensor *a, const norch_tensor *b);
 /* 1 when x may see one element at two places: expanded, or unfolded with windows that overlap. */
-int32_t norch_overlaps_itself(const norch_tensor *x);
+bool norch_overlaps_itself(const norch_tensor *x);
 
 /* ---- views: no byte moves ------------------------------------------------------------------- */
 
@@ -234,7 +236,7 @@ norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like);
 /* The reverse of a reduction's change of shape: x, reduced from the shape of like over the `count` axes in dims (-1: all),
  * seen in the shape of like. */
 norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims,
-                           int64_t keepdim);
+                           bool keepdim);
 
 /* ---- pointwise ------------------------------------------------------------------------------ */
 
@@ -253,7 +255,7 @@ int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a,
 
 /* Reduces the `count` axes in dims (count -1: all). param is the correction of var and std.
  * dtype -1 leaves the choice to the table. */
-norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, int64_t keepdim,
+norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                            int64_t dtype, double param);
 /* x summed over the axes that broadcasting added, cast and moved, to the shape, dtype and device of like; x itself,
  * retained, when nothing differs. */
@@ -269,22 +271,22 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 
 /* Running sums, products or log-sum-exps along dim (integers and bool in int64), from its end when reverse; or the places
  * (int64) of the running extremes, the last of equals, NaN above all. */
-norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, int64_t reverse);
+norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool reverse);
 /* The places (int64) of the k first elements along dim when sorted (k -1: all). Stable; NaN is the greatest. */
-norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, int64_t descending);
+norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending);
 /* The place (int64) of each value among the elements of sorted along its last axis: before its equals, or behind them when
  * right. sorted is 1-d, or has the leading axes of values. */
-norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, int64_t right);
+norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, bool right);
 /* softmax along dim, or its logarithm; and the gradient of x from g, that of the result. */
-norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, int64_t log);
-norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, int64_t log);
+norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, bool log);
+norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, bool log);
 
 /* ---- products ------------------------------------------------------------------------------- */
 
 /* NumPy's matmul for every rank; a flag exchanges the last two axes of its operand (not of a vector).
  * linear: x (..., K) @ weight (N, K)^T + optional_bias (N), and of that the UNARY row `then`, if it is not -1: in the same
  * pass, where it keeps the dtype. What is called optional may be NULL. */
-norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b);
+norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b);
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                            int64_t then);
 
@@ -294,9 +296,9 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
  * causal: query i sees the keys up to i; the result lies in memory as norch_empty_like(q, V) does. back: from g, the gradient
  * of the result, those of q, k and v into tensors of their shapes whose rows are contiguous. */
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
-                              int64_t causal);
+                              bool causal);
 int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,
-                                 const norch_tensor *v, double scale, int64_t causal, int64_t n, const void *grads);
+                                 const norch_tensor *v, double scale, bool causal, int64_t n, const void *grads);
 
 /* ---- convolution ----------------------------------------------------------------------------- */
 
@@ -320,9 +322,9 @@ norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t
 norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t count,
                                     const int64_t *window, int64_t axes, const int64_t *size);
 /* divisor 0: the size of the window, with or without its padding. spread: the adjoint, from the result's shape to size. */
-norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
+norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
                              double divisor);
-norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
+norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
                                     double divisor, int64_t axes, const int64_t *size);
 
 /* ---- normalisation -------------------------------------------------------------------------- */
@@ -332,9 +334,9 @@ norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const 
  * backward: from g, the gradient of the result, that of x into a contiguous tensor of its shape; and into a second one
  * of shape (2, ...), if given, those of weight and bias. */
 norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optional_weight,
-                              const norch_tensor *optional_bias, int64_t axes, double eps, int64_t centered);
+                              const norch_tensor *optional_bias, int64_t axes, double eps, bool centered);
 int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
-                                 int64_t axes, double eps, int64_t centered, int64_t n, const void *grads);
+                                 int64_t axes, double eps, bool centered, int64_t n, const void *grads);
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
@@ -345,8 +347,8 @@ norch_tensor *norch_contiguous(norch_tensor *x);
 norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype);
 /* src broadcast and cast into dst. */
 int32_t norch_copy(norch_tensor *dst, const norch_tensor *src);
-/* On another device; x itself, retained, when it is there. later: the copy may still be under way on return. */
-norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, int64_t later);
+/* On another device; x itself, retained, when it is there. non_blocking: the copy may still be under way on return. */
+norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, bool non_blocking);
 /* xs: n tensor pointers. */
 norch_tensor *norch_cat(int64_t n, const void *xs, int64_t dim);
 norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
@@ -375,16 +377,16 @@ norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
  * combined with it. A 0-d src is written everywhere. */
 norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tensor *index);
 norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const norch_tensor *index,
-                            const norch_tensor *src, int64_t in_place);
+                            const norch_tensor *src, bool in_place);
 /* n index tensors for as many axes of x (each plus 256 times the dimension that messages name), broadcast together;
  * their dimensions stand after the first `lead` of those of x that no index takes. put writes values, broadcast to
  * what get would read. */
 norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
                               const int64_t *axes, int64_t lead);
 norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
-                              const int64_t *axes, int64_t lead, const norch_tensor *values, int64_t in_place);
+                              const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place);
 /* The coordinates of what is not 0: (found, ndim), or by dimension (ndim, found). */
-norch_tensor *norch_nonzero(const norch_tensor *x, int64_t by_dimension);
+norch_tensor *norch_nonzero(const norch_tensor *x, bool by_dimension);
 
 /* ---- random: one counter-based stream (Philox 4x32-10) -------------------------------------- */
 
@@ -400,19 +402,14 @@ norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
 
 /* ---- optimizer steps over many tensors at once ---------------------------------------------- */
 
-/* params, grads, momenta (NULL without momentum): n tensor pointers each. hyper points at {lr, momentum,
- * dampening, weight_decay, nesterov, maximize}, read when the step runs. first: the momenta are not yet set. */
-int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper,
-                       int64_t first);
-/* hyper points at {lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step}. largest: NULL without amsgrad. */
-int32_t norch_adam_step(int64_t n, const void *params, const void *grads, const void *means, const void *squares,
-                        const void *largest, const double *hyper);
-/* hyper points at {lr, alpha, eps, weight_decay, momentum, maximize}. means: NULL unless centered; momenta: NULL
- * without momentum. */
-int32_t norch_rmsprop_step(int64_t n, const void *params, const void *grads, const void *squares, const void *means,
-                           const void *momenta, const double *hyper);
-/* hyper points at {lr, lr_decay, eps, weight_decay, maximize, step}. */
-int32_t norch_adagrad_step(int64_t n, const void *params, const void *grads, const void *sums, const double *hyper);
+/* Row `kind` of optim.def: its name, its hyper-parameters ("lr, momentum, ..."), its state tensors; NULL past the last. */
+const char *norch_optim_name(int64_t kind);
+const char *norch_optim_hyper(int64_t kind);
+const char *norch_optim_state(int64_t kind);
+/* One step: of n tensors each, params and state are updated in place; a state that the row does not have, or that is optional
+ * and not there, is NULL. hyper points at the row's hyper-parameters, doubles in that order, read when the step runs. */
+int32_t norch_optim_step(int64_t kind, int64_t n, const void *params, const void *grads, const void *state0,
+                         const void *state1, const void *state2, const double *hyper);
 
 #pragma GCC visibility pop
 

@@ -19,6 +19,7 @@ from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.anomaly import set_detect_anomaly as set_anomaly_enabled
 from .autograd.grad_mode import inference_mode
 from .device import device, get_default_device, set_default_device
+from .dtype import BY_NAME as _DTYPES
 from .dtype import (
     bfloat16,
     can_cast,
@@ -64,10 +65,10 @@ from .ops.composed.grid import *  # noqa: F403
 from .ops.composed.order import *  # noqa: F403
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403
-from .ops.composed.portable import *  # noqa: F403
 from .ops.composed.products import *  # noqa: F403
 from .ops.composed.shape import *  # noqa: F403
 from .ops.composed.statistics import *  # noqa: F403
+from .ops.composed.type_properties import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.create import *  # noqa: F403
 from .ops.getitem import index_put
@@ -120,7 +121,8 @@ _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_
 # Public modules; those that are not imported above are imported when they are asked for. So are the names of the table:
 # {module: names}.
 _MODULES = frozenset(
-    "autograd backends cuda distributions func linalg memory nn optim random serialization testing utils".split()
+    "autograd backends cuda distributions errors func linalg memory nn optim random serialization storage testing "
+    "utils".split()
 )
 _NAMES_OF = {
     "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
@@ -134,6 +136,8 @@ _NAMES_OF = {
     "LongTensor ShortTensor",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
+
+globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
     from . import cuda, distributions, func, linalg, memory, nn, optim, utils

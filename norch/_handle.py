@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._lib import TensorBase, lib
 from .device import CPU, device_of
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES, check_format
 from .dtype import dtype as DType  # noqa: N812
-
-if TYPE_CHECKING:
-    from .autograd.node import Node
-    from .tensor import Tensor
 
 
 class Size(tuple[int, ...]):
@@ -60,8 +56,6 @@ class Handle(TensorBase):
     """
 
     __slots__ = ("__weakref__",)
-
-    _node: Node | None
 
     def _bump(self) -> None:
         """Notes an in-place write done behind autograd's back, by a C call or through shared memory."""
@@ -173,7 +167,7 @@ def cell_of(x: Any) -> list[int]:
     return cell
 
 
-def alias(x: Any) -> Tensor:
+def alias(x: Any) -> Any:
     """Another Tensor over the elements of x, outside any graph but sharing its time of writing.
 
     It is what a node saves of its own result: the result itself, with its place in the graph, would be a cycle.

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compat", "left_out.txt")
-_ENTRY = r"^{}: (.*\n(?:    .*\n)*)"  # "where: names", with the lines that are indented below it
 
 TABLE = "docs/operations.md lists what there is, and why the rest is not"
 
 
-def _read() -> str:
+def _entries() -> Iterator[tuple[str, str, list[str]]]:
+    """(reason, where, names) for each entry of the list, which explains its format."""
+    reason = where = ""
+    names: list[str] = []
     with open(_LIST) as file:
-        return file.read()
+        for line in file:
+            if line.startswith("    "):
+                names += line.split()
+                continue
+            if names:
+                yield reason, where, names
+            where, _, listed = line.partition(": ")
+            names = [] if line[0] == "#" else listed.split()
+            if line[0] == "[":
+                reason = line[1:].rstrip("]\n")
+                names = []
+    yield reason, where, names
 
 
 @cache
 def table() -> dict[str, dict[str, list[str]]]:
-    """{reason: {where: names}}, with where as the list explains it."""
-    found = {}
-    for section in re.split(r"^\[", _read(), flags=re.M)[1:]:
-        reason, _, entries = section.partition("]\n")
-        found[reason] = {where: names.split() for where, names in re.findall(_ENTRY.format(r"([\w.]+)"), entries, re.M)}
+    """{reason: {where: names}}."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for why, where, names in _entries():
+        found.setdefault(why, {})[where] = names
     return found
 
 
@@ -69,8 +80,8 @@ class Missing:
 
 
 def mark(cls: type) -> None:
-    """Sets a Missing in cls for each name of Tensor in the list. It runs at import, so it reads these names alone."""
-    for names in re.findall(_ENTRY.format("Tensor"), _read(), re.M):
-        for name in names.split():
+    """Sets a Missing in cls for each name of Tensor in the list that cls lacks."""
+    for _, where, names in _entries():
+        for name in names if where == "Tensor" else ():
             if not hasattr(cls, name):
                 setattr(cls, name, Missing(name))

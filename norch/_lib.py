@@ -45,6 +45,7 @@ _SCALARS: dict[str, Any] = {
     "int64_t": ctypes.c_int64,
     "uint64_t": ctypes.c_uint64,
     "double": ctypes.c_double,
+    "bool": ctypes.c_bool,
 }
 
 
@@ -110,6 +111,7 @@ def _read_header(library: ctypes.PyDLL) -> tuple[dict[str, int], type[ctypes.Str
 _library = _load()
 constants, TensorStruct, _functions = _read_header(_library)
 lib: Any = types.SimpleNamespace(**_functions)
+constants |= {name.upper(): number for number, name in enumerate(listed(lib.norch_dtype_name))}  # of dtypes.def
 if lib.norch_sizeof_tensor() != ctypes.sizeof(TensorStruct):
     raise ImportError("norch: the library's struct norch_tensor is not laid out as its header says")
 
@@ -234,9 +236,13 @@ def forget(owner: object) -> None:
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(owner))
 
 
-def read_bytes(address: int, count: int) -> bytes:
-    """count bytes of memory as a copy."""
-    return ctypes.string_at(address, count)
+def memory_of(x: TensorBase) -> memoryview:
+    """The bytes of a contiguous uint8 tensor on the CPU, to read and to write; x lives as long as they are seen."""
+    if x._numel == 0:
+        return memoryview(bytearray())
+    array: Any = (ctypes.c_ubyte * x._numel).from_address(x._data)
+    array.owner = x
+    return memoryview(array).cast("B")
 
 
 def buffer(count: int) -> Any:
@@ -247,6 +253,13 @@ def buffer(count: int) -> Any:
 def doubles(*values: float) -> Any:
     """A C array of doubles that keeps its address: C reads its slots when a call runs."""
     return (ctypes.c_double * len(values))(*values)
+
+
+def struct_of_doubles(name: str, fields: Sequence[str]) -> type[ctypes.Structure]:
+    """A C struct whose fields are doubles. Its instances keep their address, and have no attributes but the fields."""
+    return type(
+        name, (ctypes.Structure,), {"_fields_": [(field, ctypes.c_double) for field in fields], "__slots__": ()}
+    )
 
 
 def int64s(*values: int) -> Any:

@@ -1,4 +1,4 @@
-"""What Python and NumPy make of a tensor: numbers, lists and arrays of its elements, its length, truth and text."""
+"""The protocols of Python and NumPy for Tensor: its elements as numbers, lists and arrays; len(), bool(), repr()."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .storage import Memory
 
 
 class ProtocolMethods(Handle):
-    """Those of Tensor."""
+    """These methods of Tensor."""
 
     __slots__ = ()
 
-    # ---- its elements, for others ----------------------------------------------------------------------------
+    # ---- its elements as other objects -------------------------------------------------------------------------
 
     def item(self) -> Any:
-        """The only element as a Python number; ValueError when there is not exactly one."""
+        """The only element as a Python number; ArgumentError (a ValueError) unless there is exactly one."""
         return lib.norch_item(self)
 
     def tolist(self: Any) -> Any:
@@ -47,7 +47,7 @@ class ProtocolMethods(Handle):
         return view.cast(self.dtype.format).tolist()
 
     def numpy(self: Any, *, force: bool = False) -> Any:
-        """A NumPy array over the same memory; writes go both ways. Needs NumPy. force: detach and move first."""
+        """A NumPy array that shares memory with the tensor, or with force with its detached copy on the CPU."""
         x = self.detach().cpu() if force else self
         if x.requires_grad and not force:
             raise Error("numpy: this tensor requires grad; use .detach().numpy()")
@@ -70,18 +70,18 @@ class ProtocolMethods(Handle):
         return array.copy() if copy else array
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What NumPy's elementwise functions make of a result: a tensor again, where its dtype is one of norch."""
+        """The result of an elementwise function of NumPy: a tensor where norch has the dtype, else the array."""
         try:
             return as_tensor(array)
         except DTypeError:
             return array
 
     def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
-        """Replaces each element by what callable gives for it: slow, and outside any graph."""
+        """Replaces each element by callable(element). It is slow, and not recorded."""
         return self.map_(self, lambda x, _: callable(x))
 
     def map_(self: Any, tensor: Any, callable: Callable[[Any, Any], Any]) -> Any:
-        """Replaces each element by callable(element, element of tensor, broadcast): slow, and outside any graph."""
+        """Replaces each element by callable(element, element of tensor), which broadcasts. Slow, and not recorded."""
         if self.requires_grad or tensor_of(tensor, "map_").requires_grad:
             raise Error("map_: Python functions have no derivatives; detach() the tensors first")
         pairs = zip(self._values(), tensor.expand(self.shape)._values())

@@ -1,4 +1,4 @@
-"""How tensors print: as PyTorch's do, aligned, with four digits, the middle of large ones left out."""
+"""The text of tensors, in PyTorch's format: aligned, with four digits; of large ones without the middle."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from ._lib import int64 as integer
 
-THRESHOLD: float = 1000  # more elements than this are summarised
-EDGE = 3  # to so many at each end of an axis
+THRESHOLD: float = 1000  # tensors of more elements are summarised ...
+EDGE = 3  # ... to so many at each end of an axis
 WIDTH = 80
 DIGITS = 4
-SCIENTIFIC: bool | None = None  # None: where the numbers ask for it
+SCIENTIFIC: bool | None = None  # None: where the numbers need it
 
 _PROFILES: dict[str, tuple[float, int, int]] = {  # threshold, edge, digits
     "default": (1000, 3, 4),
@@ -29,9 +29,9 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """How tensors print from now on: digits after the point, the number of elements above which the middle is left out,
-    how many then stay at each end, the length of lines. profile is "default", "short" or "full", and comes first.
-    Options of another type raise a TypeError, negative ones and unknown profiles a ValueError; nothing changes then.
+    """Sets how tensors print: digits after the point, the number of elements above which the middle is left out, the
+    number that then stays at each end, the length of lines. profile, "default", "short" or "full", is applied first.
+    TypeError for options of another type, ValueError for negative ones and unknown profiles; then nothing changes.
 
     >>> norch.set_printoptions(precision=2)
     >>> norch.tensor([0.123456])
@@ -87,7 +87,7 @@ def _notes(x: Any) -> list[str]:
 
 
 def _joined(shown: str, notes: list[str]) -> str:
-    """Adds the notes, on lines of their own where they do not fit."""
+    """Appends the notes, on new lines where they do not fit."""
     width = len(shown) - shown.rfind("\n") + 1
     for note in notes:
         if width + len(note) + 2 > WIDTH:
@@ -100,7 +100,7 @@ def _joined(shown: str, notes: list[str]) -> str:
 
 
 def empty_lists(shape: Any) -> Any:
-    """Nested lists of a shape that holds no element."""
+    """Nested lists of a shape without elements."""
     if not shape or shape[0] == 0:
         return []
     return [empty_lists(shape[1:]) for _ in range(shape[0])]
@@ -113,7 +113,7 @@ Show = Callable[[Any], str]
 
 
 def _formatter(values: list[Any], kind: str) -> tuple[Show, int]:
-    """A function from a number to text, and the width that it pads to: that of the finite numbers but 0."""
+    """A function from a number to padded text, and its width, which fits all finite numbers other than 0."""
     if kind != "f":
         shown: Show = str
         counted = values
@@ -156,7 +156,7 @@ def _body(x: Any, indent: int) -> str:
 
 
 def _shown_lists(x: Any, summarise: bool) -> Any:
-    """x as nested lists, with None where a middle was left out."""
+    """x as nested lists, with None in place of what is left out."""
     if x.ndim == 0 or not summarise:
         return x.tolist()
     size = x.shape[0]

@@ -1,4 +1,4 @@
-"""How many threads the library may use."""
+"""The number of threads of the library."""
 
 from ._lib import int64, lib
 
@@ -9,5 +9,5 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Sets that number, 1 to 256, the calling thread included. Results do not depend on it."""
+    """Sets the number of threads, 1 to 256, with the calling one. Results do not depend on it."""
     lib.norch_set_num_threads(int64(count, "count"))

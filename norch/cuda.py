@@ -1,11 +1,11 @@
-"""CUDA, as PyTorch's torch.cuda tells of it: which devices there are, what they hold, when their work is done.
+"""``norch.cuda``: devices, their memory, synchronisation, streams and events, by the names of ``torch.cuda``.
 
-An operation on a CUDA tensor returns when the device has taken it, not when it is done; what a program reads
-(item(), tolist(), cpu()) waits. norch keeps one stream of work a device, so results are always in order; Stream
-is there for programs that name streams. docs/cuda.md tells how a call gets to a device.
+An operation on a CUDA tensor returns when its kernel is launched. Functions that read elements (item(), tolist(),
+cpu()) wait for it. Each device has one stream, so operations run in order; Stream serves programs that name streams.
+docs/cuda.md follows a call to the device.
 
-A device is named by a number, "cuda:1" or a norch.device; None is the current one. What needs a device raises a
-DeviceError where there is none, which says why.
+A device is given as an index, as "cuda:1" or as a norch.device; None is the current one. Functions that need a device
+raise a DeviceError with the reason where there is none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .errors import OutOfMemoryError as OutOfMemoryError
 
 
 def is_available() -> bool:
-    """Whether tensors can be put on a CUDA device. Finds out at the first call, and remembers.
+    """Whether there is a CUDA device that can be used. The result of the first call is kept.
 
     >>> device = "cuda" if norch.cuda.is_available() else "cpu"
     >>> norch.ones(2, device=device).sum().item()
@@ -34,12 +34,12 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """The number of CUDA devices; 0 where none can be used (why_not() says why)."""
+    """The number of CUDA devices; 0 where none can be used (why_not() has the reason)."""
     return cuda_device_count()
 
 
 def why_not() -> str | None:
-    """Why there is no CUDA device to use, in a sentence; None where there is one."""
+    """The reason why no CUDA device can be used, in a sentence; None where there is one."""
     try:
         init()
     except DeviceError as error:
@@ -48,7 +48,7 @@ def why_not() -> str | None:
 
 
 def is_initialized() -> bool:
-    """Whether CUDA is in use: here it is as soon as the devices have been found."""
+    """Whether CUDA is initialised: is_available(), as that finds the devices."""
     return is_available()
 
 
@@ -58,7 +58,7 @@ def init() -> None:
 
 
 def current_device() -> int:
-    """The number of the device that "cuda" stands for."""
+    """The index of the device that "cuda" stands for."""
     init()
     return current.cuda
 
@@ -77,14 +77,14 @@ def _exists(index: int) -> None:
 
 
 def set_device(device: Any) -> None:
-    """Makes a device the one that "cuda" stands for; DeviceError where it does not exist."""
+    """Sets the device that "cuda" stands for; DeviceError where it does not exist."""
     index = _place(device)[1]
     _exists(index)
     current.cuda = index
 
 
 class device:  # noqa: N801  (PyTorch's name)
-    """A context in which "cuda" stands for another device: ``with norch.cuda.device(1): ...``."""
+    """A context in which "cuda" stands for a device: ``with norch.cuda.device(1): ...``."""
 
     def __init__(self, device: Any):
         self.index = _place(device)[1]
@@ -98,9 +98,9 @@ class device:  # noqa: N801  (PyTorch's name)
 
 
 class Properties:
-    """What a device is: name, total_memory, major, minor, multi_processor_count, simulated, driver and runtime.
+    """Properties of a device: name, total_memory, major, minor, multi_processor_count, simulated, driver and runtime.
 
-    simulated tells that no GPU is there: the kernels run on the CPU, for tests.
+    simulated: there is no GPU, and the kernels run on the CPU, for tests.
     """
 
     def __init__(self, index: int):
@@ -120,23 +120,23 @@ class Properties:
 
 
 def get_device_properties(device: Any = None) -> Properties:
-    """What a device is."""
+    """The properties of a device."""
     return Properties(_place(device)[1])
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a device; it says "simulated" where it is no GPU."""
+    """The name of a device, which contains "simulated" where there is no GPU."""
     return get_device_properties(device).name
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The compute capability, (8, 6) for example."""
+    """The compute capability, such as (8, 6)."""
     found = get_device_properties(device)
     return found.major, found.minor
 
 
 def synchronize(device: Any = None) -> None:
-    """Waits until a device has done all that it was given, and raises what went wrong in it."""
+    """Waits until all kernels of a device have finished, and raises the errors that they found."""
     lib.norch_device_synchronize(*_place(device))
 
 
@@ -150,39 +150,38 @@ def _memory(device: Any) -> Any:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors hold, each tensor's rounded up to what the pool hands out: 512 and more."""
+    """Bytes that tensors use, each rounded up to the blocks of the pool, of 512 bytes or more."""
     return _memory(device)[0]
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most that memory_allocated() has been since the start or reset_peak_memory_stats()."""
+    """The peak of memory_allocated() since the start or reset_peak_memory_stats()."""
     return _memory(device)[1]
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes taken from the device: what tensors hold, and what waits for the next ones."""
+    """Bytes taken from the device: those that tensors use, and cached ones."""
     return _memory(device)[2]
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most that memory_reserved() has been."""
+    """The peak of memory_reserved()."""
     return _memory(device)[3]
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Bytes free on the device, and in all."""
+    """(free, total) bytes of the device."""
     values = _memory(device)
     return values[4], values[5]
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Lets max_memory_allocated() begin anew."""
+    """Resets max_memory_allocated() to the present value."""
     lib.norch_device_reset_peak(*_place(device))
 
 
 def host_memory_stats() -> dict[str, int]:
-    """Memory of the host that is pinned: the bytes that tensors hold, those that wait for reuse as well, and how often
-    CUDA was asked for some.
+    """Pinned memory of the host: bytes that tensors use, bytes with the cached ones, and the number of allocations.
 
     >>> norch.cuda.host_memory_stats()["active_bytes.current"] if norch.cuda.is_available() else 0
     0
@@ -192,36 +191,36 @@ def host_memory_stats() -> dict[str, int]:
 
 
 def empty_cache() -> None:
-    """Gives memory that waits for reuse back to the devices, and what was pinned for them back to the system."""
+    """Gives cached memory back to the devices, and cached pinned memory back to the system."""
     for index in range(device_count()):
         lib.norch_device_empty_cache(1, index)
 
 
-# ---- random numbers: CPU and CUDA draw from one stream, so the same seed gives both the same ------------------------
+# ---- random numbers: CPU and CUDA share one generator, and draw the same from the same seed -------------------------
 
 
 def manual_seed(seed: int) -> None:
-    """norch.manual_seed(): seeds the stream of random numbers, which all devices share."""
+    """norch.manual_seed(): seeds the default generator, which all devices share."""
     random.manual_seed(seed)
 
 
 def seed() -> None:
-    """norch.seed(): seeds the stream by chance."""
+    """norch.seed(): gives the default generator a random seed."""
     random.seed()
 
 
 def initial_seed() -> int:
-    """norch.initial_seed(): what the stream was seeded with last."""
+    """norch.initial_seed(): the seed of the default generator."""
     return random.initial_seed()
 
 
 def get_rng_state(device: Any = None) -> Any:
-    """norch.get_rng_state(): where the stream stands."""
+    """norch.get_rng_state(): seed and position of the default generator."""
     return random.get_rng_state()
 
 
 def set_rng_state(new_state: Any, device: Any = None) -> None:
-    """norch.set_rng_state(): puts the stream back where it stood."""
+    """norch.set_rng_state(): restores the default generator."""
     random.set_rng_state(new_state)
 
 
@@ -232,11 +231,10 @@ manual_seed_all, seed_all = manual_seed, seed
 
 
 class Stream:
-    """The stream of work of a device: it does what it is given one after the other.
+    """The stream of a device, which runs kernels in the order of their launch.
 
-    norch computes in one stream a device, so every Stream of a device is that one, and they are all equal. Programs
-    that wait between streams run, and what they wait for has always been done; but nothing of what they give to two
-    streams overlaps, copies neither. priority is accepted, and changes nothing.
+    A device has one stream, so all its Streams are equal. Programs that use several run correctly, but their kernels
+    and copies do not overlap. priority has no effect.
     """
 
     def __init__(self, device: Any = None, priority: int = 0):
@@ -248,23 +246,23 @@ class Stream:
         return f"<norch.cuda.Stream device={self.device}>"
 
     def synchronize(self) -> None:
-        """Waits for all work of the stream."""
+        """Waits until all kernels of the stream have finished."""
         synchronize(self.device)
 
     def query(self) -> bool:
-        """Whether all work of the stream is done."""
+        """Whether all kernels of the stream have finished."""
         done = doubles(0.0)
         lib.norch_device_event(*_place(self.device), 3, int64s(0), None, done)
         return bool(done[0])
 
     def wait_stream(self, stream: Stream) -> None:
-        """Lets later work wait for that of another stream: it does anyway."""
+        """Has no effect: kernels of one device run in order anyway."""
 
     def wait_event(self, event: Event) -> None:
-        """Lets later work wait for an event: it does anyway."""
+        """Has no effect: kernels of one device run in order anyway."""
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Notes the present moment of the stream."""
+        """Records an event, by default a new one, at the present point of the stream, and returns it."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -277,7 +275,7 @@ class Stream:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream that operations go to."""
+    """The stream of a device."""
     return Stream(device)
 
 
@@ -286,15 +284,15 @@ default_stream = current_stream
 
 @contextmanager
 def stream(stream: Stream | None) -> Iterator[None]:
-    """A context in which operations go to a stream: the only one there is."""
+    """A context in which operations run in a stream; it has no effect, as a device has one stream only."""
     yield
 
 
 class Event:
-    """A moment in the work of a device; with enable_timing two of them tell the time between.
+    """A point in the stream of a device. With enable_timing, elapsed_time() is the time between two of them.
 
-    Its device is that of the first record(). blocking is accepted, and changes nothing; interprocess raises an
-    ArgumentError, for events are known to their process only.
+    Its device is that of the first record(). blocking has no effect; interprocess raises an ArgumentError, as it is not
+    supported.
 
     >>> if norch.cuda.is_available():
     ...     start, end = norch.cuda.Event(enable_timing=True), norch.cuda.Event(enable_timing=True)
@@ -302,7 +300,7 @@ class Event:
     ...     start.record()
     ...     y = x @ x
     ...     end.record()
-    ...     end.synchronize()  # a device computes on its own: without this the end may be yet to come
+    ...     end.synchronize()  # the device runs asynchronously, and may not have passed the end yet
     ...     milliseconds = start.elapsed_time(end)
     """
 
@@ -319,8 +317,8 @@ class Event:
         return f"<norch.cuda.Event {state}>"
 
     def record(self, stream: Stream | None = None) -> None:
-        """Notes the present moment of a stream, by default that of the current device; again, if it was noted before.
-        Error where the event belongs to another device."""
+        """Records the present point of a stream, by default of the current device, in place of an earlier one. Error
+        where the event belongs to another device."""
         wanted = _place(None if stream is None else stream.device)
         if self._place not in (None, wanted):
             raise Error(f"event: made on cuda:{self._place[1] if self._place else 0}, recorded on cuda:{wanted[1]}")
@@ -330,15 +328,15 @@ class Event:
         lib.norch_device_event(*wanted, 1, self._event, None, None)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Lets later work wait for this moment: it does anyway."""
+        """Has no effect: kernels of one device run in order anyway."""
 
     def synchronize(self) -> None:
-        """Waits until the device has passed this moment."""
+        """Waits until the device has passed the event."""
         if self._place is not None:
             lib.norch_device_event(*self._place, 2, self._event, None, None)
 
     def query(self) -> bool:
-        """Whether the device has passed this moment; True where none was noted."""
+        """Whether the device has passed the event; True before record()."""
         if self._place is None:
             return True
         passed = doubles(0.0)
@@ -346,8 +344,8 @@ class Event:
         return bool(passed[0])
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this moment to that of end_event. ArgumentError without enable_timing; Error where they
-        have not both been recorded, on one device; DeviceError where the device has not passed both."""
+        """Milliseconds from this event to end_event. ArgumentError without enable_timing; Error unless both are
+        recorded, on one device; DeviceError where the device has not passed both."""
         if not (self._timing and end_event._timing):
             raise ArgumentError("elapsed_time: both events need enable_timing=True")
         if self._place is None or end_event._place != self._place:

@@ -1,4 +1,4 @@
-"""dtypes, read from the library's table: ``norch.float32``, ``norch.int64`` ..."""
+"""Element types, ``norch.float32``, ``norch.int64`` ..., read from the table of the library, and memory formats."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from typing import Any
 from ._lib import lib
 from .errors import ArgumentError, DTypeError
 
-# Formats of memoryviews, by kind and bytes.
-_STRUCT_FORMATS = {"b1": "?", "u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f4": "f", "f8": "d"}
+# Formats of memoryviews, by kind and size in bytes; they have none for the two half floats.
+_STRUCT_FORMATS = {"b1": "?", "u1": "B", "u2": "H", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f4": "f", "f8": "d"}
 
 
 class dtype:  # noqa: N801  (PyTorch's name)
-    """An element type. There is one object for each, so `is` compares them.
+    """An element type. There is one object for each, so that `is` compares them.
 
     >>> norch.float32.itemsize, norch.float32.is_floating_point
     (4, True)
     """
 
-    # format: of a memoryview, "" for the halves, which those do not know
-    __slots__ = ("code", "format", "is_floating_point", "is_signed", "itemsize", "kind", "name")
-    is_complex = False  # what code written for PyTorch asks first
+    # format: of a memoryview, "" for the half floats, which memoryviews do not know; digits: how many binary digits an
+    # exact number may have
+    __slots__ = ("code", "digits", "format", "is_floating_point", "is_signed", "itemsize", "kind", "name")
+    is_complex = False  # norch has no complex numbers
 
     def __init__(self, code: int):
         self.code: int = code  # its number in C
         self.name: str = lib.norch_dtype_name(code).decode()
         self.itemsize: int = lib.norch_dtype_size(code)
+        self.digits: int = lib.norch_dtype_digits(code)
         self.kind: str = chr(lib.norch_dtype_kind(code))
         self.is_floating_point: bool = self.kind == "f"
         self.is_signed: bool = self.kind in "if"
@@ -50,7 +52,7 @@ BY_NAME: dict[str, dtype] = {one.name: one for one in DTYPES}
 
 
 class memory_format:  # noqa: N801  (PyTorch's name)
-    """How elements shall lie. Copies are C-ordered here, so that what takes one does the same with either."""
+    """A memory layout that some operations accept. Copies are in C order, whichever is asked for."""
 
     def __init__(self, name: str):
         self.name = name
@@ -63,7 +65,7 @@ contiguous_format, preserve_format = memory_format("contiguous_format"), memory_
 
 
 def check_format(wanted: Any, name: str) -> None:
-    """Raises a TypeError for what is given as a memory_format and is none."""
+    """TypeError for an option memory_format of another type."""
     if wanted is not None and not isinstance(wanted, memory_format):
         raise TypeError(f"{name}: memory_format must be one of {contiguous_format}, {preserve_format}, not {wanted!r}")
 
@@ -87,7 +89,7 @@ double = float64
 
 
 def dtype_named(name: Any) -> dtype:
-    """The dtype that a name, a NumPy dtype or a Python type stands for; DTypeError if there is none."""
+    """The dtype for a name, a NumPy dtype or a Python type; DTypeError if norch does not have it."""
     if isinstance(name, dtype):
         return name
     if name is bool:
@@ -104,17 +106,17 @@ def dtype_named(name: Any) -> dtype:
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of floats made without one: float32 unless changed."""
+    """The dtype of tensors of Python floats: float32 unless changed."""
     return DTYPES[lib.norch_default_dtype()]
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Makes d, a floating dtype, the one that Python floats become."""
+    """Sets the dtype of tensors of Python floats to d, a floating one."""
     lib.norch_set_default_dtype(dtype_named(d).code)
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest dtype that holds both; float32 for the two halves, int16 for uint8 and int8.
+    """The smallest dtype that holds both: float32 for float16 and bfloat16, int16 for uint8 and int8.
 
     >>> norch.promote_types(norch.int64, norch.float16)
     norch.float16
@@ -123,27 +125,26 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether a cast keeps the kind of number: no float becomes an integer, no number a bool.
+    """Whether a cast keeps the kind of number: False from floats to integers, and from numbers to bool.
 
     >>> norch.can_cast(norch.int64, norch.float16), norch.can_cast(norch.float32, norch.int64)
     (True, False)
     """
-    rank = {"b": 0, "u": 1, "i": 1, "f": 2}
-    return rank[dtype_named(from_).kind] <= rank[dtype_named(to).kind]
+    return lib.norch_can_cast(dtype_named(from_).code, dtype_named(to).code)
 
 
 def check_numbers(name: str, **options: Any) -> None:
-    """A TypeError for an option that is no number, nor what can be read as one."""
+    """TypeError for an option that does not convert to a number."""
     for what, value in options.items():
         if not hasattr(value, "__float__"):
             raise TypeError(f"{name}: {what} must be a number, not {type(value).__name__}")
 
 
 def check_fits(value: Any, d: dtype, name: str) -> None:
-    """ArgumentError where an integer dtype cannot hold a number; of an unsigned one, -1 is the largest."""
+    """ArgumentError where an integer dtype cannot hold a number. Negative integers wrap in an unsigned dtype."""
     if d.kind not in "iu":
         return
-    most = (1 << (8 * d.itemsize - d.is_signed)) - 1
+    most = (1 << d.digits) - 1
     least = -most - 1 if d.is_signed else -most if isinstance(value, int) else 0
     if not least <= value <= most:
         raise ArgumentError(f"{name}: {value} does not fit {d.name}")
@@ -160,17 +161,15 @@ class finfo:  # noqa: N801  (PyTorch's name)
         d = get_default_dtype() if type is None else dtype_named(type)
         if not d.is_floating_point:
             raise TypeError(f"finfo: {d.name} is no floating dtype; iinfo has the limits of integers")
-        digits, least, most = {"float16": (10, -14, 15), "bfloat16": (7, -126, 127), "float32": (23, -126, 127)}.get(
-            d.name, (52, -1022, 1023)
-        )
         self.bits: int = 8 * d.itemsize
         self.dtype: str = d.name
-        self.eps: float = 2.0**-digits
-        self.max: float = (2.0 - self.eps) * 2.0**most
+        largest = (1 << (self.bits - d.digits - 1)) - 1  # exponent
+        self.eps: float = 2.0 ** (1 - d.digits)
+        self.max: float = (2.0 - self.eps) * 2.0**largest
         self.min: float = -self.max
-        self.tiny: float = 2.0**least
+        self.tiny: float = 2.0 ** (1 - largest)
         self.smallest_normal: float = self.tiny
-        self.resolution: float = 10.0 ** -int(digits * 0.30103)
+        self.resolution: float = 10.0 ** -int((d.digits - 1) * 0.30103)  # log10(2)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps"))
@@ -196,7 +195,7 @@ class iinfo:  # noqa: N801  (PyTorch's name)
             raise TypeError(f"iinfo: {d.name} is no integer dtype; finfo has the limits of floats")
         self.bits: int = 8 * d.itemsize
         self.dtype: str = d.name
-        self.max: int = (1 << (self.bits - d.is_signed)) - 1
+        self.max: int = (1 << d.digits) - 1
         self.min: int = -self.max - 1 if d.is_signed else 0
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """``norch.func``: functions that take a function and give its derivatives, by the names of ``torch.func``.
 
-They nest: grad(grad(f)) is the second derivative. The arguments that are derived by, and what comes out, may be tensors
-or lists, tuples and dicts of them. The arithmetic is autograd/functional.py's.
+They nest: grad(grad(f)) is the second derivative. The arguments that are derived by, and the outputs, may be tensors or
+lists, tuples and dicts of them. autograd/transforms.py computes the derivatives.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from typing import Any
 
 from ._handle import Handle
 from ._left_out import nothing_more
-from .autograd.functional import columns_of, pull, pulled_back, push, rows_of, variables
-from .autograd.grad_mode import enable_grad, mode
-from .autograd.inplace import edge
-from .autograd.node import Leaf, Node
+from .autograd.grad_mode import mode
+from .autograd.transforms import Linearized, check_shapes, leaves, with_leaves
 from .errors import ArgumentError, BoundsError, ShapeError
 from .ops.copy import stack
 
@@ -38,112 +36,53 @@ Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
 
 
-# ---- trees of tensors -----------------------------------------------------------------------------------------------
+class _Run(Linearized):
+    """A function, derived by its arguments argnums. Results are detached unless they depend on other leaves."""
 
-
-def _map(function: Callable[[Any], Any], tree: Any) -> Any:
-    """tree with function(tensor) for each tensor in it."""
-    if isinstance(tree, Handle):
-        return function(tree)
-    if isinstance(tree, dict):
-        return {key: _map(function, value) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        parts = [_map(function, value) for value in tree]
-        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-    return tree
-
-
-def _leaves(tree: Any) -> list[Any]:
-    found: list[Any] = []
-    _map(found.append, tree)
-    return found
-
-
-def _in_place_of(tree: Any, values: Any) -> Any:
-    """tree with its tensors exchanged for values, in order."""
-    rest = iter(values)
-    return _map(lambda _: next(rest), tree)
-
-
-# ---- one run of a function ------------------------------------------------------------------------------------------
-
-
-class _Run:
-    """func(*args, **kwargs) recorded, with variables in the places argnums.
-
-    inputs, outputs: the tensors derived by and given. goes_on: whether the outputs depend on what others may derive by
-    (an enclosing transformation, leaves that func knows): then all that comes out stays in their graph.
-    """
-
-    def __init__(self, func: Function, argnums: Argnums, args: Any, kwargs: Any, has_aux: bool, name: str):
-        places = argnums if isinstance(argnums, tuple) else (argnums,)
-        for place in places:
-            if not isinstance(place, int) or not -len(args) <= place < len(args):
+    def __init__(self, name: str, func: Function, argnums: Argnums, args: Any, kwargs: Any, has_aux: bool, **more: Any):
+        positions = argnums if isinstance(argnums, tuple) else (argnums,)
+        for i in positions:
+            if not isinstance(i, int) or not -len(args) <= i < len(args):
                 raise ValueError(f"{name}: argnums {argnums!r} for {len(args)} positional arguments")
-        given = [args[place] for place in places]
-        if not _leaves(given):
-            raise TypeError(f"{name}: argument {places[0]} holds no tensor")
-        recorded = mode.enabled
-        with enable_grad():
-            self.inputs = variables(_leaves(given), True)
-            seen = _in_place_of(given, self.inputs)
-            now = list(args)
-            for place, value in zip(places, seen, strict=True):
-                now[place] = value
-            made = func(*now, **kwargs)
-        self.aux = None
-        if has_aux:
-            if not isinstance(made, tuple) or len(made) != 2:
-                raise TypeError(f"{name}: with has_aux the function gives a pair (output, aux)")
-            made, self.aux = made
-        self.name, self.argnums = name, argnums
-        self.tree, self.given, self.outputs = made, given, _leaves(made)
-        if not self.outputs:
-            raise TypeError(f"{name}: the function gives {type(made).__name__}, which holds no tensor")
-        self.goes_on = recorded and _leads_on(self.outputs, self.inputs)
+        if not leaves([args[i] for i in positions]):
+            raise TypeError(f"{name}: argument {positions[0]} holds no tensor")
+        super().__init__(name, func, args, kwargs, positions, has_aux=has_aux, **more)
+        if not isinstance(argnums, tuple):
+            (self.input_tree,) = self.input_tree
+        self.name, self.has_aux = name, has_aux
 
-    def result(self, tree: Any) -> Any:
-        """tree as it is handed out: outside of the graph that was made here, unless that goes on."""
-        return tree if self.goes_on else _map(lambda x: x.detach(), tree)
+    def with_aux(self, found: Any) -> Any:
+        """found, or with has_aux (found, what else the function gives)."""
+        return (found, self.released(self.aux)) if self.has_aux else found
 
-    def by_argument(self, values: Any) -> Any:
-        """One value an input, arranged as the arguments."""
-        arranged = _in_place_of(self.given, values)
-        return tuple(arranged) if isinstance(self.argnums, tuple) else arranged[0]
+    def value(self) -> Any:
+        """The output, with_aux()."""
+        return self.with_aux(self.released(self.output_tree))
 
-    def with_aux(self, found: Any, has_aux: bool) -> Any:
-        return (found, self.result(self.aux)) if has_aux else found
+    def gradient(self) -> Any:
+        """The gradient of the output, which must be one number."""
+        out = self.output_tree
+        if not isinstance(out, Handle) or out.ndim:
+            what = f"shape {tuple(out.shape)}" if isinstance(out, Handle) else type(out).__name__
+            raise ShapeError(f"{self.name}: the function must give a tensor of no dimension (a loss), not {what}")
+        return self.by_input(self.vjp((self.outputs[0].new_ones(()),)))
+
+    def blocks(self, forward: bool) -> Any:
+        """The Jacobian, arranged as the output, then as the arguments; with_aux()."""
+        return self.with_aux(self.by_output([self.by_input(row) for row in self.jacobian(forward)]))
 
 
-def _leads_on(outputs: list[Any], inputs: Any) -> bool:
-    """Whether there are leaves behind outputs beside inputs."""
-    own = {edge(x) for x in inputs if x.is_leaf}
-    todo: list[Node | None] = [edge(out) for out in outputs]
-    seen = set(todo)
-    while todo:
-        node = todo.pop()
-        if node is None or node in own:
-            continue
-        if type(node) is Leaf:
-            return True
-        for further in node.edges:
-            if further not in seen:
-                seen.add(further)
-                todo.append(further)
-    return False
+def _derived(name: str, func: Function, argnums: Argnums, has_aux: bool, result: Callable[[_Run], Any]) -> Function:
+    """The function that gives result(run) for the run of func on its arguments."""
+
+    @functools.wraps(func)
+    def derived(*args: Any, **kwargs: Any) -> Any:
+        return result(_Run(name, func, argnums, args, kwargs, has_aux))
+
+    return derived
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------------
-
-
-def _gradients(func: Function, argnums: Argnums, args: Any, kwargs: Any, has_aux: bool, name: str) -> tuple[Any, _Run]:
-    run = _Run(func, argnums, args, kwargs, has_aux, name)
-    out: Any = run.tree
-    if not isinstance(out, Handle) or out.ndim:
-        what = f"shape {tuple(run.tree.shape)}" if isinstance(out, Handle) else type(out).__name__
-        raise ShapeError(f"{name}: the function must give a tensor of no dimension (a loss), not {what}")
-    weight = run.tree.new_ones(())
-    return run.by_argument(pull((out,), run.inputs, (weight,), run.goes_on)), run
 
 
 def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -155,98 +94,69 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     >>> norch.func.grad(norch.func.grad(norch.sin))(norch.tensor(0.5)).item() == -norch.sin(norch.tensor(0.5)).item()
     True
     """
-
-    @functools.wraps(func)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        found, run = _gradients(func, argnums, args, kwargs, has_aux, "grad")
-        return run.with_aux(found, has_aux)
-
-    return gradient
+    return _derived("grad", func, argnums, has_aux, lambda run: run.with_aux(run.gradient()))
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """As grad(), with (gradient, value) or (gradient, (value, anything else))."""
-
-    @functools.wraps(func)
-    def both(*args: Any, **kwargs: Any) -> Any:
-        found, run = _gradients(func, argnums, args, kwargs, has_aux, "grad_and_value")
-        return found, run.with_aux(run.result(run.tree), has_aux)
-
-    return both
+    return _derived("grad_and_value", func, argnums, has_aux, lambda run: (run.gradient(), run.value()))
 
 
 def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """grad_and_value() the other way round: (value, gradient) or ((value, anything else), gradient).
+    """grad_and_value() in the other order: (value, gradient) or ((value, anything else), gradient).
 
     >>> norch.func.value_and_grad(lambda w, x: (w * x).sum(), argnums=(0, 1))(norch.ones(1), norch.full((1,), 3.0))
     (tensor(3.), (tensor([3.]), tensor([1.])))
     """
-    both = grad_and_value(func, argnums, has_aux)
-
-    @functools.wraps(func)
-    def turned(*args: Any, **kwargs: Any) -> Any:
-        return both(*args, **kwargs)[::-1]
-
-    return turned
+    return _derived("value_and_grad", func, argnums, has_aux, lambda run: (run.gradient(), run.value())[::-1])
 
 
 # ---- products with the Jacobian ------------------------------------------------------------------------------------
 
 
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """(func(*primals), pull_back): pull_back(v), with v shaped as the output, gives the product of v with the Jacobian.
+    """(func(*primals), pull_back): pull_back(v), with v shaped as the output, is the product of v with the Jacobian.
 
     It gives a tuple, one for each argument, and may be called many times. With has_aux there is a third value, as in
-    grad().
+    grad(). ShapeError where v does not have the shape of the output.
 
     >>> out, pull_back = norch.func.vjp(norch.exp, norch.zeros(2))
     >>> pull_back(norch.tensor([1.0, 5.0]))
     (tensor([1., 5.]),)
     """
-    run = _Run(func, tuple(range(len(primals))), primals, {}, has_aux, "vjp")
+    run = _Run("vjp", func, tuple(range(len(primals))), primals, {}, has_aux)
 
     def pull_back(*v: Any) -> Any:
-        weights = _leaves(v)
-        _check_shapes(weights, run.outputs, "vjp: a cotangent", "an output")
-        goes_on = mode.enabled and (run.goes_on or any(w.requires_grad for w in weights))
-        with enable_grad():
-            return run.by_argument(pull(run.outputs, run.inputs, weights, goes_on))
+        weights = leaves(v)
+        check_shapes("vjp: a cotangent", weights, "an output", run.outputs)
+        create_graph = mode.enabled and (run.create_graph or any(w.requires_grad for w in weights))
+        return run.by_input(run.vjp(weights, create_graph))
 
-    found = run.result(run.tree), pull_back
-    return (*found, run.result(run.aux)) if has_aux else found
+    found = run.released(run.output_tree), pull_back
+    return (*found, run.released(run.aux)) if has_aux else found
 
 
 def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """(func(*primals), how it changes along tangents), which are shaped as primals; both are tuples.
+    """(func(*primals), its directional derivative along tangents). Both arguments are tuples, of the same shapes.
 
     >>> norch.func.jvp(norch.square, (norch.tensor(3.0),), (norch.tensor(1.0),))
     (tensor(9.), tensor(6.))
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
         raise TypeError("jvp: primals and tangents are tuples of the same length")
-    run = _Run(func, tuple(range(len(primals))), primals, {}, has_aux, "jvp")
-    along = _leaves(tangents)
-    _check_shapes(along, list(run.inputs), "jvp: a tangent", "a primal")
-    goes_on = run.goes_on or (mode.enabled and any(t.requires_grad for t in along))
-    with enable_grad():
-        through = pulled_back(run.outputs, run.inputs, "jvp" if strict else "")
-        found = _in_place_of(run.tree, push(run.outputs, through, along, goes_on))
-    return (run.result(run.tree), found, run.result(run.aux)) if has_aux else (run.result(run.tree), found)
-
-
-def _check_shapes(given: list[Any], wanted: list[Any], what: str, of: str) -> None:
-    if len(given) != len(wanted):
-        raise ShapeError(f"{what} is needed for each of {len(wanted)}, but there are {len(given)}")
-    for x, y in zip(given, wanted, strict=True):
-        if x.shape != y.shape:
-            raise ShapeError(f"{what} has shape {tuple(x.shape)} for {of} of shape {tuple(y.shape)}")
+    run = _Run("jvp", func, tuple(range(len(primals))), primals, {}, has_aux, strict=strict)
+    along = leaves(tangents)
+    check_shapes("jvp: a tangent", along, "a primal", run.inputs)
+    create_graph = run.create_graph or (mode.enabled and any(t.requires_grad for t in along))
+    found = run.released(run.output_tree), run.by_output(run.jvp(along, create_graph))
+    return (*found, run.released(run.aux)) if has_aux else found
 
 
 # ---- whole Jacobians -----------------------------------------------------------------------------------------------
 
 
 def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False) -> Function:
-    """The function that gives the Jacobian of func by its arguments argnums, with a reverse walk an output element.
+    """The function that gives the Jacobian of func by its arguments argnums, with a walk for each output element.
 
     Of shape (*output.shape, *argument.shape), in a tuple over argnums when that is one, in place of each output.
 
@@ -254,29 +164,12 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False) -> Fu
     tensor([[1., 0.],
             [0., 1.]])
     """
-
-    @functools.wraps(func)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        run = _Run(func, argnums, args, kwargs, has_aux, "jacrev")
-        with enable_grad():
-            blocks = [run.by_argument(rows_of(out, run.inputs, run.goes_on)) for out in run.outputs]
-        return run.with_aux(_in_place_of(run.tree, blocks), has_aux)
-
-    return jacobian
+    return _derived("jacrev", func, argnums, has_aux, lambda run: run.blocks(forward=False))
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """jacrev() by columns, with a double-vjp an input element: for functions of few numbers that give many."""
-
-    @functools.wraps(func)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        run = _Run(func, argnums, args, kwargs, has_aux, "jacfwd")
-        with enable_grad():
-            found = columns_of(tuple(run.outputs), run.inputs, run.goes_on)
-        blocks = [run.by_argument(one) for one in found]
-        return run.with_aux(_in_place_of(run.tree, blocks), has_aux)
-
-    return jacobian
+    """jacrev() by columns, with a walk for each input element: for functions of few numbers that give many."""
+    return _derived("jacfwd", func, argnums, has_aux, lambda run: run.blocks(forward=True))
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
@@ -293,9 +186,9 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 
 
 def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
-    """The axis of each tensor in tree: dims is one for all of them, None for none, or arranged as tree."""
+    """The axis of each tensor in tree. dims is one axis for all of them, None for none, or arranged as tree."""
     if dims is None or isinstance(dims, int):
-        return [dims] * len(_leaves(tree))
+        return [dims] * len(leaves(tree))
     if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
         return [dim for key, part in tree.items() for dim in _per_leaf(dims[key], part, name)]
     if isinstance(tree, (list, tuple)) and isinstance(dims, (list, tuple)) and len(tree) == len(dims):
@@ -308,11 +201,11 @@ def vmap(
 ) -> Function:
     """The function that runs func on each slice of its arguments along in_dims and stacks what it gives along out_dims.
 
-    in_dims and out_dims are an axis, or one for each argument and output, arranged as they are; None in in_dims hands
-    an argument on whole. Keyword arguments are cut along axis 0. It is a loop: operations that take batches themselves
-    are faster. Random numbers differ from slice to slice (randomness "error" does not refuse them; there is no "same");
-    chunk_size has no meaning.
-    Raises ValueError where axes do not fit the arguments or their sizes differ.
+    in_dims and out_dims are an axis, or one for each argument and output, arranged as these are; None in in_dims passes
+    the whole argument. Keyword arguments are sliced along axis 0. vmap is a loop: operations that take batches are
+    faster. Random numbers differ from slice to slice (randomness "error" does not refuse them, "same" is not
+    supported). chunk_size has no effect. ArgumentError (a ValueError) where sizes differ or axes do not match the
+    arguments, BoundsError (an IndexError) for an axis that does not exist.
 
     >>> per_sample = norch.vmap(norch.func.grad(lambda w, x: (w * x).sum()), in_dims=(None, 0))
     >>> per_sample(norch.ones(2), norch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -325,25 +218,25 @@ def vmap(
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         given = (args, kwargs)
-        leaves = _leaves(given)
+        tensors = leaves(given)
         dims = [*_per_leaf(in_dims, args, "in_dims"), *_per_leaf(0, kwargs, "in_dims")]
-        cut = [(x, dim) for x, dim in zip(leaves, dims, strict=True) if dim is not None]
-        for x, dim in cut:
+        sliced = [(x, dim) for x, dim in zip(tensors, dims, strict=True) if dim is not None]
+        for x, dim in sliced:
             if not -x.ndim <= dim < x.ndim:
                 raise BoundsError(f"vmap: in_dims {dim} for a tensor of shape {tuple(x.shape)}")
-        sizes = {x.shape[dim] for x, dim in cut}
+        sizes = {x.shape[dim] for x, dim in sliced}
         if len(sizes) != 1 or 0 in sizes:
             raise ArgumentError(f"vmap: expected one size along in_dims, of 1 or more, got {sorted(sizes)}")
         made, rows = None, []
         for i in range(sizes.pop()):
-            slices = (x if dim is None else x.select(dim, i) for x, dim in zip(leaves, dims, strict=True))
-            now, named = _in_place_of(given, slices)
+            slices = (x if dim is None else x.select(dim, i) for x, dim in zip(tensors, dims, strict=True))
+            now, named = with_leaves(given, slices)
             made = func(*now, **named)
-            rows.append(_leaves(made))
+            rows.append(leaves(made))
         if not rows[0]:
             raise ArgumentError(f"vmap: the function gives {type(made).__name__}, which holds no tensor")
         along = _per_leaf(out_dims, made, "out_dims")
-        return _in_place_of(made, [stack(x, dim) for x, dim in zip(zip(*rows, strict=True), along, strict=True)])
+        return with_leaves(made, [stack(x, dim) for x, dim in zip(zip(*rows, strict=True), along, strict=True)])
 
     return mapped
 
@@ -385,18 +278,18 @@ def functional_call(
     replaced = dict(given)
     for name, value in given.items() if tie_weights else ():
         replaced.update({other: value for other, x in held.items() if x is held[name] and other not in given})
-    places = []
+    entries = []
     for name, value in replaced.items():
         path, _, last = name.rpartition(".")
         owner = module.get_submodule(path)
-        places.append((owner, last, value, owner._registry_of(last)))
-    before = [(registry[last], owner.__dict__[last]) for owner, last, _, registry in places]
+        entries.append((owner, last, value, owner._registry_of(last)))
+    before = [(registry[last], owner.__dict__[last]) for owner, last, _, registry in entries]
     try:
-        for owner, last, value, registry in places:
+        for owner, last, value, registry in entries:
             registry[last] = owner.__dict__[last] = value
         return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
     finally:
-        for (owner, last, _, registry), (old, seen) in zip(places, before, strict=True):
+        for (owner, last, _, registry), (old, seen) in zip(entries, before, strict=True):
             registry[last], owner.__dict__[last] = old, seen
 
 

@@ -1,7 +1,7 @@
 """``norch.linalg``: products and norms under the names of ``torch.linalg``.
 
-It only hands names on; the functions live with their families in ops/. Decompositions and solvers are LAPACK's, and
-left to NumPy and SciPy, which read ``x.numpy()``; ``norch.from_numpy()`` takes what they give.
+The functions are defined with their families in ops/. There are no decompositions and solvers: NumPy and SciPy, which
+read ``x.numpy()``, have those of LAPACK, and ``norch.from_numpy()`` takes their results.
 """
 
 from __future__ import annotations

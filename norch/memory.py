@@ -1,7 +1,7 @@
-"""Memory of the CPU: what tensors hold, what waits for the next ones, and how much may wait.
+"""``norch.memory``: statistics and settings of the caching allocator of the CPU (csrc/cpu/cpu.c).
 
-Freed blocks wait in size classes for the next tensor of their size (csrc/cpu/cpu.c), as fresh memory from the system
-costs more than most operations. PyTorch's CPU allocator has no such names; those here are the ones of `norch.cuda`.
+Freed blocks are cached in size classes for the next tensors, since fresh memory from the system costs more than most
+operations. PyTorch has no such functions for the CPU; the names are those of `norch.cuda`.
 
 >>> norch.memory.empty_cache()
 >>> before = norch.memory.memory_allocated()
@@ -29,11 +29,11 @@ _NAMES = (
 
 
 def memory_stats() -> dict[str, int]:
-    """All that is counted, by name.
+    """All counters, by name.
 
-    allocated_bytes are in tensors (and in scratch memory of operations under way), reserved_bytes those and the
-    cached_bytes that wait, each with its peak; cache_limit is what may wait at most. fresh_blocks came from the system,
-    reused_blocks out of the cache, returned_blocks went back to the system, since norch was imported.
+    allocated_bytes are used by tensors (and as scratch memory by running operations); reserved_bytes are these and the
+    cached_bytes; both have a peak. cache_limit is the most that is cached. Since the import, fresh_blocks were taken
+    from the system, reused_blocks from the cache, and returned_blocks were given back to the system.
 
     >>> stats = norch.memory.memory_stats()
     >>> stats["reserved_bytes"] == stats["allocated_bytes"] + stats["cached_bytes"]
@@ -45,37 +45,37 @@ def memory_stats() -> dict[str, int]:
 
 
 def memory_allocated() -> int:
-    """Bytes that tensors hold, in whole blocks."""
+    """Bytes that tensors use, in whole blocks."""
     return memory_stats()["allocated_bytes"]
 
 
 def max_memory_allocated() -> int:
-    """The most that memory_allocated() has been since the start or reset_peak_memory_stats()."""
+    """The peak of memory_allocated() since the import or reset_peak_memory_stats()."""
     return memory_stats()["max_allocated_bytes"]
 
 
 def memory_reserved() -> int:
-    """Bytes taken from the system: what tensors hold, and what waits for the next ones."""
+    """Bytes taken from the system: those that tensors use, and cached ones."""
     return memory_stats()["reserved_bytes"]
 
 
 def max_memory_reserved() -> int:
-    """The most that memory_reserved() has been."""
+    """The peak of memory_reserved()."""
     return memory_stats()["max_reserved_bytes"]
 
 
 def reset_peak_memory_stats() -> None:
-    """Lets max_memory_allocated() and max_memory_reserved() begin anew."""
+    """Resets max_memory_allocated() and max_memory_reserved() to the present values."""
     lib.norch_memory_reset_peak()
 
 
 def empty_cache() -> None:
-    """Gives memory that waits for reuse back to the system."""
+    """Gives cached memory back to the system."""
     lib.norch_empty_cache()
 
 
 def set_cache_limit(bytes: int) -> None:  # noqa: A002
-    """How many bytes may wait for reuse at most, 512 MiB by default; 0 lets nothing wait. Gives back what is more.
+    """Limits the cache to a number of bytes, 512 MiB by default; 0 disables it. The excess goes back to the system.
 
     >>> norch.memory.set_cache_limit(1 << 29)
     """

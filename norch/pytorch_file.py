@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import io
 import pickle
+import shutil
 import zipfile
 from collections import OrderedDict
 from typing import Any
 
+from ._unpickler import Refusal, RestrictedUnpickler, placed
 from .device import device as Device  # noqa: N812
 from .dtype import BY_NAME, DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .nn.parameter import Parameter
-from .serialization import Refusal, RestrictedUnpickler, placed
-from .storage import Storage
+from .storage import Storage, read_from
 from .tensor import Size, Tensor
 
 # What torch.FloatStorage and the like hold.
@@ -79,20 +80,30 @@ NAMES: dict[tuple[str, str], Any] = {
 }
 
 
-class Reader(RestrictedUnpickler):
-    """Unpickles the data.pkl of such a file, given as bytes. trusting: takes classes of other modules too."""
+def _seekable(file: Any, head: bytes) -> Any:
+    """file, whose head has been read, as zipfile needs it: a copy in memory if the file cannot seek."""
+    if hasattr(file, "seekable") and file.seekable():
+        return file
+    whole = io.BytesIO()
+    whole.write(head)
+    shutil.copyfileobj(file, whole)
+    return whole
 
-    def __init__(self, content: bytes, device: Device | None, trusting: bool):
-        self.zip = zipfile.ZipFile(io.BytesIO(content))
+
+class Reader(RestrictedUnpickler):
+    """Unpickles the data.pkl of such a file, whose head has been read. trusting: takes classes of other modules too."""
+
+    def __init__(self, file: Any, head: bytes, device: Device | None, trusting: bool):
+        self.zip = zipfile.ZipFile(_seekable(file, head))
         pickles = [name for name in self.zip.namelist() if name.endswith("data.pkl") and name.count("/") == 1]
         if len(pickles) != 1:
             raise ValueError("a zip file without the data.pkl of torch.save")
         self.folder = pickles[0].removesuffix("data.pkl")
         if f"{self.folder}byteorder" in self.zip.namelist() and self.zip.read(f"{self.folder}byteorder") != b"little":
             raise ValueError("written by a big-endian machine")
-        super().__init__(io.BytesIO(self.zip.read(pickles[0])), device)
+        super().__init__(io.BytesIO(self.zip.read(pickles[0])), device, [])
         self.trusting = trusting
-        self.storages: dict[str, Storage] = {}
+        self.by_key: dict[str, Storage] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         found = NAMES.get((module, name))
@@ -110,9 +121,11 @@ class Reader(RestrictedUnpickler):
         kind, dtype, key, _, _ = pid
         if kind != "storage" or dtype not in DTYPES:
             raise ValueError(f"neither a storage nor a dtype: {kind!r} of {dtype!r}")
-        if key not in self.storages:
-            self.storages[key] = placed(self.device, self.zip.read(f"{self.folder}data/{key}"))
-        return Typed(self.storages[key].elements, dtype)
+        if key not in self.by_key:
+            entry = self.zip.getinfo(f"{self.folder}data/{key}")
+            with self.zip.open(entry) as file:
+                self.by_key[key] = placed(self.device, read_from(file, entry.file_size))
+        return Typed(self.by_key[key].elements, dtype)
 
     def build(self) -> None:
         """The _metadata of a state dict, versions of PyTorch's modules, is passed over."""

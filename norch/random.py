@@ -76,6 +76,13 @@ class Generator:
         data = bytes(new_state.tolist())  # type: ignore[attr-defined]
         self._state[0], self._state[1] = (int.from_bytes(part, "little") for part in (data[:8], data[8:]))
 
+    def _reserve(self, count: int) -> Generator:
+        """A generator of the next count draws of int64 or float64; this one goes on behind them."""
+        ahead = Generator()
+        ahead.__setstate__(self.__getstate__())
+        self._state[1] += (count + 1) // 2  # blocks of two
+        return ahead
+
     def __getstate__(self) -> tuple[int, int]:
         return self._state[0], self._state[1]
 

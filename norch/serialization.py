@@ -1,39 +1,32 @@
 """save and load: objects that hold tensors, in files.
 
-A file is a pickle (protocol 4) after a line that says whose it is. Tensors lie in it as their bytes, once however
-many views share them. Loading a pickle can run any code, so load() builds tensors, numbers, strings and containers
-only, unless it is told that the file can be trusted.
+A file is a line that says whose it is; then the storages of its tensors, each a size and its bytes, once however many
+views share them; then a size of -1, and a pickle (protocol 4) in which a storage is its number. So the bytes of a
+tensor go between its memory and the file without a second copy of them. Loading a pickle can run any code, so load()
+builds tensors, numbers, strings and containers only, unless it is told that the file can be trusted.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
-from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
-from functools import partial
-from typing import Any, ClassVar
+import struct
+from typing import Any
 
+from ._lib import flag
+from ._unpickler import Refusal, RestrictedUnpickler, TrustingUnpickler, placed
 from .device import device as Device  # noqa: N812
 from .errors import DeviceError, Error
-from .storage import Storage, restored
-from .tensor import Tensor
+from .storage import Storage, read_from
 
-HEAD = b"norch file 1\n"
+HEAD = b"norch file 2\n"
+FIRST = b"norch file 1\n"  # how files began that are a pickle only, which holds the bytes of the storages
 ZIP = b"PK\3\4"  # how torch.save begins
 OLD = b"\x80\2\x8a\nl\xfc\x9cF\xf9 j\xa8P"  # and how it began before PyTorch 1.6
 
-# What a file may name: none of it does more than to hold what it is given.
-SAFE = {
-    "_codecs": "encode",  # what bytes are written as for Python 2
-    "builtins": "bool bytearray bytes complex dict float frozenset int list range set slice str tuple",
-    "collections": "Counter OrderedDict defaultdict",
-    "norch._handle": "Size",
-    "norch.device": "device",
-    "norch.dtype": "dtype_named",
-    "norch.nn.parameter": "Parameter",
-    "norch.storage": "restored",
-    "norch.tensor": "Size Tensor rebuilt",
-}
+SIZE = struct.Struct("<q")  # the bytes of a storage
+END = -1  # no more storages
 
 
 def save(obj: Any, f: Any) -> None:
@@ -51,7 +44,10 @@ def save(obj: Any, f: Any) -> None:
     """
     if hasattr(f, "write"):
         f.write(HEAD)
-        pickle.dump(obj, f, protocol=4)
+        pickled = io.BytesIO()
+        _Pickler(pickled, f).dump(obj)
+        f.write(SIZE.pack(END))
+        f.write(pickled.getvalue())
     else:
         _save_at(obj, os.path.realpath(os.fsdecode(f)))
 
@@ -76,13 +72,33 @@ def _save_at(obj: Any, path: str) -> None:
         raise
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
+class _Pickler(pickle.Pickler):
+    """Pickles into memory, and writes each storage to file when it first meets it."""
+
+    def __init__(self, memory: io.BytesIO, file: Any):
+        super().__init__(memory, protocol=4)
+        self.file = file
+        self.numbers: dict[Storage, int] = {}
+
+    def persistent_id(self, obj: Any) -> int | None:
+        if not isinstance(obj, Storage):
+            return None
+        if obj not in self.numbers:
+            self.numbers[obj] = len(self.numbers)
+            self.file.write(SIZE.pack(obj.nbytes()))
+            obj.write_to(self.file)
+        return self.numbers[obj]
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True) -> Any:
     """What save() wrote to f, a path or something to read from; or what torch.save() wrote (pytorch_file.py).
 
-    Tensors come to the CPU, or to the device map_location. weights_only: tensors, parameters, numbers, strings and
-    containers of them; a file with anything else raises UnpicklingError. False also makes instances of other classes,
-    and lets a file run any code: for files that you trust. Files of something else, or damaged, raise an Error.
+    Tensors come to the CPU, or to the device map_location. weights_only (None is True): tensors, parameters, numbers,
+    strings and containers of them; a file with anything else raises UnpicklingError. False also makes instances of
+    other classes, and lets a file run any code: for files that you trust. Files of something else, or damaged, raise
+    an Error.
     """
+    weights_only = weights_only is None or flag(weights_only, "load: weights_only")
     if not hasattr(f, "read"):
         with open(f, "rb") as file:
             return load(file, map_location, weights_only=weights_only)
@@ -91,7 +107,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     head = f.read(len(HEAD))
     if head == OLD:
         raise Error(f"load: {which} has the form that torch.save wrote before PyTorch 1.6; load and save it there anew")
-    if head != HEAD and not head.startswith(ZIP):
+    if head not in (HEAD, FIRST) and not head.startswith(ZIP):
         raise Error(f"load: {which} is no file of norch.save or torch.save, or it is damaged")
     device = None if map_location is None else Device(map_location)
     try:
@@ -106,59 +122,16 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
 
 
 def _reader(f: Any, head: bytes, device: Device | None, weights_only: bool) -> Any:
-    if head == HEAD:
-        return (RestrictedUnpickler if weights_only else _TrustingUnpickler)(f, device)
-    from .pytorch_file import Reader  # late: few programs need it
+    if head.startswith(ZIP):
+        from .pytorch_file import Reader  # lazy import: few programs need it
 
-    return Reader(head + f.read(), device, trusting=not weights_only)
-
-
-class Refusal(pickle.UnpicklingError):
-    """What a file asks for is not done."""
+        return Reader(f, head, device, trusting=not weights_only)
+    storages = [] if head == FIRST else _storages(f, device)
+    return (RestrictedUnpickler if weights_only else TrustingUnpickler)(f, device, storages)
 
 
-class _TrustingUnpickler(pickle.Unpickler):
-    def __init__(self, file: Any, device: Device | None):
-        super().__init__(file)
-        self.device = device
-
-    def find_class(self, module: str, name: str) -> Any:
-        return _to(self.device, super().find_class(module, name))
-
-
-class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
-    proto = 0
-    stack: list[Any]
-
-    def __init__(self, file: Any, device: Device | None):
-        super().__init__(file)
-        self.device = device
-
-    def find_class(self, module: str, name: str) -> Any:
-        if self.proto < 3:  # which torch.save takes: builtins and their kin have the names of Python 2 there
-            module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
-        if name not in SAFE.get(module, "").split():
-            raise Refusal(
-                f"load: the file wants {module}.{name}, which is no tensor, number, string or container; "
-                "if you trust the file, pass weights_only=False"
-            )
-        return _to(self.device, super().find_class(module, name))
-
-    def build(self) -> None:
-        """Attributes of a tensor are set; a file that sets those of anything else, a class say, wants no good."""
-        holder, attributes = self.stack[-2:]
-        if not isinstance(holder, Tensor) or type(attributes) is not dict:
-            raise Refusal(f"load: the file sets attributes of a {type(holder).__name__}")
-        holder.__dict__.update(self.stack.pop())
-
-    dispatch: ClassVar[dict[int, Any]] = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: lambda self: self.build()}
-
-
-def _to(device: Device | None, found: Any) -> Any:
-    return partial(placed, device) if found is restored and device is not None else found
-
-
-def placed(device: Device | None, data: bytes) -> Storage:
-    """The storage moves, not its tensors one by one: so they go on sharing it."""
-    storage = restored(data)
-    return storage if device is None else Storage(storage.elements.to(device))
+def _storages(f: Any, device: Device | None) -> list[Storage]:
+    storages = []
+    while (size := SIZE.unpack(f.read(SIZE.size))[0]) != END:
+        storages.append(placed(device, read_from(f, size)))
+    return storages

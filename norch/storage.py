@@ -1,20 +1,20 @@
-"""Storage: the bytes behind tensors as an object, so that copies and pickles of views go on sharing them."""
+"""Storage: the bytes behind tensors as an object, so that copies, pickles and files of views go on sharing them."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from pickle import PickleBuffer
+from typing import Any
 
 from ._handle import cell_of
-from ._lib import lib, read_bytes
+from ._lib import lib, memory_of
+from .device import CPU
 from .device import device as Device  # noqa: N812
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import uint8
-from .ops.values import from_bytes
 
-if TYPE_CHECKING:
-    from .tensor import Tensor
+PIECE = 1 << 20  # bytes that are read or written at once: all that is copied of a storage on its way from or to a file
 
 
 class Storage:
@@ -27,7 +27,7 @@ class Storage:
 
     __slots__ = ("__weakref__", "elements")
 
-    def __init__(self, elements: Tensor):
+    def __init__(self, elements: Any):
         self.elements = elements  # all of them, as uint8
 
     def data_ptr(self) -> int:
@@ -45,7 +45,7 @@ class Storage:
         """Where the bytes lie."""
         return self.elements.device
 
-    def seen_as(self, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
+    def seen_as(self, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int) -> Any:
         """A tensor over these bytes; ShapeError where it would reach beyond them."""
         whole = lib.norch_slice(self.elements, 0, 0, self.nbytes() // dtype.itemsize * dtype.itemsize, 1)
         out = lib.norch_as_strided(lib.norch_view_dtype(whole, dtype.code), shape, strides, offset)
@@ -55,22 +55,48 @@ class Storage:
     def __deepcopy__(self, memo: dict[int, Any]) -> Storage:
         return Storage(self.elements.clone())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        bytes_here = self.elements.cpu()
-        return restored, (read_bytes(bytes_here._data, self.nbytes()),)
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        memory = memory_of(self.elements.cpu())
+        return restored, (PickleBuffer(memory) if protocol >= 5 else bytes(memory),)
+
+    def write_to(self, file: Any) -> None:
+        """Writes the bytes to a file, in pieces."""
+        memory = memory_of(self.elements.cpu())
+        for at in range(0, len(memory), PIECE):
+            file.write(bytes(memory[at : at + PIECE]))
 
 
-def restored(data: bytes) -> Storage:
+def restored(data: Any) -> Storage:
     """What was pickled, on the CPU."""
-    if type(data) is not bytes:
+    if not isinstance(data, (bytes, bytearray, memoryview, PickleBuffer)):
         raise TypeError(f"a storage is made of bytes, not of {type(data).__name__}")
-    return Storage(from_bytes(data, (len(data),), uint8))
+    source = PickleBuffer(data).raw()
+    storage = _of_size(len(source))
+    memory_of(storage.elements)[:] = source
+    return storage
+
+
+def read_from(file: Any, count: int) -> Storage:
+    """The next count bytes of a file, on the CPU: read in pieces into their own memory. EOFError if there are fewer."""
+    storage = _of_size(count)
+    memory, at = memory_of(storage.elements), 0
+    while at < count:
+        piece = file.read(min(PIECE, count - at))
+        if not piece:
+            raise EOFError(f"{count - at} of the {count} bytes of a storage are missing")
+        memory[at : at + len(piece)] = piece
+        at += len(piece)
+    return storage
+
+
+def _of_size(count: int) -> Storage:
+    return Storage(lib.norch_empty((count,), uint8.code, (CPU.code, 0)))
 
 
 _known: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()  # by address
 
 
-def storage_of(x: Tensor) -> Storage:
+def storage_of(x: Any) -> Storage:
     """The Storage of x: the same object for as long as somebody holds it."""
     whole = lib.norch_whole(x)
     found = _known.get(whole._data)
@@ -83,7 +109,7 @@ def storage_of(x: Tensor) -> Storage:
 class Memory:
     """A tensor's memory under NumPy's array interface; the array keeps this, and this the tensor."""
 
-    def __init__(self, x: Tensor):
+    def __init__(self, x: Any):
         self.tensor = x = x.detach()  # an alias: x.data = ..., in another thread, say, changes x alone
         letter = {"b": "b", "u": "u", "i": "i", "f": "f"}[x.dtype.kind]
         self.__array_interface__ = {

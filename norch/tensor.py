@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _handle, _left_out
 from ._handle import Size as Size  # files of save() may name it here
@@ -18,33 +18,33 @@ from .autograd.node import Leaf
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the pages below)
+from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
 from .ops import scatter as _scatter  # noqa: F401
+from .ops import softmax as _softmax  # noqa: F401
 from .ops._operand import tensor_of
 from .ops.composed import diagonal as _diagonal  # noqa: F401
+from .ops.composed import distance as _distance  # noqa: F401
 from .ops.composed import order as _order  # noqa: F401
 from .ops.composed import pointwise as _pointwise  # noqa: F401
+from .ops.composed import products as _products  # noqa: F401
 from .ops.composed import shape as _shape  # noqa: F401
-from .ops.composed.distance import DistanceMethods
-from .ops.composed.portable import PortableMethods
-from .ops.composed.products import ProductMethods
-from .ops.composed.statistics import StatisticsMethods
-from .ops.conv import ConvMethods
+from .ops.composed import statistics as _statistics  # noqa: F401
+from .ops.composed import type_properties as _type_properties  # noqa: F401
 from .ops.create import legacy_tensor
 from .ops.op import METHODS
-from .ops.pool import PoolMethods
 from .ops.view import axis
 from .storage import Storage, storage_of
 
+if TYPE_CHECKING:
+    from ._methods import DeclaredMethods  # a stub: what follows the class makes of METHODS
+else:
+    DeclaredMethods = _handle.Handle
+
 
 class Tensor(
-    ProductMethods,
-    ConvMethods,
-    PoolMethods,
-    StatisticsMethods,
-    DistanceMethods,
-    PortableMethods,
     ProtocolMethods,
+    DeclaredMethods,
 ):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
@@ -285,30 +285,6 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(tensor_of(input, "is_nonzero"))
 
 
-def _bridge() -> None:  # private methods that derivatives not yet declared on their page call
-    from .autograd import broadcast
-    from .ops import activation, copy, matmul, pointwise, reduce, softmax, view
-
-    for n in ("relu_backward", "sigmoid_backward", "tanh_backward", "zeta"):
-        setattr(Tensor, "_" + n, getattr(pointwise, n))
-    M: Any = Tensor
-    M._between, M._logsigmoid, M._product = activation.hardtanh, activation.logsigmoid, matmul.product
-    M._sum_to, M._expand_to, M._spread = broadcast.sum_to, broadcast.expand_to, reduce.expand_reduced
-    M._reduced = lambda x, name, axes, keepdim: (reduce.mean_over if name == "mean" else reduce.sum_over)(
-        x, axes, keepdim
-    )
-    M._slice, M._mean_square, M._cat_of, M._stack_of = (
-        view.slice_,
-        reduce.mean_square,
-        staticmethod(copy.cat),
-        staticmethod(copy.stack),
-    )
-    M._softmax_backward = lambda g, out, dim, log: (softmax._log_softmax_backward if log else softmax.softmax_backward)(
-        g, out, dim
-    )
-
-
-_bridge()
 for _name, _function in METHODS.items():
     setattr(Tensor, _name, _function)
 for _base in Tensor.__mro__[1:-1]:  # Python's own errors name methods by the class that users know

@@ -1,7 +1,6 @@
-"""What tests of numerical code need: tensors to test with, comparison within tolerances, and derivatives checked by
-finite differences.
+"""``norch.testing``: random tensors, comparison within tolerances, derivatives checked by finite differences.
 
-All raise AssertionError with the numbers that differ. Nothing here is needed by the rest of norch.
+The checks raise an AssertionError with the numbers that differ.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .autograd import enable_grad, grad, no_grad
+from .autograd.engine import grad
+from .autograd.grad_mode import enable_grad, no_grad
 from .dtype import dtype_named, finfo, float64, promote_types
 from .errors import Error
 from .ops.copy import stack
@@ -29,7 +29,7 @@ __dir__ = __all__.copy  # completion shows the public names only
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 
 
-# ---- tensors to test with --------------------------------------------------------------------------------------------
+# ---- random tensors --------------------------------------------------------------------------------------------------
 
 
 def make_tensor(
@@ -42,10 +42,10 @@ def make_tensor(
     noncontiguous: bool = False,
     exclude_zero: bool = False,
 ) -> Tensor:
-    """A tensor of uniform random numbers from [low, high), by default from [-9, 9], of uint8 from [0, 9], of bool both.
+    """A tensor of uniform random numbers from [low, high): by default from [-9, 9], for uint8 from [0, 9].
 
-    noncontiguous: every second element of a longer storage, where there are two or more. exclude_zero: 1 in place of
-    0, or for floats the smallest normal number.
+    noncontiguous: with gaps between the elements, where there are two or more. exclude_zero: 0 is replaced by 1, or for
+    floats by the smallest normal number.
 
     >>> norch.testing.make_tensor(2, 3, dtype=norch.int64, low=0, high=5).shape
     norch.Size([2, 3])
@@ -84,12 +84,12 @@ def assert_close(
 ) -> None:
     """Asserts that |actual - expected| <= atol + rtol * |expected| everywhere, and that shapes and dtypes agree.
 
-    actual is a tensor or what norch.tensor() takes; expected too, and takes the dtype of actual unless it is a tensor
-    itself. Sequences and mappings of such are compared part by part. Tolerances follow the dtype unless given (both or
-    none): for float32 1.3e-6 and 1e-5, for float64 1e-7 and 1e-7, else 0. Infinities must be equal; a NaN is close to
-    nothing, with equal_nan to a NaN. check_dtype=False compares in the dtype that both promote to; check_stride=True
-    compares strides as well. msg: the text of the error, or a function that makes it of ours. Raises AssertionError,
-    which names the worst element.
+    actual and expected are tensors or arguments of norch.tensor(); expected has the dtype of actual unless it is a
+    tensor. Sequences and mappings of them are compared part by part. rtol and atol, given both or neither, follow the
+    dtype by default: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 0 for integers. Infinities are compared
+    exactly; a NaN differs from everything, with equal_nan from all but NaN. check_dtype=False compares in the dtype
+    that both promote to; check_stride=True compares strides as well. msg is the text of the error, or a function of the
+    default text. The AssertionError names the worst element.
 
     >>> norch.testing.assert_close(norch.tensor([1.0, 2.0]), [1.0, 2.0000001])
     >>> norch.testing.assert_close({"w": norch.ones(2)}, {"w": norch.ones(2)})
@@ -112,7 +112,7 @@ def assert_close(
 
 
 def _pairs(actual: Any, expected: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
-    """What is to be compared: the parts of containers, each with its place, or the two themselves."""
+    """(where, actual, expected) for the parts of containers, or for the two themselves."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         assert actual.keys() == expected.keys(), f"{where}keys differ: {list(actual)}, expected {list(expected)}"
         keys: Iterable[Any] = actual.keys()
@@ -170,39 +170,39 @@ def _assert_close(
 
 
 def _report(actual: Tensor, expected: Tensor, close: Tensor, rtol: float, atol: float) -> str:
-    """How many elements differ, and which one most."""
+    """The text of the error: the number of elements that differ, and the worst of them."""
     flat_close = close.reshape(-1).tolist()
     pairs = list(zip(actual.reshape(-1).tolist(), expected.reshape(-1).tolist(), strict=True))
     wrong = [i for i, good in enumerate(flat_close) if not good]
 
     def excess(i: int) -> float:
         difference = abs(pairs[i][0] - pairs[i][1])
-        return difference if difference == difference else float("inf")  # a NaN against a number is the worst of all
+        return difference if difference == difference else float("inf")  # NaN against a number is the worst
 
     worst = max(wrong, key=excess)
-    place = _place(worst, tuple(actual.shape))
+    index = _index_of(worst, tuple(actual.shape))
     got, wanted = pairs[worst]
     limit = f"by more than atol {atol:g} + rtol {rtol:g} * |expected|" if rtol or atol else "(they must be equal)"
     return (
-        f"{len(wrong)} of {len(pairs)} elements differ {limit}; the worst at {place}: {got!r}, expected {wanted!r}, "
+        f"{len(wrong)} of {len(pairs)} elements differ {limit}; the worst at {index}: {got!r}, expected {wanted!r}, "
         f"difference {abs(got - wanted):g}"
     )
 
 
-def _place(position: int, shape: tuple[int, ...]) -> list[int]:
-    """The indices of an element from its position in C order."""
-    place = []
+def _index_of(position: int, shape: tuple[int, ...]) -> list[int]:
+    """The index of an element from its position in C order."""
+    index = []
     for size in reversed(shape):
-        place.append(position % size)
+        index.append(position % size)
         position //= size
-    return place[::-1]
+    return index[::-1]
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------
 
 
 class GradcheckError(Error, AssertionError):
-    """What gradcheck() and gradgradcheck() raise when derivatives are wrong; the message holds the numbers."""
+    """Raised by gradcheck() and gradgradcheck() for wrong derivatives; the message has the numbers."""
 
 
 def gradcheck(
@@ -223,14 +223,15 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Checks the derivatives that backward finds for func(*inputs) against central differences.
+    """Compares the derivatives of func(*inputs) from backward with central differences.
 
-    inputs is a tensor or a sequence of arguments; the tensors among them that require grad are the variables, float64
-    if the differences are to be exact enough. func gives a tensor or a tuple of them, of which the floating ones are
-    checked; it must be differentiable at the inputs. Every derivative has to satisfy |backward - difference| <= atol +
-    rtol * |difference|, and two walks may differ by nondet_tol. True when all do, else GradcheckError, or False without
-    raise_exception; ValueError when there is nothing to check. There is no forward mode and no vmap to check,
-    so these options raise; fast_mode, masked and check_undefined_grad change nothing: the whole Jacobian is compared.
+    inputs is a tensor or a sequence of arguments. Its tensors that require grad are the variables; they should be
+    float64, as the differences are too inexact otherwise. func gives a tensor or a tuple of tensors, of which the
+    floating ones are checked, and is differentiable at inputs. Each derivative is to satisfy |backward - difference| <=
+    atol + rtol * |difference|, and two walks differ by nondet_tol at most. Returns True if all do; else raises a
+    GradcheckError, or returns False without raise_exception. ValueError where no input requires grad.
+    NotImplementedError for the options of forward mode and of vmap. fast_mode, masked and check_undefined_grad have no
+    effect: the whole Jacobian is compared.
 
     >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
     >>> norch.testing.gradcheck(norch.sin, x)
@@ -287,9 +288,9 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Checks second derivatives: gradcheck() of what backward computes, as a function of the inputs and the gradient.
+    """Checks second derivatives: gradcheck() of the gradient, as a function of inputs and grad_outputs.
 
-    grad_outputs are the gradients of the outputs at which to check, random ones unless given.
+    grad_outputs are the gradients of the outputs, random ones unless given.
 
     >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
     >>> norch.testing.gradgradcheck(norch.sin, x)
@@ -310,7 +311,7 @@ def gradgradcheck(
     def first_derivatives(*values: Any) -> tuple[Tensor, ...]:
         now, g = values[: len(arguments)], values[len(arguments) :]
         with enable_grad():
-            # under no_grad() the differences of gradcheck() hand in plain values
+            # gradcheck() computes differences under no_grad(), with plain values
             points = [x if not isinstance(x, Tensor) or x.requires_grad else _variable(x, i) for i, x in enumerate(now)]
             outputs = _floating(func(*points))
             found = [(out, w) for out, w in zip(outputs, g, strict=True) if out.requires_grad]
@@ -347,7 +348,7 @@ def _floating(outputs: Any) -> list[Tensor]:
 
 
 def _differences(function: Callable[..., Any], arguments: list[Any], i: int, eps: float) -> list[list[list[float]]]:
-    """For each output, and each element of argument i: the derivatives of the output's elements."""
+    """result[output][element of argument i]: the derivatives of all elements of the output, by central differences."""
     point = arguments[i].detach().clone()
     elements = point.view(-1)
     given = [point if j == i else x.detach() if isinstance(x, Tensor) else x for j, x in enumerate(arguments)]
@@ -370,7 +371,7 @@ def _differences(function: Callable[..., Any], arguments: list[Any], i: int, eps
 
 
 def _derivatives(output: Tensor, x: Tensor, check_dtype: bool) -> list[list[float]]:
-    """For each element of x: the derivatives of the output's elements, one walk of the graph for each of those."""
+    """result[element of x]: the derivatives of all elements of the output, with a walk for each of them."""
     columns = []
     for k in range(output.numel()):
         weight = output.new_zeros(output.shape)

@@ -33,7 +33,6 @@ norch.distributions.distribution: Distribution
 norch.distributions.kl: kl_divergence register_kl
 norch.errors: ArgumentError BoundsError DTypeError DeviceError DivisionError Error OutOfMemoryError ShapeError
 norch.func
-norch.legacy
 norch.linalg
 norch.memory
 norch.nn
@@ -102,9 +101,8 @@ def described(thing: Any) -> str:
     return f" = {thing!r}" if "<" not in repr(thing) and len(repr(thing)) < 60 else f": {type(thing).__name__}"
 
 
-def public_names(module: ModuleType) -> list[str]:
+def public_names(path: str, module: ModuleType) -> list[str]:
     """What a module hands on: its __all__, or what it defines itself. The package's __dir__ is a list of that kind."""
-    path = module.__name__
     if MODULES[path]:
         return MODULES[path]
     if hasattr(module, "__all__"):
@@ -112,7 +110,7 @@ def public_names(module: ModuleType) -> list[str]:
     names = [name for name in dir(module) if name[0] != "_"]
     if path == "norch":  # which holds any module that has been imported
         return [n for n in names if not isinstance(getattr(module, n), ModuleType) or f"norch.{n}" in MODULES]
-    return [n for n in names if getattr(getattr(module, n), "__module__", "") == path]
+    return [n for n in names if getattr(getattr(module, n), "__module__", "") == module.__name__]
 
 
 def members(cls: type, public: set[type]) -> list[str]:
@@ -133,7 +131,9 @@ def lines() -> Iterator[str]:
     """Module by module; the members of a class where it is first met."""
     modules = {name: importlib.import_module(name) for name in MODULES}
     found = [
-        (f"{path}.{name}", getattr(module, name)) for path, module in modules.items() for name in public_names(module)
+        (f"{path}.{name}", getattr(modules[path], name))
+        for path in modules
+        for name in public_names(path, modules[path])
     ]
     classes = {thing for _, thing in found if isinstance(thing, type)}
     seen: set[type] = set()

@@ -1,4 +1,4 @@
-"""The cases of ops/composed/statistics.py, distance.py and portable.py. See case.py."""
+"""The cases of ops/composed/statistics.py, distance.py and type_properties.py. See case.py."""
 
 from __future__ import annotations
 

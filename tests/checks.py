@@ -28,7 +28,7 @@ from conftest import DEVICE
 
 import norch
 from norch._lib import lib
-from norch.ops._forms import OPS
+from norch.ops._rows import OPCODES
 from norch.testing import assert_close
 
 OTHER_LAYOUTS = ("transposed", "strided", "offset", "flipped", "expanded")
@@ -36,7 +36,7 @@ OTHER_LAYOUTS = ("transposed", "strided", "offset", "flipped", "expanded")
 TOLERANCES = {"float32": 5e-7, "float64": 2e-15}
 # Half a unit in the last place: halves are computed in float32 and rounded once.
 ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
-POINTWISE = [case for case in CASES if case.row in OPS and lib.norch_op_form(OPS[case.row]) != b"reduce"]
+POINTWISE = [case for case in CASES if case.row in OPCODES and lib.norch_op_form(OPCODES[case.row]) != b"reduce"]
 
 
 # A run that is slow, or for one ISA build, may walk the cases over some dtypes only: NORCH_TEST_DTYPES=float32,bool
@@ -99,7 +99,7 @@ def scale_of(case: Case, arrays: Sequence[Any]) -> float:
 def tolerance_of(case: Case, dtype: str) -> float:
     """The relative error that a result may have. What is made of several operations rounds a half between them."""
     if dtype in HALF_NAMES:
-        return ROUNDING[dtype] * (1 if case.row in OPS else 8) + TOLERANCES["float32"] * case.slack
+        return ROUNDING[dtype] * (1 if case.row in OPCODES else 8) + TOLERANCES["float32"] * case.slack
     return TOLERANCES.get(dtype, 0) * case.slack
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import re
 import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
 
 CUDA = Path(__file__).resolve().parent.parent / "csrc" / "cuda"
-DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
+DTYPES = re.findall(r"^WIDE\( *\w+, *(\w+)", (CUDA.parent / "dtypes.def").read_text(), re.M)
 HOST_ONLY = ("cuda.cu", "pinned.cu")  # no kernels
 
 HEADERS = {

@@ -12,7 +12,7 @@ import pytest
 import norch
 import norch.nn.functional as F
 from norch._lib import lib
-from norch.ops.composed.attention import _composed
+from norch.ops.attention import _composed
 from norch.testing import assert_close, gradgradcheck
 
 pytestmark = pytest.mark.kernel

@@ -73,6 +73,7 @@ def test_an_isa_that_this_machine_lacks_is_named():
     "changed, rebuilt",
     [
         ("csrc/norch.h", "csrc/core/library.c"),
+        ("csrc/norch.h", "csrc/python/make_calls.py"),
         ("csrc/core/dtype.h", "csrc/core/tensor.c"),
         ("csrc/core/../ops.def", "csrc/core/optable.c"),  # make knows a header by the path that includes it
     ],
@@ -135,7 +136,7 @@ def test_without_a_good_python_make_says_what_to_install(tmp_path, script, word)
 
 def test_make_help_lists_every_target():
     text = make("help").stdout
-    for target in "all demo test check sanitize bench format clean help".split():
+    for target in "all demo test test-fast check ci-long sanitize bench format clean help".split():
         assert f"make {target} " in text
 
 

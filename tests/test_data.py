@@ -2,6 +2,7 @@
 
 import os
 from collections import namedtuple
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -345,6 +346,58 @@ def test_random_samplers():
     for make in (lambda: RandomSampler([1], num_samples=0), lambda: WeightedRandomSampler([1.0], -1)):
         with pytest.raises(ValueError, match="num_samples"):
             make()
+
+
+WEIGHTS = [0.0, 1.0, 3.0, 0.5]
+ENDLESS = {
+    "replacement": lambda count, **seed: RandomSampler(range(1000), replacement=True, num_samples=count, **seed),
+    "rounds": lambda count, **seed: RandomSampler(range(1001), num_samples=count, **seed),
+    "weighted": lambda count, **seed: WeightedRandomSampler(WEIGHTS, count, **seed),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_random_samplers_draw_when_asked(name):
+    make = ENDLESS[name]
+    sampler = make(10**10, generator=1)
+    assert len(sampler) == 10**10
+    assert list(islice(sampler, 40_000)) == list(islice(make(10**12, generator=1), 40_000))
+    assert list(islice(BatchSampler(sampler, 3), 2)) != list(islice(BatchSampler(sampler, 3), 2)), "another epoch"
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("count", [1, 10, 1 << 14, 39_999])
+def test_an_epoch_in_pieces_is_the_epoch_at_once(name, count):
+    def whole(**source):
+        if name == "replacement":
+            return norch.randint(0, 1000, (count,), **source).tolist()
+        if name == "weighted":
+            return norch.multinomial(norch.tensor(WEIGHTS, dtype=norch.float64), count, True, **source).tolist()
+        return [i for _ in range(-(-count // 1001)) for i in norch.randperm(1001, **source).tolist()][:count]
+
+    seeded = norch.Generator().manual_seed(3)
+    sampler, again = ENDLESS[name](count, generator=3), ENDLESS[name](count)
+    assert [list(sampler), list(sampler)] == [whole(generator=seeded), whole(generator=seeded)]
+    norch.manual_seed(3)
+    wanted, after = whole(), norch.rand(3).tolist()
+    norch.manual_seed(3)
+    indices = iter(again)
+    first = [next(indices)]
+    assert norch.rand(3).tolist() == after, "an epoch takes its part of the stream when it begins"
+    assert first + list(indices) == wanted
+
+
+def test_samplers_of_nothing():
+    for replacement in (False, True):
+        with pytest.raises(ValueError, match="3 samples of a data source that has none"):
+            list(RandomSampler([], replacement, num_samples=3))
+        assert list(RandomSampler([], replacement)) == []
+    assert list(SubsetRandomSampler([])) == [] and list(BatchSampler([], 2)) == []
+    for weights in ([], [0.0, 0.0]):
+        with pytest.raises(ValueError, match="multinomial"):
+            list(WeightedRandomSampler(weights, 3))
+    with pytest.raises(ValueError, match="1d sequence"):
+        WeightedRandomSampler(norch.ones(2, 2), 3)
 
 
 @pytest.mark.host  # what is to be pinned lies on the CPU

@@ -22,17 +22,26 @@ MODULES = ["norch"] + [m.name for m in pkgutil.walk_packages(norch.__path__, "no
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_table_of_operations_is_up_to_date() -> None:
+def _written_by(script: str) -> str:
+    """What a script of docs/ would write."""
     if not DOCS.exists():
         pytest.skip("the docs are not here")
-    spec = importlib.util.spec_from_file_location("operations", DOCS / "operations.py")
+    spec = importlib.util.spec_from_file_location(script, DOCS / f"{script}.py")
     assert spec is not None and spec.loader is not None
     made: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        text = made.text()
-    assert text == (DOCS / "operations.md").read_text(), "docs/operations.md is old: run make docs"
+        return made.text()
+
+
+def test_the_table_of_operations_is_up_to_date() -> None:
+    assert _written_by("operations") == (DOCS / "operations.md").read_text(), "docs/operations.md is old: run make docs"
+
+
+def test_the_stub_of_methods_is_up_to_date() -> None:
+    stub = DOCS.parent / "norch" / "_methods.pyi"
+    assert _written_by("stubs") == stub.read_text(), "norch/_methods.pyi is old: run make stubs"
 
 
 @pytest.mark.parametrize("name", MODULES)

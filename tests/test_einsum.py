@@ -133,7 +133,7 @@ def test_the_plans_copy_little() -> None:
     assert steps_of("i,j->ij", (2,), (3,)) == ["reshape", "mul"]
     assert steps_of("ij,j", (2, 3), (3,)) == ["product"]
     assert steps_of("akb,kn->abn", (7, 5, 40), (5, 9)) == ["product"]  # a batch of 7, no copy
-    assert steps_of("ij,kl->", (2, 3), (4, 5)) == ["_sum_as", "_sum_as", "mul"]
+    assert steps_of("ij,kl->", (2, 3), (4, 5)) == ["_sum_same_dtype", "_sum_same_dtype", "mul"]
 
 
 def test_the_order_by_cost() -> None:

@@ -11,6 +11,7 @@ import pytest
 import norch
 from norch import func
 from norch.autograd import functional
+from norch.autograd.transforms import leaves
 from norch.testing import assert_close
 
 VALUES = np.array([[0.3, -1.2, 0.7], [1.1, 0.4, -0.6]])
@@ -133,9 +134,9 @@ def test_trees(make: Any) -> None:
     parameters = make(of([1.0, 2.0]), of([0.0, 0.0]))
     found = func.grad(loss)(parameters, of([5.0, 6.0]))
     assert type(found) is type(parameters)
-    assert func._leaves(found)[0].tolist() == [5, 6] and func._leaves(found)[1].tolist() == [1, 1]
-    blocks = func.jacrev(lambda p: {"out": func._leaves(p)[0] * 2})(parameters)
-    assert func._leaves(blocks["out"])[0].tolist() == [[2, 0], [0, 2]]
+    assert leaves(found)[0].tolist() == [5, 6] and leaves(found)[1].tolist() == [1, 1]
+    blocks = func.jacrev(lambda p: {"out": leaves(p)[0] * 2})(parameters)
+    assert leaves(blocks["out"])[0].tolist() == [[2, 0], [0, 2]]
 
 
 def test_closures_and_outer_graphs() -> None:
@@ -278,7 +279,7 @@ BAD: Any = [
         "a tangent has shape .* for a primal",
     ),
     (lambda: func.vjp(norch.sin, X)[1](norch.ones(3)), ValueError, "a cotangent has shape"),
-    (lambda: func.vjp(norch.sin, X)[1](X, X), ValueError, "needed for each of 1, but there are 2"),
+    (lambda: func.vjp(norch.sin, X)[1](X, X), ValueError, "a cotangent holds 2 tensors for an output of 1"),
     (lambda: norch.vmap(norch.sin, in_dims=1)(X), IndexError, r"vmap: in_dims 1 for a tensor of shape \(2,\)"),
     (lambda: norch.vmap(norch.add)(X, norch.ones(3)), ValueError, r"vmap: expected one size .* got \[2, 3\]"),
     (lambda: norch.vmap(norch.add)(1, 2), ValueError, r"vmap: expected one size .* got \[\]"),

@@ -100,7 +100,7 @@ BAD: Any = [
     (lambda: F.grid_sample(X, G, padding_mode="ones"), ValueError, "padding_mode is one of .*, not 'ones'"),
     (lambda: F.grid_sample(X.long(), G), TypeError, "expected floats, got norch.int64 and norch.float32"),
     (lambda: F.grid_sample(X, G.double()), norch.DTypeError, "the input's norch.float32, not of norch.float64"),
-    (lambda: F.grid_sample(X[..., :0], G), norch.ShapeError, r"nothing to read in shape \(1, 1, 2, 0\)"),
+    (lambda: F.grid_sample(X[..., :0], G), norch.ShapeError, r"expected non-empty images, got shape \(1, 1, 2, 0\)"),
     (lambda: F.affine_grid(G, (1, 1, 2, 2)), norch.ShapeError, r"theta of shape \(1, 2, 2, 2\) for images of size"),
     (lambda: F.affine_grid(norch.ones(1, 2, 3).long(), (1, 1, 2, 2)), TypeError, "affine_grid: expected floats"),
 ]

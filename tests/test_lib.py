@@ -11,7 +11,8 @@ import pytest
 import norch
 from norch import _lib
 from norch._lib import lib
-from norch.ops._forms import OPS
+from norch.ops._rows import OPCODES
+from norch.optim.fused import ROWS
 
 HEADER = lib.norch_header().decode()
 
@@ -25,9 +26,26 @@ def test_every_function_of_the_header_is_bound():
         assert getattr(lib, name).argtypes is not None
 
 
-def rmsprop_without_buffers(x):
-    hyper = _lib.doubles(0.1, 0.9, 1e-8, 0.0, 0.5, 0.0)
-    lib.norch_rmsprop_step(([x], [x], [x], None, None), _lib.address(hyper))
+def test_calls_with_tensors_are_builtins():
+    text = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
+    with_tensors = set(re.findall(r"^norch_tensor \*(\w+)\(", text, re.M))
+    with_tensors |= set(re.findall(r"\b(norch_\w+)\((?=[^)]*norch_tensor \*)", text))
+    through_ctypes = {name for name in with_tensors if type(getattr(lib, name)) is not type(len)}
+    assert through_ctypes == {"norch_from_memory", "norch_from_bytes", "norch_release", "norch_to_bytes"}
+
+
+def adam_step_of(x, *states):
+    row = ROWS["adam"]
+    lib.norch_optim_step(row.kind, ([x], [x], *states, None), _lib.address(row.hyper()))
+
+
+def test_rows_of_optimizers_have_named_hyper_parameters():
+    hyper = ROWS["adam"].hyper(lr=0.5, step=3)
+    assert (hyper.lr, hyper.beta1, hyper.step) == (0.5, 0, 3)
+    assert lib.norch_optim_state(ROWS["adam"].kind) == b"exp_avg, exp_avg_sq, max_exp_avg_sq"
+    assert lib.norch_optim_name(len(ROWS)) is lib.norch_optim_hyper(-1) is None
+    with pytest.raises(AttributeError):
+        hyper.rate = 1.0
 
 
 def test_builtins_check_what_they_get():
@@ -38,7 +56,7 @@ def test_builtins_check_what_they_get():
         (
             TypeError,
             "add: expected a tensor, not NoneType",
-            lambda: lib.norch_binary(OPS["add"], x, None),
+            lambda: lib.norch_binary(OPCODES["add"], x, None),
         ),
         (TypeError, "select: expected an integer, not str", lambda: lib.norch_select(x, "a", 0)),
         (OverflowError, "does not fit 64 bits", lambda: lib.norch_select(x, 2**63, 0)),
@@ -48,9 +66,11 @@ def test_builtins_check_what_they_get():
         (TypeError, "full: expected a number, not str", lambda: lib.norch_full((2,), 4, "a", 0, (0, 0))),
         (TypeError, "cat: expected a tensor, not int", lambda: lib.norch_cat([x, 3], 0)),
         (TypeError, "cat: expected a sequence of tensors, not int", lambda: lib.norch_cat(3, 0)),
-        (norch.ArgumentError, "1 tensors beside 2", lambda: lib.norch_sgd_step(([x, x], [x], None), 0, False)),
-        (TypeError, "a tuple of sequences", lambda: lib.norch_sgd_step(([x], [x]), 0, False)),
-        (norch.ArgumentError, "rmsprop: momentum 0.5 without", lambda: rmsprop_without_buffers(x)),
+        (norch.ArgumentError, "1 tensors beside 2", lambda: lib.norch_optim_step(0, ([x, x], [x], *[None] * 3), 0)),
+        (TypeError, "a tuple of sequences", lambda: lib.norch_optim_step(0, ([x], [x]), 0)),
+        (norch.ArgumentError, "adam: exp_avg_sq is missing", lambda: adam_step_of(x, [x], None)),
+        (norch.ShapeError, "adam: exp_avg_sq 0 has shape (3, 2)", lambda: adam_step_of(x, [x], [x.t()])),
+        (norch.ArgumentError, "there is no optimizer 99", lambda: lib.norch_optim_step(99, ([], [], *[None] * 3), 0)),
         (TypeError, "adopt: expected a class of tensors", lambda: lib.norch_adopt(int, x)),
     ]
     for error, message, call in calls:
@@ -112,7 +132,7 @@ def test_the_table_of_operations():
 
 def test_bad_calls_fail_and_do_not_crash():
     x, y = norch.zeros(2, 3), norch.zeros(4)
-    like = norch.autograd.inplace.like_of(x)  # a shape over no memory
+    like = norch.autograd.inplace.meta_of(x)  # a shape over no memory
     calls = [
         lambda: lib.norch_empty((2, -3), 4, (0, 0)),
         lambda: lib.norch_empty((2, 3), 99, (0, 0)),

@@ -67,7 +67,7 @@ def test_errors_and_dropout() -> None:
     layer.eval()
     assert norch.equal(layer(x, x, x)[0], layer(x, x, x)[0])
     for call, error, message in (
-        (lambda: nn.MultiheadAttention(4, 3), ValueError, "4 does not fall into 3 heads"),
+        (lambda: nn.MultiheadAttention(4, 3), ValueError, "embed_dim 4 is not divisible by num_heads 3"),
         (lambda: nn.MultiheadAttention(4, 2, add_bias_kv=True), NotImplementedError, "add_bias_kv"),
         (lambda: layer(x, x[0], x), norch.ShapeError, r"of two or of three dimensions, got \(5, 3, 4\), \(3, 4\)"),
         (lambda: layer(x, x[..., :3], x), norch.ShapeError, "expected last sizes of 4, 4 and 4"),

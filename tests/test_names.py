@@ -6,6 +6,8 @@ The list is norch/compat/left_out.txt. Runs where PyTorch is installed. What iss
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 import types
 from typing import Any
 
@@ -142,6 +144,28 @@ def test_each_module_says_why_a_name_is_left_out(where: str) -> None:
     for name in ("nonsense", *(name for name in LISTED[where] if not hasattr(HERE[where], name))):
         with pytest.raises(AttributeError, match=r"docs/operations\.md lists what there is"):
             getattr(HERE[where], name)
+
+
+@pytest.mark.parametrize("where", ["nn", "functional", "nn.utils"])
+def test_completion_of_nn_shows_public_names_only(where: str) -> None:
+    module = HERE[where]
+    assert dir(module) == sorted(module.__all__) and len(set(module.__all__)) == len(module.__all__)
+    for name in dir(module):
+        assert name[0] != "_" and hasattr(module, name)
+        assert not is_module(getattr(module, name)) or name in ("functional", "init", "utils", "rnn") or "param" in name
+
+
+def test_rare_parts_of_nn_are_imported_when_they_are_read() -> None:
+    code = """
+import sys, norch.nn
+def loaded(): return {name[16:] for name in sys.modules if name.startswith("norch.nn.extras.")}
+assert loaded() == set(), loaded()
+norch.nn.CTCLoss, norch.nn.functional.grid_sample, norch.nn.utils.weight_norm
+assert loaded() == {"ctc", "grid_sample", "hooked_norms"}, loaded()
+from norch.nn import *
+assert EmbeddingBag is norch.nn.EmbeddingBag and "EmbeddingBag" in vars(norch.nn)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_messages() -> None:

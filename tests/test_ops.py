@@ -41,7 +41,7 @@ from conftest import DEVICE
 
 import norch
 from norch._lib import lib
-from norch.ops._forms import OPS
+from norch.ops._rows import OPCODES
 from norch.testing import assert_close
 
 pytestmark = [
@@ -162,7 +162,7 @@ def test_other_dtypes_are_refused(case: Case) -> None:
 TWO = [
     case
     for case in CASES
-    if case.row in OPS and lib.norch_op_form(OPS[case.row]) == b"binary" and len(case.domains) == 2
+    if case.row in OPCODES and lib.norch_op_form(OPCODES[case.row]) == b"binary" and len(case.domains) == 2
 ]
 
 

@@ -361,6 +361,19 @@ def test_bad_arguments_raise():
         optim.Optimizer([p], {}).step()
 
 
+@pytest.mark.parametrize(("name", "option"), [("Adam", "amsgrad"), ("RMSprop", "centered")])
+def test_options_that_need_more_state_may_be_set_later(name, option):
+    p, late = parameter([1.0, 2.0], [0.5, -1.0]), parameter([3.0])
+    opt = getattr(optim, name)([p, late], lr=0.1)
+    opt.step()
+    opt.param_groups[0][option] = True
+    before, late.grad = p.tolist(), norch.ones(1)  # late has no state, p has some of it
+    opt.step()
+    assert before != p.tolist() and late.item() < 3
+    assert [entry["step"] for entry in opt.state.values()] == [2, 1]
+    assert len(opt.state[p]) == len(opt.state[late])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_ways_to_compute_the_same(name):
     p = parameter([1.0])

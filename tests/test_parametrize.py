@@ -223,7 +223,7 @@ BAD: Any = [
     (
         lambda: parametrize.remove_parametrizations(parametrizations.weight_norm(nn.Linear(1, 1)), "weight", False),
         ValueError,
-        "made of several tensors",
+        "has several originals",
     ),
 ]
 

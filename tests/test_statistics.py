@@ -1,4 +1,4 @@
-"""ops/composed/statistics.py, distance.py, portable.py beyond their cases: constants, questions, kinks, errors."""
+"""composed/statistics.py, distance.py and type_properties.py beyond their cases: constants, kinks, errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import norch
-from norch.autograd.derivatives import reduce as derivatives
 from norch.ops.composed import distance
 from norch.testing import assert_close, gradgradcheck
 
@@ -102,8 +101,10 @@ def test_gradients_of_equal_rows() -> None:
 def test_distances_of_some_rows_at_a_time(torch: Any, p: float, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     steps: list[int] = []
-    steepest = derivatives._steepest
-    monkeypatch.setattr(derivatives, "_steepest", lambda x, *rest: steps.append(x.shape[-3]) or steepest(x, *rest))
+    row_norm_grad = distance._row_norm_grad
+    monkeypatch.setattr(
+        distance, "_row_norm_grad", lambda g, x, *rest: steps.append(x.shape[-3]) or row_norm_grad(g, x, *rest)
+    )
     for shapes in (((5, 3), (2, 3)), ((2, 7, 3), (1, 3)), ((5, 3), (2, 2, 3)), ((0, 3), (2, 3)), ((5, 3), (0, 3))):
         arrays = [rng.standard_normal(shape) for shape in shapes]
         for wanted in ((True, True), (True, False), (False, True)):

@@ -8,7 +8,7 @@ from conftest import DEVICE
 
 import norch
 from norch import nn
-from norch.ops.composed import attention as composed
+from norch.ops import attention as page
 from norch.testing import assert_close
 
 Mask = nn.Transformer.generate_square_subsequent_mask
@@ -121,8 +121,8 @@ def test_a_layer_is_its_formula(first: bool) -> None:
 
 def test_one_kernel_attends_where_it_may(monkeypatch: Any) -> None:
     calls = []
-    kernel = composed.attention
-    monkeypatch.setattr(composed, "attention", lambda *a: calls.append(a[-1]) or kernel(*a))
+    kernel = page.attention
+    monkeypatch.setattr(page, "attention", lambda *a: calls.append(a[-1]) or kernel(*a))
     layer = nn.TransformerEncoderLayer(**SIZES, dropout=0.0, device=DEVICE)
     encoder, x = nn.TransformerEncoder(layer, 2), norch.ones(5, 3, 8, device=DEVICE)
     mask = Mask(5, DEVICE)
@@ -174,13 +174,13 @@ def test_it_learns_to_reverse() -> None:
 def test_errors() -> None:
     model, x = nn.Transformer(8, 2, 1, 1, 12), norch.ones(5, 3, 8)
     for call, error, message in (
-        (lambda: nn.TransformerEncoderLayer(8, 3), ValueError, "8 does not fall into 3 heads"),
+        (lambda: nn.TransformerEncoderLayer(8, 3), ValueError, "embed_dim 8 is not divisible by num_heads 3"),
         (lambda: nn.TransformerEncoderLayer(8, 2, activation="sin"), RuntimeError, "'relu', 'gelu' or .*, not 'sin'"),
         (lambda: model(x, None), TypeError, "Transformer: expected a tensor, not NoneType"),
         (lambda: model(x, x[:, :2]), norch.ShapeError, r"one batch, the last 8, got \(5, 3, 8\) and \(5, 2, 8\)"),
         (lambda: model(x, x[..., :4]), norch.ShapeError, r"the last 8, got \(5, 3, 8\) and \(5, 3, 4\)"),
         (lambda: model(x, x, norch.ones(4, 4)), norch.ShapeError, r"mask of shape \(4, 4\), expected \(5, 5\)"),
-        (lambda: model.encoder(x, is_causal=True), ValueError, "is_causal says of what kind attn_mask is"),
+        (lambda: model.encoder(x, is_causal=True), ValueError, "is_causal needs an attn_mask"),
         (
             lambda: model.encoder(x, Mask(5).long(), is_causal=True),
             norch.DTypeError,

@@ -81,9 +81,9 @@ struct nr_backend {
     /* Memory of at least n bytes, 64-byte aligned; NULL when there is none (a device notes why). */
     void *(*alloc)(const nr_backend *self, size_t n);
     void (*free)(const nr_backend *self, void *memory, size_t n);
-    /* Both are done with the memory of the host when they return; from_host is not where `later` allows it. */
+    /* Both have finished with the memory of the host when they return, unless from_host is non_blocking. */
     int32_t (*to_host)(const nr_backend *self, void *host, const void *device, size_t n);
-    int32_t (*from_host)(const nr_backend *self, void *device, const void *host, size_t n, bool later);
+    int32_t (*from_host)(const nr_backend *self, void *device, const void *host, size_t n, bool non_blocking);
     int32_t (*synchronize)(const nr_backend *self);
     nr_kernel (*kernels)[NR_DTYPE_COUNT]; /* [NR_OP_COUNT][NR_DTYPE_COUNT], NULL: no such kernel */
     int32_t (*run[NR_FAMILY_COUNT])(const nr_call *call);

@@ -86,7 +86,7 @@ NR_SHARED uint16_t nr_bfloat16_of_float(float x) {
 #define NR_OF_float32(x) (x)
 #define NR_OF_float64(x) (x)
 
-/* The conversions by target dtype, to what its memory holds; x has a compute type of dtype.h. */
+/* The conversions by target dtype, to what its memory holds; x has a computed type of dtypes.def. */
 #define NR_TO_bool(x) ((x) != 0)
 #define NR_TO__Bool NR_TO_bool
 #define NR_TO_uint8(x) ((uint8_t)NR_TO_int64(x))

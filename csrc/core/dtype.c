@@ -9,7 +9,7 @@
 #define KIND_U 'u'
 #define KIND_I 'i'
 #define KIND_F 'f'
-#define WIDE(T)               \
+#define WIDE_OF(T)            \
     _Generic((T){0},          \
         bool: NORCH_BOOL,     \
         uint8_t: NORCH_UINT8, \
@@ -17,9 +17,10 @@
         int64_t: NORCH_INT64, \
         float: NORCH_FLOAT32, \
         double: NORCH_FLOAT64)
-#define ROW(number, label, S, T, A, class) [number] = {#label, sizeof(S), KIND_##class, WIDE(T)},
-const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT] = {NR_DTYPES(ROW)};
-#undef ROW
+const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT] = {
+#define DTYPE(NAME, label, S, T, A, kind, digits) {#label, sizeof(S), KIND_##kind, WIDE_OF(T), digits},
+#include "../dtypes.def"
+};
 
 int32_t nr_default_dtype = NORCH_FLOAT32;
 
@@ -28,6 +29,8 @@ const char *norch_dtype_name(int64_t dtype) { return nr_is_dtype(dtype) ? nr_dty
 int32_t norch_dtype_size(int64_t dtype) { return nr_is_dtype(dtype) ? nr_dtypes[dtype].size : 0; }
 
 int32_t norch_dtype_kind(int64_t dtype) { return nr_is_dtype(dtype) ? nr_dtypes[dtype].kind : 0; }
+
+int32_t norch_dtype_digits(int64_t dtype) { return nr_is_dtype(dtype) ? nr_dtypes[dtype].digits : 0; }
 
 int32_t norch_default_dtype(void) { return nr_default_dtype; }
 
@@ -46,12 +49,39 @@ static int rank(int32_t dtype) {
     }
 }
 
-int32_t nr_promote(int32_t a, int32_t b) {
-    if (rank(a) != rank(b)) return rank(a) > rank(b) ? a : b;
-    /* Within a kind the wider one holds the other; of two of one size neither does: uint8 beside int8, and the halves. */
-    if (a != b && nr_size_of(a) == nr_size_of(b)) return nr_is_float(a) ? NORCH_FLOAT32 : NORCH_INT16;
-    return nr_size_of(a) >= nr_size_of(b) ? a : b;
+bool nr_can_cast(int32_t from, int32_t to) { return rank(from) <= rank(to); }
+
+bool norch_can_cast(int64_t from, int64_t to) {
+    return nr_is_dtype(from) && nr_is_dtype(to) && nr_can_cast((int32_t)from, (int32_t)to);
 }
+
+/* Whether dtype d holds every number of another one of its rank. */
+static bool holds(int32_t d, int32_t other) {
+    const nr_dtype_row *a = &nr_dtypes[d], *b = &nr_dtypes[other];
+    const bool range = a->kind == 'f'   ? 8 * a->size - a->digits >= 8 * b->size - b->digits /* bits of the exponent */
+                       : a->kind == 'i' ? true
+                                        : b->kind != 'i';
+    return rank(d) == rank(other) && a->digits >= b->digits && range;
+}
+
+/* The smallest dtype that holds both, of the higher rank where theirs differ. */
+static int32_t common_dtype(int32_t a, int32_t b) {
+    if (rank(a) != rank(b)) return rank(a) > rank(b) ? a : b;
+    int32_t best = nr_size_of(a) > nr_size_of(b) ? a : b; /* where none holds both */
+    bool found = false;
+    for (int32_t d = 0; d < NR_DTYPE_COUNT; d++)
+        if (holds(d, a) && holds(d, b) && (!found || nr_size_of(d) < nr_size_of(best))) best = d, found = true;
+    return best;
+}
+
+static int8_t promoted[NR_DTYPE_COUNT][NR_DTYPE_COUNT];
+
+__attribute__((constructor)) static void fill_promoted(void) {
+    for (int32_t a = 0; a < NR_DTYPE_COUNT; a++)
+        for (int32_t b = 0; b < NR_DTYPE_COUNT; b++) promoted[a][b] = (int8_t)common_dtype(a, b);
+}
+
+int32_t nr_promote(int32_t a, int32_t b) { return promoted[a][b]; }
 
 int32_t norch_promote_types(int64_t a, int64_t b) {
     if (!nr_is_dtype(a) || !nr_is_dtype(b)) return -1;
@@ -77,7 +107,7 @@ int32_t nr_result_dtype(int n, const norch_tensor *const *xs) {
     return result;
 }
 
-int32_t norch_result_type(const norch_tensor *a, const norch_tensor *b) {
+int64_t norch_result_type(const norch_tensor *a, const norch_tensor *b) {
     const norch_tensor *xs[2] = {a, b};
     return nr_result_dtype(2, xs);
 }

@@ -77,9 +77,9 @@ int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *devic
     return acquire_lock(thread, backend->to_host(backend, host, device, bytes));
 }
 
-int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool async) {
+int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool non_blocking) {
     void *thread = release_lock_for(backend);
-    return acquire_lock(thread, backend->from_host(backend, device, host, bytes, async));
+    return acquire_lock(thread, backend->from_host(backend, device, host, bytes, non_blocking));
 }
 
 int32_t nr_gate_synchronize(const nr_backend *backend) {

@@ -169,7 +169,7 @@ norch_tensor *norch_like(const norch_tensor *x) {
     return like;
 }
 
-int32_t norch_is_same(const norch_tensor *a, const norch_tensor *b) {
+bool norch_is_same(const norch_tensor *a, const norch_tensor *b) {
     if (a->storage != b->storage || a->data != b->data || a->dtype != b->dtype) return 0;
     if (!nr_same_shape(a->ndim, a->shape, b->ndim, b->shape)) return 0;
     for (int32_t i = 0; i < a->ndim; i++)
@@ -177,7 +177,7 @@ int32_t norch_is_same(const norch_tensor *a, const norch_tensor *b) {
     return 1;
 }
 
-int32_t norch_shares_storage(const norch_tensor *a, const norch_tensor *b) { return a->storage == b->storage; }
+bool norch_shares_storage(const norch_tensor *a, const norch_tensor *b) { return a->storage == b->storage; }
 
 /* First and last byte that x sees. */
 static void extent(const norch_tensor *x, const char **low, const char **high) {
@@ -192,7 +192,7 @@ static void extent(const norch_tensor *x, const char **low, const char **high) {
     *high += nr_size_of(x->dtype);
 }
 
-int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
+bool norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
     if (a->numel == 0 || b->numel == 0 || !nr_same_device(a, b)) return 0;
     const char *low_a, *high_a, *low_b, *high_b;
     extent(a, &low_a, &high_a);
@@ -200,7 +200,7 @@ int32_t norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
     return low_a < high_b && low_b < high_a;
 }
 
-int32_t norch_overlaps_itself(const norch_tensor *x) {
+bool norch_overlaps_itself(const norch_tensor *x) {
     /* From the smallest stride up, either way, each step must pass over all that the smaller ones reach. */
     int64_t size[NORCH_MAX_DIMS], step[NORCH_MAX_DIMS], reach = 0;
     int32_t n = 0;

@@ -56,11 +56,11 @@ typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const 
 #define FROM_T double
 #include "copy_pairs.h"
 
-#define ROW(from)                                                           \
-    {NR_JOIN2(from, bool),  NR_JOIN2(from, uint8),   NR_JOIN2(from, int32), \
-     NR_JOIN2(from, int64), NR_JOIN2(from, float32), NR_JOIN2(from, float64)}
-static const mover conversions[NR_DTYPE_COUNT][NR_DTYPE_COUNT] = {ROW(bool),  ROW(uint8),   ROW(int32),
-                                                                  ROW(int64), ROW(float32), ROW(float64)};
+static const mover *const conversions[NR_DTYPE_COUNT] = {
+#define WIDE(NAME, name, ...) [NORCH_##NAME] = NR_JOIN2(from, name),
+#define NARROW(...)
+#include "../dtypes.def"
+};
 
 /* Between float32 and float64 the conversions of the instruction set at hand. */
 #define ROWS(name, conversion)                                                                                 \
@@ -76,7 +76,7 @@ ROWS(narrow_rows, nr_narrow)
 static mover conversion_of(int32_t from, int32_t to) {
     if (from == NORCH_FLOAT32 && to == NORCH_FLOAT64) return widen_rows;
     if (from == NORCH_FLOAT64 && to == NORCH_FLOAT32) return narrow_rows;
-    return conversions[from][to]; /* none where one is narrow */
+    return conversions[from] ? conversions[from][to] : NULL; /* none where one is narrow */
 }
 
 /* Squares of a cache line a side, transposed: by shuffles of four rows (of two), or plainly. */

@@ -14,8 +14,8 @@ static int32_t copy_bytes(const nr_backend *self, void *to, const void *from, si
     return NORCH_OK;
 }
 
-static int32_t copy_back(const nr_backend *self, void *to, const void *from, size_t n, bool later) {
-    (void)later;
+static int32_t copy_back(const nr_backend *self, void *to, const void *from, size_t n, bool non_blocking) {
+    (void)non_blocking;
     return copy_bytes(self, to, from, n);
 }
 

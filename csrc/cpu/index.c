@@ -28,9 +28,12 @@
 #define SIZE 8
 #include "index_moves.h"
 
+/* n elements of the innermost loop from these three places on. */
+typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n);
+
 #define PLUS(a, b) ((a) || (b))
 #define TIMES(a, b) ((a) && (b))
-#define TYPE truth
+#define TYPE bool
 #define S uint8_t
 #include "index_kinds.h"
 #undef PLUS
@@ -54,9 +57,6 @@
 #define S double
 #include "index_kinds.h"
 
-/* n elements of the innermost loop from these three places on. */
-typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n);
-
 static void offsets(const nr_index_plan *plan, char *dense, const char *index, char *before, int64_t n) {
     const int64_t dense_step = plan->nest.stride[0][0], index_step = plan->nest.stride[1][0];
     const int64_t before_step = plan->nest.stride[2][0], axis_step = plan->axis_stride, size = plan->axis_size;
@@ -69,14 +69,13 @@ static void offsets(const nr_index_plan *plan, char *dense, const char *index, c
 
 static row_kernel kernel_of(int32_t kind, int32_t dtype) {
     static const row_kernel moves[2][4] = {{take_1, take_2, take_4, take_8}, {put_1, put_2, put_4, put_8}};
-#define ROW(way)                                                                                \
-    {                                                                                           \
-        NR_JOIN2(way, truth), NR_JOIN2(way, uint8), NR_JOIN2(way, int32), NR_JOIN2(way, int64), \
-            NR_JOIN2(way, float32), NR_JOIN2(way, float64)                                      \
-    }
-    static const row_kernel sums[4][NR_DTYPE_COUNT] = {ROW(add), ROW(mul), ROW(max), ROW(min)};
+    static const row_kernel *const combine[NR_DTYPE_COUNT] = {
+#define WIDE(NAME, name, ...) [NORCH_##NAME] = NR_JOIN2(combine, name),
+#define NARROW(...)
+#include "../dtypes.def"
+    };
     if (kind == NR_OFFSETS) return offsets;
-    if (kind > NR_SCATTER) return sums[kind - NR_SCATTER_ADD][dtype];
+    if (kind > NR_SCATTER) return combine[dtype][kind - NR_SCATTER_ADD];
     return moves[kind == NR_SCATTER][__builtin_ctz((unsigned)nr_size_of(dtype))];
 }
 

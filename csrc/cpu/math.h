@@ -113,4 +113,18 @@ NR_INLINE double nr_fma_f64(double a, double b, double c) { return NR_HAS_FMA ? 
 #define finite(x) NR_OF_ALL(finite, x)(x)
 #define signed_down(x) NR_OF_ALL(signed_down, x)(x)
 
+/* ---- slopes ------------------------------------------------------------------------------------ */
+
+#define C(number) ((T)(number))
+#define T float
+#define SLOPE(name) NR_INLINE T nr_##name##_f32(T x)
+#include "../slopes.h"
+#undef T
+#define T double
+#define SLOPE(name) NR_INLINE T nr_##name##_f64(T x)
+#define SLOPE_GELU
+#include "../slopes.h"
+#undef T
+#undef C
+
 #endif

@@ -1,9 +1,34 @@
 /* math_f32: the part of math.h for float. What networks call most is float arithmetic alone; the rest
  * is computed in double, whose 29 spare bits buy short formulas and correct rounding nearly always.
- * Included by math.h alone, after math_f64.h.
+ * Included by math.h alone, after math_f64.h. The template math_float.h holds what double has alike.
  *
  * Ranges are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980); the
- * polynomials were fitted by Remez exchange. Selects keep NaN as in math_f64.h. */
+ * polynomials were fitted by Remez exchange. */
+
+#define T float
+#define U uint32_t
+#define F(name) nr_##name##_f32
+#define LIBM(name) name##f
+#define DIGITS 23
+#define BIAS 127
+#define LOG2E 1.44269504f
+#define LN2 0.693147182f
+#define LN2_HIGH 0.693145752f
+#define LN2_LOW 1.42860682e-06f
+#define NR_MAGIC_F32 0x1.8p23f
+#define EXP_LEAST -104.0f
+#define EXP_MOST 88.7228317f
+#define EXP_LOW -87.0f
+#define EXP_SHIFT 64
+#define EXP_UNSHIFT 0x1p-64f
+#define EXP2_LEAST -151.0f
+#define EXP2_MOST 129.0f
+#define EXPM1_LEAST -18.0f
+#define EXPM1_MOST 89.0f
+#define EXPM1_TINY 0x1p-25f
+#define ROOT_BITS 0x3f3504f3u
+#define SMALLEST 0x1p-126f
+#define LOG1P_MOST 0x1p30f
 
 NR_INLINE uint32_t nr_bits_f32(float x) {
     uint32_t bits;
@@ -19,39 +44,23 @@ NR_INLINE float nr_from_bits_f32(uint32_t bits) {
 
 /* ---- in float ---------------------------------------------------------------------------------- */
 
-#define NR_MAGIC_F32 0x1.8p23f /* as NR_MAGIC_F64, for |x| < 2^22 */
-
-NR_INLINE float nr_nearest_f32(float x) { return (x + NR_MAGIC_F32) - NR_MAGIC_F32; }
-
-/* 2^n for integers -126 <= n <= 127. */
-NR_INLINE float nr_two_to_f32(float n) { return nr_from_bits_f32((nr_bits_f32(n + NR_MAGIC_F32) + 127) << 23); }
-
 /* e^r - 1 for |r| <= ln(2) / 2. */
 NR_INLINE float nr_expm1_reduced_f32(float r) {
     float p = NR_POLY(r, 0.5f, 0.166666672f, 0.041666355f, 0.00833327323f, 0.00139410654f, 0.000199141534f);
     return NR_FMA(r * r, p, r);
 }
 
-NR_INLINE float nr_minus_ln2_f32(float x, float n) { return (x - n * 0.693145752f) - n * 1.42860682e-06f; }
-
-/* y 2^n, rounded once though 2^n itself be out of range. */
-NR_INLINE float nr_scaled_f32(float y, float n) {
-    float half = nr_nearest_f32(n * 0.5f);
-    return y * nr_two_to_f32(half) * nr_two_to_f32(n - half);
+/* k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). */
+NR_INLINE float nr_log_reduced_f32(float k, float f) {
+    float square = f * f;
+    float p = NR_POLY(f, 0.333333164f, -0.250008076f, 0.200022846f, -0.166245997f, 0.141812488f, -0.131284103f,
+                      0.128811792f, -0.0785992369f);
+    return k * 0.693145752f + (f + (NR_FMA(f * square, p, k * 1.42860682e-06f) - 0.5f * square));
 }
 
-/* e^x = 2^n e^r: n is added to the exponent's bits, where that leaves a normal number; below, n + 64 is. */
-NR_INLINE float nr_exp_f32(float x) {
-    float y = x < -104.0f ? 0.0f : x;      /* results below the least number come from the select at the end: */
-    y = y > 88.7228317f ? 88.7228317f : y; /* masks full of -infinity shall not pay for an underflow each */
-    const bool low = y < -87.0f;
-    float t = NR_FMA(y, 1.44269504f, NR_MAGIC_F32), n = t - NR_MAGIC_F32;
-    float r = NR_FMA(n, -1.42860682e-06f, NR_FMA(n, -0.693145752f, y));
-    uint32_t bits = nr_bits_f32(1.0f + nr_expm1_reduced_f32(r)) + (nr_bits_f32(t) << 23) + (low ? 64u << 23 : 0u);
-    float result = nr_from_bits_f32(bits) * (low ? 0x1p-64f : 1.0f);
-    result = x <= 88.7228317f ? result : x + INFINITY; /* NaN stays one */
-    return x < -104.0f ? 0.0f : result;
-}
+NR_INLINE float nr_exponent_f32(uint32_t bits, int32_t less) { return (float)((int32_t)(bits >> 23) - (127 + less)); }
+
+#include "math_float.h"
 
 /* e^x where it is added to 1: what is below 2^-125 need not be right. */
 NR_INLINE float nr_exp_beside_1_f32(float x) {
@@ -70,23 +79,6 @@ NR_INLINE float nr_exp_below_f32(float x) {
     return x < -87.0f ? 0.0f : result;
 }
 
-NR_INLINE float nr_exp2_f32(float x) {
-    x = x < -151.0f ? -151.0f : x;
-    x = x > 129.0f ? 129.0f : x;
-    float n = nr_nearest_f32(x);
-    return nr_scaled_f32(1.0f + nr_expm1_reduced_f32((x - n) * 0.693147182f), n);
-}
-
-NR_INLINE float nr_expm1_f32(float x) {
-    float y = x < -18.0f ? -18.0f : x;
-    y = y > 89.0f ? 89.0f : y;
-    float n = nr_nearest_f32(y * 1.44269504f);
-    float p = nr_expm1_reduced_f32(nr_minus_ln2_f32(y, n));
-    float half = nr_two_to_f32(n - 1.0f); /* 2^n would overflow before the result does */
-    float result = 2.0f * NR_FMA(half, p, half - 0.5f);
-    return fabsf(x) < 0x1p-25f ? x : result; /* keeps -0 */
-}
-
 /* A polynomial below 5/8, above 1 - 2 / (e^2x + 1). */
 NR_INLINE float nr_tanh_f32(float x) {
     float z = x * x;
@@ -99,45 +91,6 @@ NR_INLINE float nr_tanh_f32(float x) {
     float scale = nr_two_to_f32(n);
     float large = 1.0f - 2.0f / NR_FMA(scale, p, scale + 1.0f);
     return copysignf(y < 0.625f ? small : large, x);
-}
-
-/* k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). */
-NR_INLINE float nr_log_reduced_f32(float k, float f) {
-    float square = f * f;
-    float p = NR_POLY(f, 0.333333164f, -0.250008076f, 0.200022846f, -0.166245997f, 0.141812488f, -0.131284103f,
-                      0.128811792f, -0.0785992369f);
-    return k * 0.693145752f + (f + (NR_FMA(f * square, p, k * 1.42860682e-06f) - 0.5f * square));
-}
-
-NR_INLINE float nr_log_f32(float x) {
-    bool tiny = x < 0x1p-126f;
-    uint32_t bits = nr_bits_f32(tiny ? x * 0x1p23f : x) + (0x3f800000u - 0x3f3504f3u);
-    float f = nr_from_bits_f32((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
-    float k = (float)((int32_t)(bits >> 23) - (tiny ? 127 + 23 : 127));
-    float y = nr_log_reduced_f32(k, f);
-    y = x < INFINITY ? y : x;
-    y = x == 0 ? -INFINITY : y;
-    return x < 0 ? NAN : y;
-}
-
-/* As log(1 + x), and what the sum lost is added to f, 2^-k being exact. */
-NR_INLINE float nr_log1p_f32(float x) {
-    float sum = 1.0f + x, lost = x < 1.0f ? x - (sum - 1.0f) : 1.0f - (sum - x);
-    uint32_t bits = nr_bits_f32(sum) + (0x3f800000u - 0x3f3504f3u);
-    float f = nr_from_bits_f32((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
-    float k = (float)((int32_t)(bits >> 23) - 127);
-    float scale = nr_from_bits_f32(0x7f000000u - (bits & 0x7f800000u));
-    float y = nr_log_reduced_f32(k, x < 0x1p30f ? NR_FMA(lost, scale, f) : f);
-    y = x < INFINITY ? y : x;
-    y = x == -1.0f ? -INFINITY : y;
-    y = x == 0 ? x : y; /* -0 */
-    return x < -1.0f ? NAN : y;
-}
-
-/* log1p(x) for 0 <= x <= 1, at half the price: f is x or (x - 1) / 2, which are exact. */
-NR_INLINE float nr_log1p_unit_f32(float x) {
-    const bool upper = x > 0.41421356f;
-    return nr_log_reduced_f32(upper ? 1.0f : 0.0f, upper ? 0.5f * (x - 1.0f) : x);
 }
 
 /* A polynomial below 1, above 1 - 2^g with g = log2(erfc(x)) another one. */
@@ -332,46 +285,7 @@ NR_INLINE float nr_power_f32(float base, float exponent) {
     return (float)(a == 1.0 ? 1.0 : result);
 }
 
-/* ---- rounding, choosing: as in math_f64.h ------------------------------------------------------ */
-
-NR_INLINE float nr_sqrt_f32(float x) { return sqrtf(x); }
-NR_INLINE float nr_absolute_f32(float x) { return fabsf(x); }
-
-#if defined(__SSE4_1__) || defined(__aarch64__)
-NR_INLINE float nr_round_even_f32(float x) { return rintf(x); }
-NR_INLINE float nr_floor_f32(float x) { return floorf(x); }
-NR_INLINE float nr_ceil_f32(float x) { return ceilf(x); }
-NR_INLINE float nr_trunc_f32(float x) { return truncf(x); }
-#else
-NR_INLINE float nr_round_even_f32(float x) {
-    float y = fabsf(x);
-    return copysignf(y < 0x1p23f ? (y + 0x1p23f) - 0x1p23f : y, x);
-}
-NR_INLINE float nr_floor_f32(float x) {
-    float y = nr_round_even_f32(x);
-    return y - (y > x ? 1.0f : 0.0f);
-}
-NR_INLINE float nr_ceil_f32(float x) { return -nr_floor_f32(-x); }
-NR_INLINE float nr_trunc_f32(float x) { return copysignf(nr_floor_f32(fabsf(x)), x); }
-#endif
-
-NR_INLINE bool nr_infinite_f32(float x) { return fabsf(x) == INFINITY; }
-NR_INLINE bool nr_finite_f32(float x) { return fabsf(x) < INFINITY; }
-/* A NaN on either side wins; the select before is one instruction, which gives b where one is NaN. */
-NR_INLINE float nr_larger_f32(float a, float b) {
-    float one = a > b ? a : b;
-    return a != a ? a : one;
-}
-NR_INLINE float nr_smaller_f32(float a, float b) {
-    float one = a < b ? a : b;
-    return a != a ? a : one;
-}
-/* smaller(larger(x, low), high), with conditions that compilers do not merge into branches. */
-NR_INLINE float nr_bounded_f32(float x, float low, float high) {
-    float y = x > low ? x : low;
-    y = y < high ? y : high;
-    return isunordered(x, low) ? x + low : y;
-}
+/* ---- remainders -------------------------------------------------------------------------------- */
 
 /* fmod(a, b); for moderate quotients it is exact in double, and has no branch. */
 NR_INLINE bool nr_easy_f32(float a, float b) { return (fabsf(a) < fabsf(b) * 0x1p28f) & (fabsf(b) < INFINITY); }
@@ -381,16 +295,6 @@ NR_INLINE float nr_easy_rest_f32(float a, float b) {
 }
 NR_INLINE float nr_rest_f32(float a, float b) { return nr_easy_f32(a, b) ? nr_easy_rest_f32(a, b) : fmodf(a, b); }
 
-/* take ? a : b without the branch that compilers make of it, which would be a guess for each element. */
-NR_INLINE float nr_choose_f32(bool take, float a, float b) {
-    uint32_t mask = (uint32_t)0 - (uint32_t)take;
-    return nr_from_bits_f32((nr_bits_f32(a) & mask) | (nr_bits_f32(b) & ~mask));
-}
-
-/* The rest of a / b with the sign of b. */
-NR_INLINE float nr_upward_f32(float rest, float b) {
-    return nr_choose_f32((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest);
-}
 NR_INLINE float nr_floor_remainder_f32(float a, float b) { return nr_upward_f32(nr_rest_f32(a, b), b); }
 NR_INLINE float nr_easy_floor_remainder_f32(float a, float b) { return nr_upward_f32(nr_easy_rest_f32(a, b), b); }
 
@@ -402,11 +306,6 @@ NR_INLINE float nr_floor_quotient_f32(float a, float b) {
     return nr_choose_f32((fabsf(a) == INFINITY) & (b != 0), NAN, (float)whole);
 }
 
-NR_INLINE float nr_silu_slope_f32(float x) {
-    float s = 1.0f / (1.0f + nr_exp_beside_1_f32(-x));
-    return s * (1.0f + x * (1.0f - s));
-}
-
 NR_INLINE float nr_lgamma_f32(float x) { return (float)nr_lgamma_f64((double)x); }
 
 NR_INLINE float nr_sinc_f32(float x) {
@@ -414,18 +313,6 @@ NR_INLINE float nr_sinc_f32(float x) {
     double whole = nr_nearest_f64(quarters);
     double wave = nr_wave(quarters - whole, nr_bits_f64(whole + NR_MAGIC_F64));
     return (float)(y == 0 ? 1.0 : wave / (3.1415926535897931 * y));
-}
-
-/* tanh(log(1 + e^x)), which is 1 to the last bit from 20 on. */
-NR_INLINE float nr_mish_gate_f32(float x) {
-    float e = nr_exp_f32(x > 20.0f ? 20.0f : x), w = e * (e + 2.0f);
-    return w / (w + 2.0f);
-}
-
-NR_INLINE float nr_mish_slope_f32(float x) {
-    float y = x > 20.0f ? 20.0f : x, e = nr_exp_f32(y), w = e * (e + 2.0f);
-    float gate = w / (w + 2.0f), rest = 2.0f / (w + 2.0f); /* 1 - gate */
-    return gate + y * (e / (e + 1.0f)) * rest * (1.0f + gate);
 }
 
 /* The distribution function of the normal distribution: left of 0 it is 2^g, g a polynomial good to 4e-8 at 0 and 1e-4 at
@@ -451,18 +338,6 @@ NR_INLINE float nr_gelu_slope_f32(float x) {
     return x > 0 ? 1.0f - tail : tail;
 }
 
-/* x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3), for its derivative; beyond 20 that is 0 or 1. */
-NR_INLINE float nr_gelu_tanh_slope_f32(float x) {
-    float y = x > 20.0f ? 20.0f : x;
-    y = y < -20.0f ? -20.0f : y;
-    float square = y * y, twice = y * NR_FMA(square, 0.0713548163f, 1.59576917f);
-    float s = 1.0f / (1.0f + nr_exp_beside_1_f32(-twice));
-    return s + y * s * (1.0f - s) * NR_FMA(square, 0.214064449f, 1.59576917f);
-}
-
-NR_INLINE bool nr_signed_down_f32(float x) { return copysignf(1.0f, x) < 0; }
-NR_INLINE float nr_copysign_f32(float x, float sign) { return copysignf(x, sign); }
-NR_INLINE float nr_trunc_quotient_f32(float a, float b) { return nr_trunc_f32(a / b); }
 NR_INLINE float nr_trunc_remainder_f32(float a, float b) { return nr_rest_f32(a, b); }
 NR_INLINE float nr_hypot_f32(float a, float b) {
     double x = (double)a, y = (double)b, result = sqrt(x * x + y * y);

@@ -1,4 +1,4 @@
-/* narrow_isa: runs of elements of the narrow dtypes (dtype.h), widened to what kernels compute in and narrowed back,
+/* narrow_isa: runs of elements of the narrow dtypes (dtypes.def), widened to what kernels compute in and narrowed back,
  * compiled once an instruction set; and float32 from and to float64, the cast that is met most. The plain way, a loop over a
  * run. The conversions are core/convert.h's; float16 has the processor's own where there are some (F16C). */
 #if defined(__AVX2__)
@@ -22,10 +22,9 @@
 #define BOTH(dtype, S, T)                                  \
     CONVERSION(NR_JOIN(widen, dtype), S, T, NR_OF_##dtype) \
     CONVERSION(NR_JOIN(narrow, dtype), T, S, NR_TO_##dtype)
-BOTH(int8, int8_t, int32_t)
-BOTH(int16, int16_t, int32_t)
-BOTH(float16, uint16_t, float)
-BOTH(bfloat16, uint16_t, float)
+#define WIDE(...)
+#define NARROW(NAME, name, S, T, ...) BOTH(name, S, T)
+#include "../dtypes.def"
 BOTH(float32, float, double)
 
 #if defined(__AVX2__)
@@ -36,29 +35,29 @@ BOTH(float32, float, double)
 #define LOAD_WIDE(from) _mm512_loadu_ps(from)
 #define STORE_HALVES(to, x) _mm256_storeu_si256((__m256i *)(void *)(to), x)
 #define LOAD_HALVES(from) _mm256_loadu_si256((const __m256i *)(const void *)(from))
-#define WIDE(x) _mm512_cvtph_ps(x)
-#define NARROW(x) _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)
+#define WIDEN_HALVES(x) _mm512_cvtph_ps(x)
+#define NARROW_TO_HALVES(x) _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)
 #else
 #define HALVES 8
 #define STORE_WIDE(to, x) _mm256_storeu_ps((float *)(void *)(to), x)
 #define LOAD_WIDE(from) _mm256_loadu_ps((const float *)(const void *)(from))
 #define STORE_HALVES(to, x) _mm_storeu_si128((__m128i *)(void *)(to), x)
 #define LOAD_HALVES(from) _mm_loadu_si128((const __m128i *)(const void *)(from))
-#define WIDE(x) _mm256_cvtph_ps(x)
-#define NARROW(x) _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)
+#define WIDEN_HALVES(x) _mm256_cvtph_ps(x)
+#define NARROW_TO_HALVES(x) _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)
 #endif
 
 F16C static void widen_f16c(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n) {
     bool dense = to_step == sizeof(float) && from_step == sizeof(uint16_t);
     for (; dense && n >= HALVES; n -= HALVES, to += 4 * HALVES, from += 2 * HALVES)
-        STORE_WIDE(to, WIDE(LOAD_HALVES(from)));
+        STORE_WIDE(to, WIDEN_HALVES(LOAD_HALVES(from)));
     widen_float16(to, to_step, from, from_step, n);
 }
 
 F16C static void narrow_f16c(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n) {
     bool dense = to_step == sizeof(uint16_t) && from_step == sizeof(float);
     for (; dense && n >= HALVES; n -= HALVES, to += 2 * HALVES, from += 4 * HALVES)
-        STORE_HALVES(to, NARROW(LOAD_WIDE(from)));
+        STORE_HALVES(to, NARROW_TO_HALVES(LOAD_WIDE(from)));
     narrow_float16(to, to_step, from, from_step, n);
 }
 
@@ -70,10 +69,9 @@ static bool has_f16c(void) {
 
 void NR_ISA(nr_fill_narrow)(nr_conversion *widen, nr_conversion *narrow) {
 #define ENTER(number, dtype) widen[number] = NR_JOIN(widen, dtype), narrow[number] = NR_JOIN(narrow, dtype);
-    ENTER(NORCH_INT8, int8)
-    ENTER(NORCH_INT16, int16)
-    ENTER(NORCH_FLOAT16, float16)
-    ENTER(NORCH_BFLOAT16, bfloat16)
+#define WIDE(...)
+#define NARROW(NAME, name, ...) ENTER(NORCH_##NAME, name)
+#include "../dtypes.def"
     ENTER(NORCH_FLOAT32, float32)
 #if defined(__AVX2__)
     if (has_f16c()) {

@@ -1,23 +1,44 @@
 /* optim_isa: runs an optimizer's step, tensor by tensor, in parts that threads share; built once an instruction set.
  *
- *   param  [ 16384 elements | 16384 | ... ]    all that belongs to an element is read once and written once:
- *   grad   [                |       |     ]    param, momentum (or both averages) stay in registers between
- *   state  [                |       |     ]    the lines of a formula, which optim_loops.h holds, with its sources */
-#include <math.h>
+ *   param  [ 16384 elements | 16384 | ... ]    all that belongs to an element is read once and written once; the
+ *   grad   [                |       |     ]    formulas are the rows of optim.def, the loops around them
+ *   state  [                |       |     ]    optim_loops.h's */
+#include "math.h"
 
 #include "../families/optim.h"
 #include "cpu.h"
 
 #define INLINE static inline __attribute__((always_inline))
+#define UNUSED __attribute__((unused))
+#define C(number) ((T)(number))
+#ifdef __clang__
+#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define IVDEP _Pragma("GCC ivdep")
+#endif
 #define CHUNK 16384 /* elements a thread takes at a time */
+
+typedef void step_loop(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to, int has);
+
+/* A copy of the loop for each set of state tensors, so that whether one is there is a constant in it. The first `needed`
+ * of `count` are always there. */
+INLINE void specialized(step_loop *step, int needed, int count, const nr_optim_plan *plan, const nr_optim_item *item,
+                        int64_t from, int64_t to) {
+    const bool a = needed > 0 || (count > 0 && item->state[0]), b = needed > 1 || (count > 1 && item->state[1]);
+    const bool c = needed > 2 || (count > 2 && item->state[2]);
+    if (c)
+        b ? (a ? step(plan, item, from, to, 7) : step(plan, item, from, to, 6))
+          : (a ? step(plan, item, from, to, 5) : step(plan, item, from, to, 4));
+    else
+        b ? (a ? step(plan, item, from, to, 3) : step(plan, item, from, to, 2))
+          : (a ? step(plan, item, from, to, 1) : step(plan, item, from, to, 0));
+}
 
 #define T float
 #define NAME float32
-#define SQRT sqrtf
 #include "optim_loops.h"
 #define T double
 #define NAME float64
-#define SQRT sqrt
 #include "optim_loops.h"
 
 /* One tensor on its way through the threads. */
@@ -28,16 +49,12 @@ typedef struct job {
 
 static void run_chunk(void *context, int64_t chunk) {
     const job *j = context;
-    const nr_optim_plan *plan = j->call->plan;
-    const bool narrow = j->call->dtype == NORCH_FLOAT32;
     const int64_t from = chunk * CHUNK, to = from + CHUNK < j->item->n ? from + CHUNK : j->item->n;
     static void (*const steps[][2])(const nr_optim_plan *, const nr_optim_item *, int64_t, int64_t) = {
-        [NR_SGD] = {sgd_float64, sgd_float32},
-        [NR_ADAM] = {adam_float64, adam_float32},
-        [NR_RMSPROP] = {rmsprop_float64, rmsprop_float32},
-        [NR_ADAGRAD] = {adagrad_float64, adagrad_float32},
+#define OPTIMIZER(name, ...) {name##_float64, name##_float32},
+#include "../optim.def"
     };
-    steps[j->call->op][narrow](plan, j->item, from, to);
+    steps[j->call->op][j->call->dtype == NORCH_FLOAT32](j->call->plan, j->item, from, to);
 }
 
 int32_t NR_ISA(nr_run_optim)(const nr_call *call) {

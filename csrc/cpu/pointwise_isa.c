@@ -6,6 +6,7 @@
 #pragma GCC optimize("no-unswitch-loops")
 #endif
 
+#include "domain.h"
 #include "math.h"
 #include "pointwise.h"
 #include "stream.h"
@@ -33,7 +34,7 @@
 #define S float
 #define LABEL float32
 #define DTYPE NORCH_FLOAT32
-#define KIND_F
+#define KIND_OF_DTYPE F
 #define QUICK_IF nr_easy_f32
 #define QUICK(name)                                                \
     (NR_OP_##name == NR_OP_remainder ? nr_easy_floor_remainder_f32 \
@@ -45,7 +46,7 @@
 #define S double
 #define LABEL float64
 #define DTYPE NORCH_FLOAT64
-#define KIND_F
+#define KIND_OF_DTYPE F
 #define QUICK_IF NULL
 #define QUICK(name) NULL
 #include "pointwise_rows.h"
@@ -55,7 +56,7 @@
 #define S uint8_t
 #define LABEL truth
 #define DTYPE NORCH_BOOL
-#define KIND_B
+#define KIND_OF_DTYPE B
 #define QUICK_IF NULL
 #define QUICK(name) NULL
 #include "pointwise_rows.h"
@@ -64,7 +65,7 @@
 #define S uint8_t
 #define LABEL uint8
 #define DTYPE NORCH_UINT8
-#define KIND_I
+#define KIND_OF_DTYPE I
 #define QUICK_IF NULL
 #define QUICK(name) NULL
 #include "pointwise_rows.h"
@@ -73,7 +74,7 @@
 #define S int32_t
 #define LABEL int32
 #define DTYPE NORCH_INT32
-#define KIND_I
+#define KIND_OF_DTYPE I
 #define QUICK_IF NULL
 #define QUICK(name) NULL
 #include "pointwise_rows.h"
@@ -86,7 +87,7 @@
 #define S int64_t
 #define LABEL int64
 #define DTYPE NORCH_INT64
-#define KIND_I
+#define KIND_OF_DTYPE I
 #define QUICK_IF NULL
 #define QUICK(name) NULL
 #include "pointwise_rows.h"

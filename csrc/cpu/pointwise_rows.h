@@ -2,7 +2,7 @@
  * dtype, with
  *   T, S    the type that formulas see, and the type in memory
  *   LABEL   the dtype's name             DTYPE   its number
- *   KIND_F, KIND_I or KIND_B             what it is
+ *   KIND_OF_DTYPE                         what it is: F, I or B
  *   QUICK_IF, QUICK(name)                 functions for arguments that are no trouble, or NULL: see binary in the loops
  * Defines fill_LABEL(kernels). */
 
@@ -66,37 +66,17 @@
         LOOP_FOR(choice, result)(n, p, s, streams, FORMULA(name));                                 \
     }
 
-#if defined(KIND_F)
-#define ROW_F(make) make
-#define ROW_I(make)
-#define ROW_IF(make) make
-#define ROW_BI(make)
-#elif defined(KIND_I)
-#define ROW_F(make)
-#define ROW_I(make) make
-#define ROW_IF(make) make
-#define ROW_BI(make) make
-#else
-#define ROW_F(make)
-#define ROW_I(make)
-#define ROW_IF(make)
-#define ROW_BI(make) make
-#endif
-#define ROW_BIF(make) make
-
-#define UNARY(name, domain, result, formula) ROW_##domain(MAKE_UNARY(name, result, formula))
-#define BINARY(name, domain, result, formula) ROW_##domain(MAKE_BINARY(name, result, formula))
-#define CHOICE(name, domain, result, formula) ROW_##domain(MAKE_CHOICE(name, result, formula))
-#define TERNARY(name, domain, result, formula) ROW_##domain(MAKE_TERNARY(name, result, formula))
-#define REDUCE(name, domain, result, state, identity, step, merge, finish)
+#define UNARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE_UNARY(name, result, formula))
+#define BINARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE_BINARY(name, result, formula))
+#define CHOICE(name, domain, result, formula) IN_DOMAIN(domain)(MAKE_CHOICE(name, result, formula))
+#define TERNARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE_TERNARY(name, result, formula))
 #include "../ops.def"
 
 #define ENTER(name) kernels[NR_OP_##name][DTYPE] = (nr_kernel)KERNEL(name);
-#define UNARY(name, domain, result, formula) ROW_##domain(ENTER(name))
-#define BINARY(name, domain, result, formula) ROW_##domain(ENTER(name))
-#define CHOICE(name, domain, result, formula) ROW_##domain(ENTER(name))
-#define TERNARY(name, domain, result, formula) ROW_##domain(ENTER(name))
-#define REDUCE(name, domain, result, state, identity, step, merge, finish)
+#define UNARY(name, domain, result, formula) IN_DOMAIN(domain)(ENTER(name))
+#define BINARY(name, domain, result, formula) IN_DOMAIN(domain)(ENTER(name))
+#define CHOICE(name, domain, result, formula) IN_DOMAIN(domain)(ENTER(name))
+#define TERNARY(name, domain, result, formula) IN_DOMAIN(domain)(ENTER(name))
 static void ROWS_JOIN(fill, kernels, LABEL)(nr_kernel_rows kernels) {
 #include "../ops.def"
 }
@@ -116,11 +96,6 @@ static void ROWS_JOIN(fill, kernels, LABEL)(nr_kernel_rows kernels) {
 #undef MAKE_BINARY
 #undef MAKE_TERNARY
 #undef MAKE_CHOICE
-#undef ROW_F
-#undef ROW_I
-#undef ROW_IF
-#undef ROW_BI
-#undef ROW_BIF
 #undef ENTER
 #undef QUICK_IF
 #undef QUICK
@@ -128,6 +103,4 @@ static void ROWS_JOIN(fill, kernels, LABEL)(nr_kernel_rows kernels) {
 #undef S
 #undef LABEL
 #undef DTYPE
-#undef KIND_F
-#undef KIND_I
-#undef KIND_B
+#undef KIND_OF_DTYPE

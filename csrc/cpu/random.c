@@ -73,11 +73,10 @@ static void convert_integers(const nr_call *call, int64_t first, int64_t n, cons
     for (int64_t i = 0; i < n; i++) {
         int64_t value = (int64_t)(low + scaled(pair(words + 2 * i), span));
         switch (call->dtype) {
-        case NORCH_UINT8: ((uint8_t *)plan->out)[first + i] = (uint8_t)value; break;
-        case NORCH_INT32: ((int32_t *)plan->out)[first + i] = (int32_t)value; break;
-        case NORCH_INT64: ((int64_t *)plan->out)[first + i] = value; break;
-        case NORCH_FLOAT32: ((float *)plan->out)[first + i] = (float)value; break;
-        default: ((double *)plan->out)[first + i] = (double)value;
+#define WIDE(NAME, name, S, ...) \
+    case NORCH_##NAME: ((S *)plan->out)[first + i] = (S)value; break;
+#define NARROW(...)
+#include "../dtypes.def"
         }
     }
 }

@@ -15,12 +15,14 @@
 #include <stdbool.h>
 
 #include "cpu.h"
+#include "domain.h"
 #include "math.h"
 #include "reduce.h"
 #include "reduce_states.h"
 
 /* Without this the formulas stay calls, and the loops around them scalar. */
 #define INLINE static inline __attribute__((always_inline))
+#define UNUSED __attribute__((unused))
 
 #define DTYPE float32
 #define NUMBER NORCH_FLOAT32

@@ -244,6 +244,16 @@ INLINE void OF_KIND(fold)(STATE *restrict states, const LANES *restrict lanes, i
     for (int64_t k = 0; k < width; k++) merge(&states[k], OF_KIND(widen)(OF_KIND(get)(lanes, k), position));
 }
 
+INLINE void OF_KIND(clear)(STATE *states, int64_t n, OF_KIND(begin) begin) {
+    PART s;
+    begin(&s);
+    for (int64_t k = 0; k < n; k++) states[k] = OF_KIND(widen)(s, 0);
+}
+
+INLINE void OF_KIND(merge_all)(STATE *restrict states, const STATE *restrict others, int64_t n, OF_KIND(merge) merge) {
+    for (int64_t k = 0; k < n; k++) merge(&states[k], others[k]);
+}
+
 #undef OF_KIND
 #undef PART
 #undef STATE

@@ -42,12 +42,12 @@ typedef struct lanes {
 typedef void (*scan_kernel)(const lanes *l);
 
 static scan_kernel find_kernel(int32_t op, int32_t dtype) {
-    static const scan_kernel kernels[NR_SCAN_COUNT][3] = {
-        [NR_CUMSUM] = {sum_int64, sum_float32, sum_float64},
-        [NR_CUMPROD] = {prod_int64, prod_float32, prod_float64},
-        [NR_LOGCUMSUMEXP] = {NULL, logsumexp_float32, logsumexp_float64},
-        [NR_CUMMAX] = {largest_int64, largest_float32, largest_float64},
-        [NR_CUMMIN] = {smallest_int64, smallest_float32, smallest_float64},
+    static const scan_kernel kernels[][3] = {
+        [NORCH_SCAN_SUM] = {sum_int64, sum_float32, sum_float64},
+        [NORCH_SCAN_PROD] = {prod_int64, prod_float32, prod_float64},
+        [NORCH_SCAN_LOGSUMEXP] = {NULL, logsumexp_float32, logsumexp_float64},
+        [NORCH_SCAN_MAX] = {largest_int64, largest_float32, largest_float64},
+        [NORCH_SCAN_MIN] = {smallest_int64, smallest_float32, smallest_float64},
     };
     return kernels[op][dtype == NORCH_INT64 ? 0 : dtype == NORCH_FLOAT32 ? 1 : 2];
 }

@@ -48,10 +48,9 @@ template <int n, class S> DEVICE void store_words(S *to, const S *from, int64_t 
 /* Calls to(dtype) with the class of a dtype number. */
 template <class Call> DEVICE void with_dtype(int32_t number, const Call &call) {
     switch (number) {
-#define ROW(number, name, Stored, Computed, Sum, class) \
-    case number: call(dtype<number>()); break;
-        NR_DTYPES(ROW)
-#undef ROW
+#define DTYPE(NAME, name, ...) \
+    case NORCH_##NAME: call(dtype_##name()); break;
+#include "../dtypes.def"
     }
 }
 
@@ -137,10 +136,9 @@ typedef void (*copy_kernel)(copy_args);
 
 static copy_kernel conversion_to(int32_t number, bool dense) {
     switch (number) {
-#define ROW(number, name, Stored, Computed, Sum, class) \
-    case number: return dense ? convert_dense<dtype<number>> : convert_strided<dtype<number>>;
-        NR_DTYPES(ROW)
-#undef ROW
+#define DTYPE(NAME, name, ...) \
+    case NORCH_##NAME: return dense ? convert_dense<dtype_##name> : convert_strided<dtype_##name>;
+#include "../dtypes.def"
     }
     return nullptr;
 }

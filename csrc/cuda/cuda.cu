@@ -233,11 +233,11 @@ static int32_t gpu_to_host(const nr_backend *self, void *host, const void *devic
     return gpu_synchronize(self);
 }
 
-static int32_t gpu_from_host(const nr_backend *self, void *device, const void *host, size_t n, bool later) {
+static int32_t gpu_from_host(const nr_backend *self, void *device, const void *host, size_t n, bool non_blocking) {
     NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     if (n) TRY("copy to the device", cudaMemcpyAsync(device, host, n, cudaMemcpyHostToDevice, gpu->stream));
-    if (!later) TRY("copy to the device", cudaStreamSynchronize(gpu->stream));
+    if (!non_blocking) TRY("copy to the device", cudaStreamSynchronize(gpu->stream));
     return NORCH_OK;
 }
 
@@ -458,11 +458,11 @@ extern "C" __attribute__((visibility("default"))) const nr_backend *const *nr_pl
         host->fail(NORCH_ERROR_MEMORY, "cuda: out of memory");
         return nullptr;
     }
-#define ROW(name)                      \
+#define WIDE(NAME, name, ...)          \
     nr_fill_pointwise_##name(kernels); \
     nr_fill_reduce_##name(kernels);
-    NR_WIDE_DTYPES(ROW)
-#undef ROW
+#define NARROW(...)
+#include "../dtypes.def"
     for (int op = 0; op < NR_OP_COUNT; op++)
         for (int d = 0; d < NR_DTYPE_COUNT; d++) kernels[op][d] = kernels[op][host->dtypes[d].wide];
     for (int i = 0; i < found; i++) {

@@ -100,27 +100,23 @@ void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes);
 
 /* ---- element types ------------------------------------------------------------------------------------ */
 
-/* S is stored, T computed with, A summed in; by the number of the dtype. Kernels are compiled for the wide dtypes
- * (core/dtype.h), and read and write the narrow ones too: which, they are told by its number. */
-#define NR_WIDE_DTYPES(ROW) ROW(bool) ROW(uint8) ROW(int32) ROW(int64) ROW(float32) ROW(float64)
+/* The traits of dtypes.def, by the number of the dtype: S is stored, T computed, A the type of sums. Kernels are compiled for the
+ * wide dtypes, and read and write the narrow ones too, whose number they get as an argument. */
 template <int number> struct dtype;
 #define NR_KIND_B 4
 #define NR_KIND_U 2
 #define NR_KIND_I 2
 #define NR_KIND_F 1
-#define ROW(number, name, Stored, Computed, Sum, class) \
-    template <> struct dtype<number> {                  \
-        using S = Stored;                               \
-        using T = Computed;                             \
-        using A = Sum;                                  \
-        static constexpr int kind = NR_KIND_##class;    \
-        static constexpr int code = number;             \
-    };
-NR_DTYPES(ROW)
-#undef ROW
-#define ROW(number, name, Stored, Computed, Sum, class) using dtype_##name = dtype<number>;
-NR_DTYPES(ROW)
-#undef ROW
+#define DTYPE(NAME, name, Stored, Computed, Sum, class, digits) \
+    template <> struct dtype<NORCH_##NAME> {                    \
+        using S = Stored;                                       \
+        using T = Computed;                                     \
+        using A = Sum;                                          \
+        static constexpr int kind = NR_KIND_##class;            \
+        static constexpr int code = NORCH_##NAME;               \
+    };                                                          \
+    using dtype_##name = dtype<NORCH_##NAME>;
+#include "../dtypes.def"
 
 template <bool first, class A, class B> struct choose {
     using type = A;
@@ -152,14 +148,11 @@ template <class D> DEVICE typename D::S narrow(typename D::T x) {
 
 /* Calls what(dtype) with D itself, or with the narrow dtype of that number which D computes for. */
 template <class D, class Call> DEVICE void with_stored(int32_t number, const Call &what) {
-    if constexpr (D::code == NORCH_INT32) {
-        if (number == NORCH_INT8) return what(dtype_int8());
-        if (number == NORCH_INT16) return what(dtype_int16());
-    }
-    if constexpr (D::code == NORCH_FLOAT32) {
-        if (number == NORCH_FLOAT16) return what(dtype_float16());
-        if (number == NORCH_BFLOAT16) return what(dtype_bfloat16());
-    }
+#define WIDE(...)
+#define NARROW(NAME, name, Stored, Computed, ...)   \
+    if constexpr (is_same<Computed, typename D::T>) \
+        if (number == NORCH_##NAME) return what(dtype_##name());
+#include "../dtypes.def"
     what(D());
 }
 
@@ -351,10 +344,10 @@ int32_t nr_cuda_attention(const nr_call *call);
 #define NR_JOIN(a, b) a##_##b
 #define NR_JOIN2(a, b) NR_JOIN(a, b)
 typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
-#define ROW(name)                                          \
+#define WIDE(NAME, name, ...)                              \
     void nr_fill_pointwise_##name(nr_kernel_rows kernels); \
     void nr_fill_reduce_##name(nr_kernel_rows kernels);
-NR_WIDE_DTYPES(ROW)
-#undef ROW
+#define NARROW(...)
+#include "../dtypes.def"
 
 #endif

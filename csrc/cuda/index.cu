@@ -138,10 +138,10 @@ template <class D, int kind> static scatter_kernels scatter_of() {
 
 template <int kind> static scatter_kernels combining(int32_t number) {
     switch (number) {
-#define ROW(name) \
-    case dtype_##name::code: return scatter_of<dtype_##name, kind>();
-        NR_WIDE_DTYPES(ROW)
-#undef ROW
+#define WIDE(NAME, name, ...) \
+    case NORCH_##NAME: return scatter_of<dtype_##name, kind>();
+#define NARROW(...)
+#include "../dtypes.def"
     }
     return {};
 }

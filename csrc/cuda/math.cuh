@@ -9,7 +9,6 @@
 #define NR_INLINE static DEVICE
 #include "../cpu/math_int.h"
 #undef NR_INLINE
-#undef NR_NAME
 
 template <class T> constexpr bool is_floating = false;
 template <> constexpr bool is_floating<float> = true;
@@ -84,7 +83,6 @@ DEVICE double nr_round_even_f64(double x) { return rint(x); }
 #include "../cpu/math_special.h"
 #undef NR_INLINE
 #undef NR_FUNCTION
-#undef NR_FMA
 DEVICE float inverse_erf(float x) { return nr_erfinv_f32(x); }
 DEVICE double inverse_erf(double x) { return nr_erfinv_f64(x); }
 DEVICE float digamma(float x) { return nr_digamma_f32(x); }
@@ -98,39 +96,20 @@ template <class T> DEVICE T sinc(T x) {
     return T(x == 0 ? 1.0 : (::floor(half) == half ? sine : -sine) / (pi * (double)x));
 }
 
-/* As in cpu/math_f32.h. */
-template <class T> DEVICE T mish_gate(T x) {
-    T e = exp(x > T(20) ? T(20) : x), w = e * (e + T(2));
-    return w / (w + T(2));
-}
-template <class T> DEVICE T mish_slope(T x) {
-    T y = x > T(20) ? T(20) : x, e = exp(y), w = e * (e + T(2)), gate = w / (w + T(2)), rest = T(2) / (w + T(2));
-    return gate + y * (e / (e + T(1))) * rest * (T(1) + gate);
-}
-template <class T> DEVICE T normal(T x) { return T(0.5) * erfc(x * T(-0.70710678118654752440)); }
-template <class T> DEVICE T gelu_slope(T x) {
-    return normal(x) + x * (T(0.39894228040143267794) * exp(T(-0.5) * x * x));
-}
-
-template <class T> DEVICE T gelu_tanh_slope(T x) {
-    T y = x > T(20) ? T(20) : x;
-    y = y < T(-20) ? T(-20) : y;
-    T square = y * y, c = T(1.5957691216057308), k = T(0.071354816272600248);
-    T s = T(1) / (T(1) + exp(-y * (c + k * square)));
-    return s + y * s * (T(1) - s) * (c + T(3) * k * square);
-}
-
-template <class T> DEVICE T silu_slope(T x) {
-    T s = T(1) / (T(1) + exp(-x));
-    return s * (T(1) + x * (T(1) - s));
-}
-
 /* ---- every type ------------------------------------------------------------------------------------------ */
 
 template <class T> DEVICE bool is_infinite(T x) { return is_floating<T> && x == x && x - x != 0; }
 template <class T> DEVICE bool is_finite(T x) { return !is_floating<T> || x - x == 0; }
 template <class T> DEVICE T exp_beside_1(T x) { return exp(x); }
 template <class T> DEVICE T log1p_unit(T x) { return log1p(x); }
+
+#define C(number) T(number)
+#define SLOPE(name) template <class T> DEVICE T name(T x)
+#define SLOPE_GELU
+#include "../slopes.h"
+#undef C
+#undef NR_FMA
+
 template <class A, class B> DEVICE auto larger(A a, B b) { return (a > b) | (a != a) ? a : b; }
 template <class A, class B> DEVICE auto smaller(A a, B b) { return (a < b) | (a != a) ? a : b; }
 template <class T> DEVICE T bounded(T x, T low, T high) { return smaller(larger(x, low), high); }

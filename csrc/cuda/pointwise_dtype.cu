@@ -30,7 +30,6 @@
         using R = RESULT_##result;                                   \
         static DEVICE R f(bool a, T b, T c) { return (R)(formula); } \
     };
-#define REDUCE(name, domain, result, state, identity, step, merge, finish)
 #include "../ops.def"
 #undef C
 
@@ -109,6 +108,5 @@ void NR_JOIN2(nr_fill_pointwise, NR_DTYPE_NAME)(nr_kernel_rows kernels) {
 #define BINARY(name, domain, result, formula) enter<row_##name, D, NR_DOMAIN_##domain, 2>(kernels, NR_OP_##name);
 #define TERNARY(name, domain, result, formula) enter<row_##name, D, NR_DOMAIN_##domain, 3>(kernels, NR_OP_##name);
 #define CHOICE(name, domain, result, formula) enter<row_##name, D, NR_DOMAIN_##domain, 3, true>(kernels, NR_OP_##name);
-#define REDUCE(name, domain, result, state, identity, step, merge, finish)
 #include "../ops.def"
 }

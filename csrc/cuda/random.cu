@@ -89,10 +89,10 @@ static random_kernel kernel_of(const nr_call *call) {
     case NR_BERNOULLI: return narrow ? draw32<NR_BERNOULLI> : draw64<NR_BERNOULLI>;
     }
     switch (call->dtype) {
-#define ROW(name) \
-    case dtype_##name::code: return draw_integers<dtype_##name>;
-        NR_WIDE_DTYPES(ROW)
-#undef ROW
+#define WIDE(NAME, name, ...) \
+    case NORCH_##NAME: return draw_integers<dtype_##name>;
+#define NARROW(...)
+#include "../dtypes.def"
     }
     return nullptr;
 }

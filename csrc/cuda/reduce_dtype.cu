@@ -58,10 +58,6 @@ STATE(MOMENTS)
 #define OUT_TRUTH dtype_bool
 #define OUT_INDEX dtype_int64
 
-#define UNARY(name, domain, result, formula)
-#define BINARY(name, domain, result, formula)
-#define CHOICE(name, domain, result, formula)
-#define TERNARY(name, domain, result, formula)
 #define REDUCE(name, domain, result, kind, identity, step_of, merge_of, finish)    \
     template <class D> struct row_##name {                                         \
         using T = typename D::T;                                                   \
@@ -234,10 +230,6 @@ template <template <class> class Row, class D, int domain> static void enter(nr_
 
 void NR_JOIN2(nr_fill_reduce, NR_DTYPE_NAME)(nr_kernel_rows kernels) {
     using D = NR_JOIN2(dtype, NR_DTYPE_NAME);
-#define UNARY(name, domain, result, formula)
-#define BINARY(name, domain, result, formula)
-#define CHOICE(name, domain, result, formula)
-#define TERNARY(name, domain, result, formula)
 #define REDUCE(name, domain, result, kind, identity, step, merge, finish) \
     enter<row_##name, D, NR_DOMAIN_##domain>(kernels, NR_OP_##name);
 #include "../ops.def"

@@ -149,10 +149,10 @@ template <class Scan> static const scan_kernels *kernels_of() {
 
 template <class T> static const scan_kernels *find(int32_t kind) {
     switch (kind) {
-    case NR_CUMSUM: return kernels_of<sum_scan<T>>();
-    case NR_CUMPROD: return kernels_of<product_scan<T>>();
-    case NR_CUMMAX: return kernels_of<extreme_scan<T, 1>>();
-    case NR_CUMMIN: return kernels_of<extreme_scan<T, -1>>();
+    case NORCH_SCAN_SUM: return kernels_of<sum_scan<T>>();
+    case NORCH_SCAN_PROD: return kernels_of<product_scan<T>>();
+    case NORCH_SCAN_MAX: return kernels_of<extreme_scan<T, 1>>();
+    case NORCH_SCAN_MIN: return kernels_of<extreme_scan<T, -1>>();
     }
     return kernels_of<exponential_scan<T>>();
 }

@@ -1,21 +1,42 @@
-/* optim: the plan of optimizer steps. */
+/* optim: the plan of optimizer steps, and their rows. */
 #ifndef NR_FAMILIES_OPTIM_H
 #define NR_FAMILIES_OPTIM_H
 
 #include "../norch.h"
 
-/* The tensors of an optimizer step: n elements each, contiguous; buffers as the kind needs them. */
-typedef enum nr_optim_kind { NR_SGD, NR_ADAM, NR_RMSPROP, NR_ADAGRAD } nr_optim_kind;
+/* Optimizer steps: the rows of optim.def, each with the struct of its hyper-parameters. */
+#define NR_UNPACK(...) __VA_ARGS__
+typedef enum nr_optim_kind {
+#define OPTIMIZER(name, ...) NR_OPTIM_##name,
+#include "../optim.def"
+    NR_OPTIM_COUNT
+} nr_optim_kind;
+#define OPTIMIZER(name, work, hypers, ...) \
+    typedef struct nr_##name##_hyper {     \
+        double NR_UNPACK hypers;           \
+    } nr_##name##_hyper;
+#include "../optim.def"
+
+/* NR_EACH(M, a, b, c) = M(0, a) M(1, b) M(2, c): the state tensors of a row, up to three. */
+#define NR_EACH(...) NR_EACH_PICK(__VA_ARGS__, NR_EACH3, NR_EACH2, NR_EACH1, )(__VA_ARGS__)
+#define NR_EACH_PICK(m, a, b, c, name, ...) name
+#define NR_EACH1(m, a) m(0, a)
+#define NR_EACH2(m, a, b) m(0, a) m(1, b)
+#define NR_EACH3(m, a, b, c) m(0, a) m(1, b) m(2, c)
+#define NR_OPTIM_STATES 3
+
+/* The tensors of a step: n elements each, contiguous; a state tensor that is not there is NULL. hyper points at the struct of
+ * the call's kind, in memory of the caller: it is read when the call runs. */
 typedef struct nr_optim_item {
-    void *param, *first, *second, *third;
+    void *param;
     const void *grad;
+    void *state[NR_OPTIM_STATES];
     int64_t n;
 } nr_optim_item;
 typedef struct nr_optim_plan {
     const nr_optim_item *items;
     int64_t count;
     const double *hyper;
-    int32_t fresh; /* sgd: the momentum is not yet set */
 } nr_optim_plan;
 
 #endif

@@ -4,9 +4,8 @@
 
 #include "../core/plan.h"
 
-/* n elements along one axis, for each place of the other axes: these are the nest, whose operand 0 is written and 1
+/* Its kinds are NORCH_SCAN_... of norch.h. n elements along one axis, for each place of the other axes: these are the nest, whose operand 0 is written and 1
  * read; step: bytes from one element to the next. A scan may come from behind through negative steps. */
-typedef enum nr_scan_kind { NR_CUMSUM, NR_CUMPROD, NR_LOGCUMSUMEXP, NR_CUMMAX, NR_CUMMIN, NR_SCAN_COUNT } nr_scan_kind;
 typedef struct nr_scan_plan {
     nr_plan nest;
     int64_t n, step[2];

@@ -77,7 +77,7 @@ static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_
 }
 
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
-                              int64_t causal) {
+                              bool causal) {
     const norch_tensor *x[] = {q, k, v, NULL};
     if (check("attention", 3, x)) return NULL;
     norch_tensor *out = norch_empty_like(q, v->shape[v->ndim - 1]);
@@ -88,7 +88,7 @@ norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, cons
 }
 
 int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,
-                                 const norch_tensor *v, double scale, int64_t causal, int64_t n, const void *grads) {
+                                 const norch_tensor *v, double scale, bool causal, int64_t n, const void *grads) {
     const char *op = "attention_backward";
     const norch_tensor *x[] = {q, k, v, g};
     norch_tensor *const *out = grads;

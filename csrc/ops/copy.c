@@ -8,27 +8,35 @@
 /* ---- one element --------------------------------------------------------------------------------- */
 
 void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer) {
-#define GET(number, name, S, T, A, kind) \
-    case number: GET_##kind NR_OF_##name(*(const S *)at); break;
 #define GET_F *value = (double)
 #define GET_B *integer =
 #define GET_U *integer =
 #define GET_I *integer =
-    switch (dtype) { NR_DTYPES(GET) }
+    switch (dtype) {
+#define DTYPE(NAME, name, S, T, A, kind, digits) \
+    case NORCH_##NAME: GET_##kind NR_OF_##name(*(const S *)at); break;
+#include "../dtypes.def"
+    }
 }
 
-#define PUT(number, name, S, T, A, kind)   \
-    case number: {                         \
-        S y = (S)NR_TO_##name(value);      \
-        memcpy(eight_bytes, &y, sizeof y); \
-        return;                            \
+#define PUT(NAME, name, S, T, A, kind, digits) \
+    case NORCH_##NAME: {                       \
+        S y = (S)NR_TO_##name(value);          \
+        memcpy(eight_bytes, &y, sizeof y);     \
+        return;                                \
     }
 void nr_put_double(int32_t dtype, double value, void *eight_bytes) {
-    switch (dtype) { NR_DTYPES(PUT) }
+    switch (dtype) {
+#define DTYPE PUT
+#include "../dtypes.def"
+    }
 }
 
 void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes) {
-    switch (dtype) { NR_DTYPES(PUT) }
+    switch (dtype) {
+#define DTYPE PUT
+#include "../dtypes.def"
+    }
 }
 
 void nr_convert_scalar(const norch_tensor *x, int32_t dtype, void *eight_bytes) {
@@ -150,7 +158,7 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
 
 /* ---- devices ------------------------------------------------------------------------------------- */
 
-norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, int64_t later) {
+norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, bool non_blocking) {
     if (nr_check_tensor("to", x)) return NULL;
     if (x->device_type == device_type && x->device_index == device_index) return norch_retain(x);
     norch_tensor *dense = norch_contiguous(x);
@@ -166,9 +174,9 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
     if (bytes == 0) {
         status = NORCH_OK;
     } else if (from->device_type == NORCH_CPU) {
-        if (later && dense->storage->release == to->device->unpin)
+        if (non_blocking && dense->storage->release == to->device->unpin)
             to->device->reads_pinned(to, dense->storage->context);
-        status = nr_gate_from_host(to, y->data, dense->data, bytes, later != 0);
+        status = nr_gate_from_host(to, y->data, dense->data, bytes, non_blocking);
     } else if (to->device_type == NORCH_CPU) {
         status = nr_gate_to_host(from, y->data, dense->data, bytes);
     } else if (!(host = nr_malloc(bytes))) {

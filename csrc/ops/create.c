@@ -34,11 +34,15 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
     return filled(nr_make_like(x, (int32_t)dtype), value, integer);
 }
 
-/* Multiplied, not summed up: the error stays that of one rounding. Vectors count places in 32 bits. */
-#define COUNT_UP(T)                                                                                 \
+/* Floats by a product, not a sum: the error stays that of one rounding. Vectors count places in 32 bits. */
+#define COUNT_F(T)                                                                                  \
     for (int64_t first = 0; first < n; first += 4096)                                               \
         for (int32_t i = 0, count = n - first < 4096 ? (int32_t)(n - first) : 4096; i < count; i++) \
             ((T *)x->data)[first + i] = (T)(start + ((double)first + i) * step);
+#define COUNT_I(T) \
+    for (int64_t i = 0; i < n; i++) ((T *)x->data)[i] = (T)(istart + i * istep);
+#define COUNT_U COUNT_I
+#define COUNT_B COUNT_I /* refused before */
 
 norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep) {
     if (nr_check_shape("arange", 1, &n) || nr_check_dtype("arange", dtype)) return NULL;
@@ -48,17 +52,10 @@ norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, 
     norch_tensor *x = nr_make(1, &n, (int32_t)dtype, NULL);
     if (!x) return NULL;
     switch (dtype) {
-    case NORCH_UINT8:
-        for (int64_t i = 0; i < n; i++) ((uint8_t *)x->data)[i] = (uint8_t)(istart + i * istep);
-        break;
-    case NORCH_INT32:
-        for (int64_t i = 0; i < n; i++) ((int32_t *)x->data)[i] = (int32_t)(istart + i * istep);
-        break;
-    case NORCH_INT64:
-        for (int64_t i = 0; i < n; i++) ((int64_t *)x->data)[i] = istart + i * istep;
-        break;
-    case NORCH_FLOAT32: COUNT_UP(float) break;
-    default: COUNT_UP(double)
+#define WIDE(NAME, name, S, T, A, kind, digits) \
+    case NORCH_##NAME: COUNT_##kind(S) break;
+#define NARROW(...)
+#include "../dtypes.def"
     }
     return x;
 }

@@ -49,7 +49,7 @@ int32_t norch_device_event(int64_t type, int64_t index, int64_t action, void *ev
 /* How pinned memory is given back; also the mark by which it is known. One plugin is loaded, so there is one such. */
 static void (*_Atomic unpin)(void *);
 
-int32_t norch_is_pinned(const norch_tensor *x) {
+bool norch_is_pinned(const norch_tensor *x) {
     if (nr_check_tensor("is_pinned", x)) return 0;
     return x->storage->release && x->storage->release == unpin;
 }

@@ -289,7 +289,7 @@ norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tenso
 }
 
 norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const norch_tensor *index,
-                            const norch_tensor *src, int64_t in_place) {
+                            const norch_tensor *src, bool in_place) {
     const way *w = &ways[kind];
     int32_t axis;
     places p;
@@ -428,7 +428,7 @@ norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, co
 }
 
 norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
-                              const int64_t *axes, int64_t lead, const norch_tensor *values, int64_t in_place) {
+                              const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place) {
     const way *w = &ways[kind];
     places p;
     if (nr_check_tensor(w->name, x) || check_source(w, x, values)) return NULL;
@@ -457,7 +457,7 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
 
 /* ---- where it is not 0 ----------------------------------------------------------------------------- */
 
-norch_tensor *norch_nonzero(const norch_tensor *x, int64_t by_dimension) {
+norch_tensor *norch_nonzero(const norch_tensor *x, bool by_dimension) {
     if (nr_check_tensor("nonzero", x)) return NULL;
     norch_tensor *y = NULL, *truth = nr_dense(x, NORCH_BOOL);
     if (!truth) return NULL;

@@ -116,7 +116,7 @@ static matrix as_matrix(const norch_tensor *x, bool transposed, bool vector_is_r
                       : (matrix){other_size, size, other_stride, stride};
 }
 
-norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, int64_t transpose_a, int64_t transpose_b) {
+norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b) {
     if (check_operands("matmul", a, b)) return NULL;
     if (nr_is_narrow(a->dtype)) {
         norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;

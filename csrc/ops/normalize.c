@@ -60,7 +60,7 @@ static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int6
 }
 
 norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optional_weight,
-                              const norch_tensor *optional_bias, int64_t axes, double eps, int64_t centered) {
+                              const norch_tensor *optional_bias, int64_t axes, double eps, bool centered) {
     const char *op = axes < 0 ? "group_norm" : centered ? "layer_norm" : "rms_norm";
     if (check_input(op, x, axes)) return NULL;
     const span of = weighted(x, axes);
@@ -80,7 +80,7 @@ static int32_t check_grad(const char *op, const norch_tensor *x, const norch_ten
 }
 
 int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
-                                 int64_t axes, double eps, int64_t centered, int64_t n, const void *grads) {
+                                 int64_t axes, double eps, bool centered, int64_t n, const void *grads) {
     const char *op = "normalize_backward";
     norch_tensor *const *out = grads;
     NR_TRY(check_input(op, x, axes));

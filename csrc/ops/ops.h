@@ -27,7 +27,7 @@ norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype);
  * nr_release_all(): NULL where there was no need; on failure there are none. */
 int32_t nr_make_dense(int n, const norch_tensor **xs, norch_tensor **copies);
 void nr_release_all(int n, norch_tensor *const *xs);
-/* For families without kernels for narrow dtypes (dtype.h): x cast to the dtype that it is computed in, or retained;
+/* For families without kernels for narrow dtypes (dtypes.def): x cast to the dtype that it is computed in, or retained;
  * and a result cast back, itself released. NULL stays NULL. */
 norch_tensor *nr_widened(const norch_tensor *x);
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);

@@ -1,35 +1,59 @@
 /* optim: one step of an optimizer over many tensors. All of them are checked, and what is not dense is
- * copied, before the first is written. The formulas are those of torch.optim, in cpu/optim_loops.h. */
+ * copied, before the first is written. The formulas are the rows of optim.def. */
 #include "../families/optim.h"
 #include "ops.h"
 
-/* The lists of a step: parameters, gradients and the buffers that the kind needs (NULL: none). */
-enum { PARAM, GRAD, FIRST, SECOND, THIRD, LISTS };
-static const char *const list_names[LISTS] = {"parameter", "gradient", "buffer", "second buffer", "third buffer"};
+/* The lists of a step: parameters, gradients and the state tensors of the row (NULL: not there). */
+enum { PARAM, GRAD, STATE, LISTS = STATE + NR_OPTIM_STATES };
 
-static int32_t check_step(const char *op, int64_t n, norch_tensor *const *const lists[LISTS], bool *dense) {
+/* The rows of optim.def as data. */
+typedef struct row {
+    const char *name, *hyper, *state; /* "adam", "lr, beta1, ...", "exp_avg, ..." */
+    double work;
+    int needed;
+    const char *lists[LISTS]; /* what messages call them */
+} row;
+static const row rows[NR_OPTIM_COUNT] = {
+#define TEXT(...) #__VA_ARGS__
+#define QUOTE(k, state) #state,
+#define OPTIMIZER(name, work, hypers, needed, states, ...) \
+    {#name, TEXT hypers, TEXT states, work, needed, {"parameter", "gradient", NR_EACH(QUOTE, NR_UNPACK states)}},
+#include "../optim.def"
+};
+
+static const row *row_of(int64_t kind) { return kind >= 0 && kind < NR_OPTIM_COUNT ? &rows[kind] : NULL; }
+
+const char *norch_optim_name(int64_t kind) { return row_of(kind) ? rows[kind].name : NULL; }
+
+const char *norch_optim_hyper(int64_t kind) { return row_of(kind) ? rows[kind].hyper : NULL; }
+
+const char *norch_optim_state(int64_t kind) { return row_of(kind) ? rows[kind].state : NULL; }
+
+static int32_t check_step(const row *r, int64_t n, norch_tensor *const *const lists[LISTS], bool *dense) {
     *dense = true;
+    for (int l = STATE; l < STATE + r->needed; l++)
+        if (!lists[l]) return nr_fail(NORCH_ERROR_VALUE, "%s: %s is missing", r->name, r->lists[l]);
     for (int64_t i = 0; i < n; i++) {
-        NR_TRY(nr_check_tensor(op, lists[PARAM][i]));
+        NR_TRY(nr_check_tensor(r->name, lists[PARAM][i]));
         const norch_tensor *param = lists[PARAM][i];
         if (!nr_is_float(param->dtype))
-            return nr_fail(NORCH_ERROR_DTYPE, "%s: parameter %lld is %s; only floats can be optimized", op,
+            return nr_fail(NORCH_ERROR_DTYPE, "%s: parameter %lld is %s; only floats can be optimized", r->name,
                            (long long)i, nr_dtypes[param->dtype].name);
         for (int l = 0; l < LISTS; l++) {
             if (!lists[l]) continue;
             const norch_tensor *x = lists[l][i];
-            NR_TRY(nr_check_tensor(op, x));
-            if (l != GRAD) NR_TRY(nr_check_writable(op, x));
+            NR_TRY(nr_check_tensor(r->name, x));
+            if (l != GRAD) NR_TRY(nr_check_writable(r->name, x));
             if (x->dtype != param->dtype)
-                return nr_fail(NORCH_ERROR_DTYPE, "%s: %s %lld is %s, the parameter %s", op, list_names[l],
+                return nr_fail(NORCH_ERROR_DTYPE, "%s: %s %lld is %s, the parameter %s", r->name, r->lists[l],
                                (long long)i, nr_dtypes[x->dtype].name, nr_dtypes[param->dtype].name);
             if (!nr_same_shape(x->ndim, x->shape, param->ndim, param->shape)) {
                 char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
-                return nr_fail(NORCH_ERROR_SHAPE, "%s: %s %lld has shape %s, the parameter %s", op, list_names[l],
+                return nr_fail(NORCH_ERROR_SHAPE, "%s: %s %lld has shape %s, the parameter %s", r->name, r->lists[l],
                                (long long)i, nr_shape_of(text, x), nr_shape_of(wanted, param));
             }
             if (!nr_same_device(x, param))
-                return nr_fail(NORCH_ERROR_DEVICE, "%s: %s %lld is on %s, the parameter on %s", op, list_names[l],
+                return nr_fail(NORCH_ERROR_DEVICE, "%s: %s %lld is on %s, the parameter on %s", r->name, r->lists[l],
                                (long long)i, nr_device_name(x), nr_device_name(param));
             *dense = *dense && x->contiguous && !nr_is_narrow(x->dtype) && (l == PARAM || x->storage != param->storage);
         }
@@ -51,7 +75,7 @@ typedef struct batch {
 static int32_t run_batch(batch *b) {
     if (b->plan.count == 0) return NORCH_OK;
     b->plan.items = b->items;
-    int32_t status = nr_run(NR_OPTIM, b->kind, &b->plan, (b->kind == NR_SGD ? 0.5 : 2.0) * b->elements, b->where);
+    int32_t status = nr_run(NR_OPTIM, b->kind, &b->plan, rows[b->kind].work * b->elements, b->where);
     b->plan.count = 0;
     b->elements = 0;
     return status;
@@ -64,18 +88,15 @@ static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
     if (other || b->plan.count == AT_ONCE) NR_TRY(run_batch(b));
     b->where = param;
     b->elements += (double)param->numel;
-    b->items[b->plan.count++] = (nr_optim_item){.param = param->data,
-                                                .grad = xs[GRAD]->data,
-                                                .first = xs[FIRST] ? xs[FIRST]->data : NULL,
-                                                .second = xs[SECOND] ? xs[SECOND]->data : NULL,
-                                                .third = xs[THIRD] ? xs[THIRD]->data : NULL,
-                                                .n = param->numel};
+    nr_optim_item *item = &b->items[b->plan.count++];
+    *item = (nr_optim_item){.param = param->data, .grad = xs[GRAD]->data, .n = param->numel};
+    for (int k = 0; k < NR_OPTIM_STATES; k++) item->state[k] = xs[STATE + k] ? xs[STATE + k]->data : NULL;
     return NORCH_OK;
 }
 
 /* With dense copies for what is not dense (or is narrow, or lies in the parameter's own storage), copied back afterwards. */
 static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
-                                  const double *hyper, bool fresh) {
+                                  const double *hyper) {
     norch_tensor *(*dense)[LISTS] = nr_malloc((size_t)n * sizeof *dense);
     if (!dense) return nr_fail(NORCH_ERROR_MEMORY, "out of memory for the copies of %lld tensors", (long long)n);
     int32_t status = NORCH_OK;
@@ -88,7 +109,7 @@ static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *c
             dense[i][l] = nr_is_narrow(x->dtype) ? nr_widened(x) : shared ? norch_clone(x) : norch_contiguous(x);
             if (!dense[i][l]) status = norch_last_error_kind();
         }
-    batch b = {.kind = kind, .plan = {.hyper = hyper, .fresh = fresh}};
+    batch b = {.kind = kind, .plan = {.hyper = hyper}};
     for (int64_t i = 0; i < n && status == NORCH_OK; i++) {
         status = add(&b, dense[i]);
         if (status == NORCH_OK) status = run_batch(&b);
@@ -100,43 +121,19 @@ static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *c
     return status;
 }
 
-static int32_t step(const char *op, nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
-                    const double *hyper, bool fresh) {
+int32_t norch_optim_step(int64_t kind, int64_t n, const void *params, const void *grads, const void *state0,
+                         const void *state1, const void *state2, const double *hyper) {
+    const row *r = row_of(kind);
+    if (!r) return nr_fail(NORCH_ERROR_VALUE, "there is no optimizer %lld", (long long)kind);
+    norch_tensor *const *const lists[LISTS] = {params, grads, state0, state1, state2};
     bool dense;
-    NR_TRY(check_step(op, n, lists, &dense));
-    if (!dense) return run_through_copies(kind, n, lists, hyper, fresh);
-    batch b = {.kind = kind, .plan = {.hyper = hyper, .fresh = fresh}};
+    NR_TRY(check_step(r, n, lists, &dense));
+    if (!dense) return run_through_copies((nr_optim_kind)kind, n, lists, hyper);
+    batch b = {.kind = (nr_optim_kind)kind, .plan = {.hyper = hyper}};
     for (int64_t i = 0; i < n; i++) {
         norch_tensor *xs[LISTS];
         for (int l = 0; l < LISTS; l++) xs[l] = lists[l] ? lists[l][i] : NULL;
         NR_TRY(add(&b, xs));
     }
     return run_batch(&b);
-}
-
-int32_t norch_sgd_step(int64_t n, const void *params, const void *grads, const void *momenta, const double *hyper,
-                       int64_t first) {
-    if (!momenta && hyper[1] != 0)
-        return nr_fail(NORCH_ERROR_VALUE, "sgd: momentum %g without momentum buffers", hyper[1]);
-    norch_tensor *const *const lists[LISTS] = {params, grads, momenta, NULL, NULL};
-    return step("sgd", NR_SGD, n, lists, hyper, first != 0);
-}
-
-int32_t norch_adam_step(int64_t n, const void *params, const void *grads, const void *means, const void *squares,
-                        const void *largest, const double *hyper) {
-    norch_tensor *const *const lists[LISTS] = {params, grads, means, squares, largest};
-    return step("adam", NR_ADAM, n, lists, hyper, false);
-}
-
-int32_t norch_rmsprop_step(int64_t n, const void *params, const void *grads, const void *squares, const void *means,
-                           const void *momenta, const double *hyper) {
-    if (!momenta && hyper[4] != 0)
-        return nr_fail(NORCH_ERROR_VALUE, "rmsprop: momentum %g without momentum buffers", hyper[4]);
-    norch_tensor *const *const lists[LISTS] = {params, grads, squares, means, momenta};
-    return step("rmsprop", NR_RMSPROP, n, lists, hyper, false);
-}
-
-int32_t norch_adagrad_step(int64_t n, const void *params, const void *grads, const void *sums, const double *hyper) {
-    norch_tensor *const *const lists[LISTS] = {params, grads, sums, NULL, NULL};
-    return step("adagrad", NR_ADAGRAD, n, lists, hyper, false);
 }

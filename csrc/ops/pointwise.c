@@ -219,7 +219,7 @@ static int32_t check_out(const job *j, const norch_tensor *out) {
     if (!nr_same_shape(out->ndim, out->shape, j->ndim, j->shape))
         return nr_fail(NORCH_ERROR_SHAPE, "%s_: the result has shape %s and cannot be written into shape %s",
                        j->row->name, nr_shape_text(text, j->ndim, j->shape), nr_shape_of(own, out));
-    if ((nr_is_float(j->result) && !nr_is_float(out->dtype)) || (out->dtype == NORCH_BOOL && j->result != NORCH_BOOL))
+    if (!nr_can_cast(j->result, out->dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "%s_: a result of dtype %s cannot be written into a tensor of dtype %s",
                        j->row->name, nr_dtypes[j->result].name, nr_dtypes[out->dtype].name);
     return NORCH_OK;

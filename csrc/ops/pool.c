@@ -98,7 +98,7 @@ norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *i
     return run(&plan, NR_POOL_MAX_SPREAD, x, size);
 }
 
-norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
+norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
                              double divisor) {
     const char *op = "avg_pool";
     if (check_floats(op, x) || nr_check_numbers(op, 10, count)) return NULL;
@@ -109,7 +109,7 @@ norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t
     return run(&plan, NR_POOL_AVG, x, plan.result);
 }
 
-norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const int64_t *window, int64_t count_padding,
+norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
                                     double divisor, int64_t axes, const int64_t *size) {
     const char *op = "avg_pool_spread";
     if (check_floats(op, x) || nr_check_numbers(op, 10, count) || nr_check_numbers(op, 2, axes)) return NULL;

@@ -22,7 +22,7 @@ static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind,
 
 /* What the span of a uniform draw says: how many values there are in [0, 1), so that none is rounded up to 1. */
 static uint64_t uniform_span(int32_t dtype) {
-    return dtype == NORCH_FLOAT16 ? 1 << 11 : dtype == NORCH_BFLOAT16 ? 1 << 8 : 1 << 24;
+    return 1ull << (nr_dtypes[dtype].digits < 24 ? nr_dtypes[dtype].digits : 24);
 }
 
 static norch_tensor *draw_floats(const char *op, uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype,
@@ -52,9 +52,7 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
                          (long long)high);
     const nr_dtype_row *row = &nr_dtypes[dtype];
     const int32_t drawn = dtype == NORCH_BOOL ? NORCH_INT32 : row->wide; /* what the kernels draw */
-    const int64_t most = row->kind == 'f'   ? INT64_MAX
-                         : row->kind == 'b' ? 1
-                                            : INT64_MAX >> (64 - 8 * row->size - (row->kind == 'u'));
+    const int64_t most = row->kind == 'f' ? INT64_MAX : INT64_MAX >> (63 - row->digits);
     const int64_t least = row->kind == 'u' || row->kind == 'b' ? 0 : -most - 1;
     if (low < least || high - 1 > most)
         return NR_REFUSE(NORCH_ERROR_VALUE, "randint: [%lld, %lld) is more than %s holds", (long long)low,

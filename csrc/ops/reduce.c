@@ -126,7 +126,7 @@ static int32_t find_dtype(const nr_op_row *row, int32_t op, int32_t dtype, int32
     return nr_fail(NORCH_ERROR_DTYPE, "%s: %s input%s", row->name, nr_dtypes[dtype].name, advice);
 }
 
-norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, int64_t keepdim,
+norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                            int64_t dtype, double param) {
     const nr_op_row *row = nr_op_find(op, NR_REDUCE);
     if (!row || nr_check_tensor(row->name, x)) return NULL;

@@ -25,7 +25,7 @@ void nr_nest_without(nr_plan *nest, int32_t axis, int operands, const norch_tens
 int64_t nr_step(const norch_tensor *x, int32_t axis) { return x->ndim ? x->strides[axis] * nr_size_of(x->dtype) : 0; }
 
 static norch_tensor *scan(int32_t kind, const norch_tensor *x, int32_t axis, bool reverse) {
-    bool places = kind == NR_CUMMAX || kind == NR_CUMMIN;
+    bool places = kind == NORCH_SCAN_MAX || kind == NORCH_SCAN_MIN;
     norch_tensor *out = nr_make(x->ndim, x->shape, places ? NORCH_INT64 : x->dtype, x);
     if (!out || out->numel == 0) return out;
     nr_scan_plan plan = {.n = x->ndim ? x->shape[axis] : 1, .step = {nr_step(out, axis), nr_step(x, axis)}};
@@ -34,22 +34,22 @@ static norch_tensor *scan(int32_t kind, const norch_tensor *x, int32_t axis, boo
         plan.nest.data[o] += (plan.n - 1) * plan.step[o];
         plan.step[o] = -plan.step[o];
     }
-    double cost = kind == NR_LOGCUMSUMEXP ? 30.0 : 1.0;
+    double cost = kind == NORCH_SCAN_LOGSUMEXP ? 30.0 : 1.0;
     return nr_finished(out, nr_run(NR_SCAN, kind, &plan, cost * (double)x->numel, x));
 }
 
-norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, int64_t reverse) {
-    static const char *const names[NR_SCAN_COUNT] = {"cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"};
-    if (kind < 0 || kind >= NR_SCAN_COUNT)
+norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool reverse) {
+    static const char *const names[] = {"cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"};
+    if (kind < 0 || kind > NORCH_SCAN_MIN)
         return NR_REFUSE(NORCH_ERROR_VALUE, "scan: %lld is no kind of scan", (long long)kind);
     int32_t axis;
     if (nr_check_tensor(names[kind], x) || nr_check_axis(names[kind], dim, x->ndim, &axis)) return NULL;
-    if (kind == NR_LOGCUMSUMEXP && !nr_is_float(x->dtype))
+    if (kind == NORCH_SCAN_LOGSUMEXP && !nr_is_float(x->dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "logcumsumexp: %s input; convert it to a floating dtype first",
                          nr_dtypes[x->dtype].name);
     norch_tensor *wide = nr_scannable(x);
     if (!wide) return NULL;
-    norch_tensor *out = scan((int32_t)kind, wide, axis, reverse && kind <= NR_LOGCUMSUMEXP);
+    norch_tensor *out = scan((int32_t)kind, wide, axis, reverse && kind <= NORCH_SCAN_LOGSUMEXP);
     nr_release(wide);
     return out && nr_is_float(out->dtype) ? nr_narrowed(out, x->dtype) : out;
 }

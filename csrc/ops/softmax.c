@@ -24,13 +24,13 @@ static norch_tensor *softmax(const char *op, nr_softmax_kind kind, const norch_t
     return nr_narrowed(out, dtype);
 }
 
-norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, int64_t log) {
+norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, bool log) {
     const char *op = log ? "log_softmax" : "softmax";
     if (nr_check_tensor(op, x)) return NULL;
     return softmax(op, log ? NR_LOG_SOFTMAX_OF : NR_SOFTMAX_OF, x, NULL, dim);
 }
 
-norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, int64_t log) {
+norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, bool log) {
     const char *op = log ? "log_softmax_backward" : "softmax_backward";
     if (nr_check_tensor(op, g) || nr_check_tensor(op, result)) return NULL;
     if (nr_check_place(op, g, result)) return NULL;

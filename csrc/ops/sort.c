@@ -15,7 +15,7 @@ static norch_tensor *argsort(const norch_tensor *x, int32_t axis, int64_t count,
     return nr_finished(out, nr_run(NR_SORT, NR_ARGSORT, &plan, 20.0 * (double)x->numel, x));
 }
 
-norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, int64_t descending) {
+norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending) {
     int32_t axis;
     if (nr_check_tensor("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
     int64_t n = x->ndim ? x->shape[axis] : 1;
@@ -43,7 +43,7 @@ static norch_tensor *search(const norch_tensor *sorted, const norch_tensor *valu
     return nr_finished(out, nr_run(NR_SORT, NR_SEARCH, &plan, 20.0 * (double)values->numel, values));
 }
 
-norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, int64_t right) {
+norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, bool right) {
     static const char op[] = "searchsorted";
     if (nr_check_tensor(op, sorted) || nr_check_tensor(op, values)) return NULL;
     if (nr_check_place(op, values, sorted)) return NULL;

@@ -271,7 +271,7 @@ norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like) {
 }
 
 norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims,
-                           int64_t keepdim) {
+                           bool keepdim) {
     if (nr_check_tensor("spread", x)) return NULL;
     bool reduced[NORCH_MAX_DIMS] = {false};
     bool all = count <= 0; /* no axes named means all of them, as in a reduction */

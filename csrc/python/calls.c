@@ -1,6 +1,6 @@
-/* calls: the border as builtin functions of Python. A builtin gets its arguments as an array of objects; here each
- * becomes what norch.h asks for, or an exception that names the call, what it expected and what it got. calls.def
- * lists them. */
+/* calls: the border as builtin functions of Python. A builtin gets its arguments as an array of objects. Here each of
+ * them is converted to what norch.h asks for, or raises an exception that names the call, what it expected and what it
+ * got. make_calls.py writes the builtins, from the prototypes of norch.h, into calls.inc. */
 #include <string.h>
 
 #include "../core/memory.h"
@@ -12,19 +12,20 @@
 /* ---- from Python: one function a kind of argument ----------------------------------------------------- */
 
 typedef norch_tensor *tensor, *optional;
-typedef int64_t integer, opcode, flag;
+typedef int64_t integer, opcode;
+typedef bool flag;
 typedef double number;
 typedef void *address;
-typedef struct numbers {
+typedef struct sizes {
     int64_t count;
     int64_t values[NORCH_MAX_DIMS];
 } sizes, axes;
 
-typedef struct place {
+typedef struct device {
     int64_t type, index;
-} place;
+} device;
 
-/* Sequences of tensors of one length. Few tensors lie in `own`, more in memory of the library. */
+/* Sequences of tensors of one length, each an array. `own` holds the arrays of few tensors, `memory` those of more. */
 #define OWN 80
 #define MOST_COLUMNS 5
 typedef struct columns {
@@ -33,7 +34,7 @@ typedef struct columns {
     void **memory;
     void *tuples[MOST_COLUMNS];
     void *own[OWN];
-} columns, tensors, columns3, columns5;
+} columns;
 
 /* Which argument it was is left out: callers of the Python function count others than this builtin has. */
 static bool refuse(const char *name, const char *wanted, const void *object) {
@@ -56,8 +57,7 @@ static bool take_optional(const char *name, void *from, optional *to) {
 }
 
 static inline bool take_wanted(const char *name, const char *wanted, void *from, integer *to) {
-    if (((const nr_object *)from)->type == &PyBool_Type)
-        return refuse(name, wanted, from), false; /* as PyTorch has it */
+    if (((const nr_object *)from)->type == &PyBool_Type) return refuse(name, wanted, from), false; /* like PyTorch */
     *to = PyLong_AsLongLong(from);
     if (*to != -1 || !PyErr_Occurred()) return true;
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
@@ -74,11 +74,11 @@ static inline bool take_integer(const char *name, void *from, integer *to) {
 
 static inline bool take_opcode(const char *name, void *from, opcode *to) { return take_integer(name, from, to); }
 
-/* As PyTorch has it: no number stands for a truth. */
+/* Like PyTorch: a number is not accepted for a bool. */
 static inline bool take_flag(const char *name, void *from, flag *to) {
     if (((const nr_object *)from)->type != &PyBool_Type) /* false: gcc -O1 does not know what refuse gives */
         return refuse(name, "True or False", from), false;
-    *to = PyLong_AsLongLong(from);
+    *to = PyLong_AsLongLong(from) != 0;
     return true;
 }
 
@@ -117,11 +117,11 @@ static bool take_axes(const char *name, void *from, axes *to) {
     return true;
 }
 
-static bool take_place(const char *name, void *from, place *to) {
+static bool take_device(const char *name, void *from, device *to) {
     sizes both = {.count = 0};
     if (!take_sizes(name, from, &both)) return false;
     if (both.count != 2) return refuse(name, "a device", from);
-    *to = (place){both.values[0], both.values[1]};
+    *to = (device){both.values[0], both.values[1]};
     return true;
 }
 
@@ -164,60 +164,11 @@ static bool take_columns(const char *name, void *from, int width, columns *to) {
     return good;
 }
 
-static bool take_tensors(const char *name, void *from, tensors *to) { return take_columns(name, from, 1, to); }
-static bool take_columns3(const char *name, void *from, columns3 *to) { return take_columns(name, from, 3, to); }
-static bool take_columns5(const char *name, void *from, columns5 *to) { return take_columns(name, from, 5, to); }
-
-/* What a kind leaves behind when the call is over. */
 static inline void drop_columns(columns *taken) {
     for (int c = 0; c < MOST_COLUMNS; c++)
         if (taken->tuples[c]) Py_DecRef(taken->tuples[c]);
     nr_free(taken->memory);
 }
-#define DROP_tensor
-#define DROP_optional
-#define DROP_integer
-#define DROP_opcode
-#define DROP_flag
-#define DROP_number
-#define DROP_address
-#define DROP_sizes
-#define DROP_axes
-#define DROP_place
-#define DROP_tensors __attribute__((cleanup(drop_columns)))
-#define DROP_columns3 DROP_tensors
-#define DROP_columns5 DROP_tensors
-
-/* What of a kind is passed on. */
-#define PASS_tensor(a) a
-#define PASS_optional(a) a
-#define PASS_integer(a) a
-#define PASS_opcode(a) a
-#define PASS_flag(a) a
-#define PASS_number(a) a
-#define PASS_address(a) a
-#define PASS_sizes(a) a.count, a.values
-#define PASS_axes(a) a.count, a.values
-#define PASS_place(a) a.type, a.index
-#define PASS_tensors(a) a.count, a.column[0]
-#define PASS_columns3(a) a.count, a.column[0], a.column[1], a.column[2]
-#define PASS_columns5(a) a.count, a.column[0], a.column[1], a.column[2], a.column[3], a.column[4]
-
-/* An opcode gives the call the name of its operation, for what is wrong with the other arguments. */
-#define NAME_opcode(a) \
-    if (norch_op_name(a)) called = norch_op_name(a);
-#define NAME_tensor(a)
-#define NAME_optional(a)
-#define NAME_integer(a)
-#define NAME_flag(a)
-#define NAME_number(a)
-#define NAME_address(a)
-#define NAME_sizes(a)
-#define NAME_axes(a)
-#define NAME_place(a)
-#define NAME_tensors(a)
-#define NAME_columns3(a)
-#define NAME_columns5(a)
 
 /* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
 
@@ -234,14 +185,13 @@ static inline void *give_status(const char *name, int32_t status) {
     return NR_NONE;
 }
 
-static inline void *give_truth(const char *name, int32_t truth) {
-    (void)name;
-    return PyBool_FromLong(truth);
+/* false and -1 may stand for a failure. */
+static inline void *give_truth(const char *name, bool truth) {
+    return !truth && PyErr_Occurred() ? failed(name) : PyBool_FromLong(truth);
 }
 
 static inline void *give_integer(const char *name, int64_t value) {
-    (void)name;
-    return PyLong_FromLongLong(value);
+    return value == -1 && PyErr_Occurred() ? failed(name) : PyLong_FromLongLong(value);
 }
 
 /* ---- the builtins ---------------------------------------------------------------------------------------- */
@@ -252,42 +202,7 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
     return false;
 }
 
-#define BEGIN(name, count)                                              \
-    static void *py_##name(void *self, void *const *given, int64_t n) { \
-        (void)self;                                                     \
-        const char *called = #name;                                     \
-        if (!counted(called, count, n)) return NULL;
-#define TAKE(i, kind)                                       \
-    DROP_##kind kind a##i;                                  \
-    if (!take_##kind(called, given[i], &a##i)) return NULL; \
-    NAME_##kind(a##i)
-#define END(result, name, ...)                               \
-    return give_##result(called, norch_##name(__VA_ARGS__)); \
-    }
-/* A row of calls.def: each argument is taken, then all are passed. */
-#define TAKE1(k0) TAKE(0, k0)
-#define TAKE2(k0, k1) TAKE1(k0) TAKE(1, k1)
-#define TAKE3(k0, k1, k2) TAKE2(k0, k1) TAKE(2, k2)
-#define TAKE4(k0, k1, k2, k3) TAKE3(k0, k1, k2) TAKE(3, k3)
-#define TAKE5(k0, k1, k2, k3, k4) TAKE4(k0, k1, k2, k3) TAKE(4, k4)
-#define TAKE6(k0, k1, k2, k3, k4, k5) TAKE5(k0, k1, k2, k3, k4) TAKE(5, k5)
-#define TAKE7(k0, k1, k2, k3, k4, k5, k6) TAKE6(k0, k1, k2, k3, k4, k5) TAKE(6, k6)
-#define PASS1(k0) PASS_##k0(a0)
-#define PASS2(k0, k1) PASS1(k0), PASS_##k1(a1)
-#define PASS3(k0, k1, k2) PASS2(k0, k1), PASS_##k2(a2)
-#define PASS4(k0, k1, k2, k3) PASS3(k0, k1, k2), PASS_##k3(a3)
-#define PASS5(k0, k1, k2, k3, k4) PASS4(k0, k1, k2, k3), PASS_##k4(a4)
-#define PASS6(k0, k1, k2, k3, k4, k5) PASS5(k0, k1, k2, k3, k4), PASS_##k5(a5)
-#define PASS7(k0, k1, k2, k3, k4, k5, k6) PASS6(k0, k1, k2, k3, k4, k5), PASS_##k6(a6)
-#define COUNT(...) EIGHTH(__VA_ARGS__, 7, 6, 5, 4, 3, 2, 1, )
-#define EIGHTH(k0, k1, k2, k3, k4, k5, k6, n, ...) n
-#define JOINED(a, b) a##b
-#define FOR(what, n, ...) JOINED(what, n)(__VA_ARGS__)
-#define CALL(result, name, ...)                \
-    BEGIN(name, COUNT(__VA_ARGS__))            \
-    FOR(TAKE, COUNT(__VA_ARGS__), __VA_ARGS__) \
-    END(result, name, FOR(PASS, COUNT(__VA_ARGS__), __VA_ARGS__))
-#include "calls.def"
+#include "calls.inc"
 
 /* ---- those with results of their own ------------------------------------------------------------------- */
 
@@ -346,9 +261,7 @@ static void *py_adopt(void *self, void *const *given, int64_t n) {
 
 static nr_method methods[] = {
 #define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
-#define CALL(result, name, ...) ROW(name)
-#include "calls.def"
-    ROW(item) ROW(shape) ROW(strides) ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
+    BUILTINS(ROW) ROW(item) ROW(shape) ROW(strides) ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
 #undef ROW
 };
 

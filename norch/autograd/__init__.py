@@ -1,9 +1,10 @@
 """Reverse-mode automatic differentiation.
 
-node.py (what a graph is made of), forms.py (nodes of one, two and three inputs), derivatives/ (what each operation
-does in backward), engine.py (the walk), inplace.py (views and writes), grad_mode.py (no_grad and its kin); hooks.py
-(who looks on), function.py (operations of your own), functional.py (Jacobians and the like), anomaly.py (finds the
-operation behind a NaN).
+node.py (what a graph is made of), record.py (how operations write it), broadcast.py (gradients of broadcast inputs),
+engine.py (the walk), inplace.py (views and writes), grad_mode.py (no_grad and the like); hooks.py, function.py
+(operations of your own), transforms.py and functional.py (Jacobians and the like), anomaly.py (finds the operation
+behind a NaN). What
+an operation does in backward is declared beside it, in norch/ops.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -39,18 +40,15 @@ __dir__ = __all__.copy  # completion shows the public names only
 if TYPE_CHECKING:
     from . import functional, graph
 
+_MODULES = frozenset(("functional", "graph"))  # imported when they are asked for, as these names of other modules
+_MODULE_OF = dict.fromkeys(("GradcheckError", "gradcheck", "gradgradcheck"), "norch.testing")
+_MODULE_OF["Variable"] = "norch.compat.legacy"
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("functional", "graph"):  # few ask for them
+    if name in _MODULES or name in _MODULE_OF:
         from importlib import import_module
 
-        return import_module("." + name, __name__)
-    if name in ("GradcheckError", "gradcheck", "gradgradcheck"):
-        from .. import testing  # late, as it stands above
-
-        return getattr(testing, name)
-    if name == "Variable":
-        from ..compat.legacy import Variable
-
-        return Variable
+        module = import_module(_MODULE_OF.get(name, f"{__name__}.{name}"))
+        return getattr(module, name) if name in _MODULE_OF else module
     raise missing(__name__, name)

@@ -281,6 +281,14 @@ def _wanted(inputs: list[Any]) -> dict[Node, int]:
     return wanted
 
 
+def _stacked(rows: tuple[Any, ...]) -> Any:
+    """Tensors of one shape along a new first axis."""
+    out = rows[0].new_empty((len(rows), *rows[0].shape))
+    for i, row in enumerate(rows):
+        out[i] = row
+    return out
+
+
 def grad(
     outputs: Any,
     inputs: Any,
@@ -305,8 +313,6 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ArgumentError("grad: materialize_grads gives zeros for unused inputs, which allow_unused=False refuses")
     if is_grads_batched:
-        from ..ops.copy import stack  # late, as it stands above
-
         batches = _listed(grad_outputs, "grad")
         last, rows = len(batches[0]) - 1, []
         if last < 0:
@@ -317,7 +323,7 @@ def grad(
             rows.append(
                 grad(outputs, inputs, row, keep, create_graph, True, allow_unused, materialize_grads=materialize_grads)
             )
-        return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
+        return tuple(None if column[0] is None else _stacked(column) for column in zip(*rows, strict=True))
     listed = _listed(inputs, "grad")
     if not listed:
         raise Error("grad: inputs is empty")

@@ -64,11 +64,9 @@ class OpNode(Node):
     saves_meta = False  # of the first input
     # Whether it saves tensors, which backward() frees; shapes, axes and numbers are kept for another walk.
     frees = False
-    # What record() has to be told, by name; and for each set of wanted gradients, as bits, what it saves. A class whose
-    # first input alone has a gradient knows the only one.
+    # What record() has to be told, by name; and for each set of wanted gradients, as bits, what it saves where.
     other_names: tuple[str, ...] = ()
     plans: dict[int, Any] = {}
-    only_plan: Any = None
 
     saved: tuple[Any, ...] | None
     metas: tuple[Any, ...] | None
@@ -94,8 +92,7 @@ def derivative(
     **grads: Gradient | None,
 ) -> type[OpNode]:
     """The node class of the operation name: grad_x=, grad_weight= ... give the gradient of each input (None: it has
-    none), grad= that of the first; backward= gives those of all at once, as a tuple. To inputs behind the last that has
-    a gradient there is no edge.
+    none), grad= that of the only one; backward= gives those of all at once, as a tuple.
 
     layout        what is saved, in this order, where another function than record() does it
     tensors       which of the other names are tensors, or TensorHolders
@@ -104,8 +101,6 @@ def derivative(
     connected     of how many of the first inputs recorded gradients are functions, also where their derivative is 0
     """
     functions = _by_input(inputs, grads)
-    while not layout and not backward and functions[-1] is None:
-        functions.pop()
     parameters = [_parameters(function) for function in ([backward] if backward else functions)]
     used = tuple(dict.fromkeys(name for listed in parameters for name in listed if name != "needs_input_grad"))
     names = layout or used
@@ -135,10 +130,7 @@ def derivative(
     }
     if add_to is not None:
         attributes.update(partial=True, add_to=_adding(add_to, names))
-    node_class: Any = type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
-    if len(needs) == 1:
-        node_class.only_plan = _plan(node_class, [True])
-    return node_class
+    return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
 
 
 def _by_input(inputs: tuple[str, ...], grads: dict[str, Gradient | None]) -> list[Gradient | None]:
@@ -189,7 +181,9 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
     """A function of a node: the saved values of these names, which nobody freed or wrote to since; the result with its
     history."""
     positions = [names.index(name) for name in parameters]
-    pick: Any = itemgetter(*positions) if len(positions) > 1 else lambda saved: tuple([saved[i] for i in positions])
+    count = len(positions)
+    in_order = count > 1 and positions == [*range(len(names))]
+    pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
     out_at = parameters.index("out") if "out" in parameters else -1
     if all(name.endswith("_meta") or name in _TAKEN for name in parameters):
         return lambda node: pick(node.saved)
@@ -198,7 +192,7 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
         saved = node.saved
         if saved is None:
             raise freed(node)
-        values = pick(saved)
+        values = saved if in_order else pick(saved)
         for x in values:
             if isinstance(x, _CHECKED):
                 for held in x.tensors() if isinstance(x, TensorHolder) else (x,):
@@ -249,8 +243,8 @@ def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ..
     def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
         wanted = tuple([to is not None for to in node.edges])
         values = read(node)
-        if asks >= 0:
-            values = (*values[:asks], wanted, *values[asks:])
+        if asks >= 0:  # it leaves out itself what nobody wants
+            return backward(g, *values[:asks], wanted, *values[asks:])
         return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted)])
 
     return propagate
@@ -266,41 +260,10 @@ def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcas
     and dtypes. others: what the gradient functions call by other names than those of the inputs.
     """
     if mode.enabled:
-        plan = node_class.only_plan
-        if plan is not None:
-            x = inputs[0]
-            to = x._node if x._view is None else edge(x)
-            if to is None:
-                return out
-            edges: tuple[Any, ...] = (to,)
-        else:
-            found = []
-            wanted = 0
-            for x in inputs[: len(node_class.needs)]:
-                to = None if x is None else x._node if x._view is None else edge(x)
-                found.append(to)
-                wanted += wanted + (to is not None)
-            if not wanted:
-                return out
-            edges = tuple(found)
-            plan = node_class.plans.get(wanted)
-            if plan is None:
-                plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
-        node = _new(node_class)
-        node.edges = edges
-        node.seq = tick()
-        node.hooks = None
-        node.metas = tuple([None if x is None else meta_of(x) for x in inputs[: len(edges)]]) if broadcast else None
-        of_inputs, of_metas, of_out, pick = plan
-        for name, i in of_inputs:
-            others[name] = inputs[i]
-        for name, i in of_metas:
-            others[name] = None if inputs[i] is None else meta_of(inputs[i])
-        if of_out:
-            others["out"] = alias(out)
-        others[""] = None
-        node.saved = pick(others)
-        out._node = node
+        edges, wanted = _edges(inputs)
+        if wanted:
+            named = tuple([others[name] for name in node_class.other_names]) if others else ()
+            out._node = _make_node(node_class, inputs, edges, wanted, broadcast, named, out)
     return out
 
 
@@ -359,6 +322,48 @@ def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], 
     return out
 
 
+def _edges(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
+    """Where the gradients of inputs go, and which of them are wanted, as bits, the first input's the highest."""
+    edges = []
+    wanted = 0
+    for x in inputs:
+        to = None if x is None else x._node if x._view is None else edge(x)
+        edges.append(to)
+        wanted += wanted + (to is not None)
+    return edges, wanted
+
+
+def _make_node(
+    node_class: type[OpNode],
+    inputs: tuple[Any, ...],
+    edges: list[Any],
+    wanted: int,
+    broadcast: bool,
+    others: tuple[Any, ...],
+    out: Any = None,
+) -> OpNode:
+    """A node with what the wanted gradients need; others: the values of its other_names."""
+    node = _new(node_class)
+    node.edges = tuple(edges)
+    node.seq = tick()
+    node.hooks = None
+    node.metas = tuple([None if x is None else meta_of(x) for x in inputs]) if broadcast else None
+    plan = node_class.plans.get(wanted)
+    if plan is None:
+        plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
+    pick, of_out, of_metas = plan
+    if pick is None:
+        node.saved = inputs + others
+        return node
+    values = [None, *inputs, *others]
+    if of_out:
+        values.append(alias(out))
+    for i in of_metas:
+        values.append(None if inputs[i] is None else meta_of(inputs[i]))
+    node.saved = pick(values)
+    return node
+
+
 def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast: bool = False) -> Any:
     """record() for a product of two inputs, the gradient of each of which needs the other one: matmul runs often."""
     if mode.enabled:
@@ -375,8 +380,10 @@ def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast
     return out
 
 
-def record_affine(node_class: type[OpNode], out: Any, x: Any, weight: Any, bias: Any) -> Any:
-    """record_product() of x and weight, plus a bias or None."""
+def record_affine(
+    node_class: type[OpNode], out: Any, x: Any, weight: Any, bias: Any, others: tuple[Any, ...] = ()
+) -> Any:
+    """record_product() of x and weight, plus a bias or None. others: what else the node saves, after weight and x."""
     if mode.enabled:
         to_x = x._node if x._view is None else edge(x)
         to_weight = weight._node if weight._view is None else edge(weight)
@@ -386,20 +393,24 @@ def record_affine(node_class: type[OpNode], out: Any, x: Any, weight: Any, bias:
             node.edges = (to_x, to_weight, to_bias)
             node.seq = tick()
             node.hooks = node.metas = None
-            node.saved = (weight if to_x is not None else None, x if to_weight is not None else None)
+            node.saved = (weight if to_x is not None else None, x if to_weight is not None else None) + others
             out._node = node
     return out
 
 
-def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, ...]:
-    """What a node saves where these gradients are wanted: inputs and meta tensors as (name, number of the input),
-    whether the result, and what picks all that in the order of saved_names; "" is the name of what nobody needs."""
+def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, bool, list[int]]:
+    """What a node saves: its choice among None, the inputs, what record() is told, the result and meta tensors (None:
+    it saves all inputs and what record() is told); whether the result is among them, and which inputs' meta tensors."""
     needed = {name for want, names in zip(wanted, node_class.needs, strict=True) if want for name in names}
-    of_inputs = [(name, i) for i, name in enumerate(node_class.inputs) if name in needed]
-    of_metas = [(f"{name}_meta", i) for i, name in enumerate(node_class.inputs) if f"{name}_meta" in needed]
-    names = [name if name in needed else "" for name in node_class.saved_names]
-    names += [""] * (2 - len(names))  # of fewer, itemgetter gives no tuple
-    return of_inputs, of_metas, "out" in needed, itemgetter(*names)
+    of_out, names = "out" in needed, [*node_class.inputs, *node_class.other_names]
+    names += ["out"] if of_out else []
+    of_metas = [i for i, name in enumerate(node_class.inputs) if f"{name}_meta" in needed]
+    names += [f"{node_class.inputs[i]}_meta" for i in of_metas]
+    indices = [names.index(name) + 1 if name in needed else 0 for name in node_class.saved_names]
+    if indices == [*range(1, 1 + len(node_class.inputs) + len(node_class.other_names))]:
+        return None, False, []
+    indices += [0] * (2 - len(indices))  # of fewer, itemgetter gives no tuple
+    return itemgetter(*indices), of_out, of_metas
 
 
 def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -423,23 +434,28 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
         )
         inputs = inputs or parameters[:1]
         node_class = derivative(name or function.__name__.strip("_"), inputs, **declared)
-        positions = [parameters.index(parameter) for parameter in inputs]
-        saved_arguments = [(name, i) for i, name in enumerate(parameters) if name in node_class.other_names]
+        count, leading = len(inputs), inputs == parameters[: len(inputs)]
+        node_class.other_names = tuple(parameter for parameter in parameters if parameter not in inputs)
+        positions, other_positions = (
+            [parameters.index(name) for name in names] for names in (inputs, node_class.other_names)
+        )
 
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:
             if not mode.enabled:
                 return function(*arguments)
-            tensors = tuple([arguments[i] for i in positions])
-            if not any(x is not None and edge(x) is not None for x in tensors):
+            tensors = arguments[:count] if leading else tuple([arguments[i] for i in positions])
+            edges, wanted = _edges(tensors)
+            if not wanted:
                 return function(*arguments)
             mode.enabled = False
             try:
                 out = function(*arguments)
             finally:
                 mode.enabled = True
-            others = {parameter: arguments[i] for parameter, i in saved_arguments}
-            return record(node_class, out, tensors, broadcast, **others)
+            others = arguments[count:] if leading else tuple([arguments[i] for i in other_positions])
+            out._node = _make_node(node_class, tensors, edges, wanted, broadcast, others, out)
+            return out
 
         recorded.node_class = node_class  # type: ignore[attr-defined]
         return recorded

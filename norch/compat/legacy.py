@@ -9,7 +9,7 @@ from typing import Any
 
 from ..dtype import BY_NAME
 from ..dtype import dtype as DType
-from ..ops.composed.portable import TYPES
+from ..ops.composed.type_properties import TYPES
 from ..ops.create import legacy_tensor
 from ..tensor import Tensor, adopt
 

@@ -1,6 +1,6 @@
-"""Random distributions, as reinforcement learning and variational methods use them: the face of the folder.
+"""``norch.distributions``: random distributions for reinforcement learning and variational methods.
 
-Each stands in a file of PyTorch's name. Formulas: Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions"
+Files have PyTorch's names. Formulas: Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions"
 (1994), and Johnson, Kemp, Kotz, "Univariate Discrete Distributions" (2005).
 """
 

@@ -18,7 +18,7 @@ from .distribution import Distribution, broadcast_all, clamped, either
 
 
 class Bernoulli(Distribution):
-    """1 with probability probs, else 0; probs or logits: a number or tensor.
+    """1 with probability probs, else 0. probs or logits: a number or a tensor.
 
     >>> coin = norch.distributions.Bernoulli(norch.tensor(0.25))
     >>> coin.log_prob(norch.tensor([1.0, 0.0])).exp()
@@ -38,13 +38,13 @@ class Bernoulli(Distribution):
         return [self._by]
 
     @cached_property
-    @enable_grad()  # whoever asks first, it may be sample()
+    @enable_grad()  # the first caller may be sample(), under no_grad()
     def probs(self) -> Tensor:
         """The probabilities of 1."""
         return self.logits.sigmoid()
 
     @cached_property
-    @enable_grad()  # whoever asks first, it may be sample()
+    @enable_grad()  # the first caller may be sample(), under no_grad()
     def logits(self) -> Tensor:
         """log(probs / (1 - probs))."""
         return clamped(self.probs).logit()

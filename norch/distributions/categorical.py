@@ -1,4 +1,4 @@
-"""Categorical: one of several classes, and what it shares with OneHotCategorical."""
+"""Categorical: one of several classes, and the base that it shares with OneHotCategorical."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .distribution import Distribution, clamped, either
 
 
 class Classes(Distribution):
-    """probs or logits (..., classes): their last axis is over the classes of one distribution."""
+    """probs or logits (..., classes), with the classes along the last axis."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
@@ -41,15 +41,15 @@ class Classes(Distribution):
         return [self._by]
 
     @cached_property
-    @enable_grad()  # whoever asks first, it may be sample()
+    @enable_grad()  # the first caller may be sample(), under no_grad()
     def probs(self) -> Tensor:
         """The probabilities of the classes, (batch_shape, classes)."""
         return self.logits.softmax(-1)
 
     @cached_property
-    @enable_grad()  # whoever asks first, it may be sample()
+    @enable_grad()  # the first caller may be sample(), under no_grad()
     def logits(self) -> Tensor:
-        """Their logarithms."""
+        """The logarithms of probs."""
         return clamped(self.probs).log()
 
     @property
@@ -77,9 +77,9 @@ class Classes(Distribution):
 
 
 class Categorical(Classes):
-    """One of the numbers 0 ... classes - 1, int64, with probabilities probs, or those of logits (..., classes).
+    """A class from 0 to classes - 1, int64, with the probabilities probs, or those of logits (..., classes).
 
-    probs need not sum to 1: they are divided by their sum.
+    probs are divided by their sum.
 
     >>> policy = norch.distributions.Categorical(norch.tensor([[1.0, 3.0], [1.0, 1.0]]))
     >>> policy.log_prob(norch.tensor([1, 0])).exp()

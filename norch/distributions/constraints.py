@@ -1,4 +1,4 @@
-"""What the parameters of a distribution and the values that it gives must satisfy."""
+"""Conditions on the parameters of distributions and on their values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..tensor import Tensor
 
 
 class Constraint:
-    """A condition on tensors. check(value): bools, one for each event of event_dim axes.
+    """A condition on tensors. check(value) gives a bool for each event, of event_dim axes.
 
     >>> norch.distributions.constraints.positive.check(norch.tensor([1.0, -1.0]))
     tensor([ True, False])
@@ -23,18 +23,18 @@ class Constraint:
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Numbers from lower_bound to upper_bound, both of them included."""
+    """Numbers in [lower_bound, upper_bound]."""
     return Constraint("in [low, high]", lambda x: (x >= lower_bound) & (x <= upper_bound))
 
 
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Whole numbers from lower_bound to upper_bound, both of them included."""
+    """Whole numbers in [lower_bound, upper_bound]."""
     name = f"a whole number in {lower_bound} ... {upper_bound}"
     return Constraint(name, lambda x: (x % 1 == 0) & (x >= lower_bound) & (x <= upper_bound), is_discrete=True)
 
 
 def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
-    """base_constraint for events of so many axes more: of all that they hold."""
+    """base_constraint for events of reinterpreted_batch_ndims more axes: it holds for all their elements."""
     axes = tuple(range(-reinterpreted_batch_ndims, 0))
     return Constraint(
         base_constraint.name,

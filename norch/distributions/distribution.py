@@ -1,4 +1,4 @@
-"""Distribution: what all of them share."""
+"""Distribution, the base class."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ D = TypeVar("D", bound="Distribution")
 
 
 class Distribution:
-    """Base of all distributions: batch_shape of them, each of values shaped event_shape.
+    """A batch of distributions, of shape batch_shape, whose values have the shape event_shape.
 
-    A subclass names the conditions of its parameters in arg_constraints, which its constructor takes and which are its
-    attributes, and that of its values in support, and defines rsample(), or sample(), and log_prob(). validate_args
-    None: what set_default_validate_args() says, True at first: then parameters and values are checked.
+    A subclass has the conditions on its parameters in arg_constraints, with an attribute and an argument of the
+    constructor for each, and that on its values in support; it defines rsample() or sample(), and log_prob().
+    validate_args: whether parameters and values are checked (ArgumentError); None is the default of
+    set_default_validate_args(), which is True unless set.
     """
 
     arg_constraints: dict[str, Constraint] = {}
@@ -41,13 +42,13 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions made from now on check their arguments, unless told."""
+        """Sets whether distributions check their arguments, unless validate_args says otherwise."""
         if value not in (True, False):
             raise ValueError(f"set_default_validate_args: expected a bool, not {value!r}")
         Distribution._default = value
 
     def _given(self) -> list[str]:
-        """The parameters that the constructor got: of those that follow from one another, one."""
+        """The names of the parameters that were given to the constructor."""
         return list(self.arg_constraints)
 
     def _check(self, what: str, x: Tensor, constraint: Constraint) -> None:
@@ -63,12 +64,12 @@ class Distribution:
 
     @property
     def support(self) -> Constraint:
-        """What its values satisfy."""
+        """The constraint on its values."""
         raise NotImplementedError(f"{self._name()}: no support")
 
     @property
     def batch_shape(self) -> Size:
-        """The shape of the parameters, of one distribution each."""
+        """The shape of the batch of distributions."""
         return self._batch_shape
 
     @property
@@ -83,22 +84,22 @@ class Distribution:
 
     @property
     def mode(self) -> Tensor:
-        """The likeliest value."""
+        """The value of the highest density or probability."""
         raise NotImplementedError(f"{self._name()}: no mode")
 
     @property
     def variance(self) -> Tensor:
-        """The expected squared distance from the mean, element by element."""
+        """The variance, element by element."""
         raise NotImplementedError(f"{self._name()}: no variance")
 
     @property
     def stddev(self) -> Tensor:
-        """The root of the variance."""
+        """The standard deviation, element by element."""
         return self.variance.sqrt()
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        """Draws (sample_shape, batch_shape, event_shape), differentiable by the parameters where has_rsample (the
-        reparametrisation of Kingma and Welling 2014)."""
+        """Draws (sample_shape, batch_shape, event_shape), differentiable by the parameters: the reparametrisation of
+        Kingma and Welling (2014). NotImplementedError unless has_rsample."""
         raise NotImplementedError(f"{self._name()}: its draws have no derivative; sample() gives them without")
 
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
@@ -111,11 +112,11 @@ class Distribution:
         raise NotImplementedError(f"{self._name()}: no log_prob")
 
     def cdf(self, value: Any) -> Tensor:
-        """The probability of what is not above value."""
+        """The cumulative distribution function: the probability of values up to value."""
         raise NotImplementedError(f"{self._name()}: no cdf in closed form")
 
     def icdf(self, value: Any) -> Tensor:
-        """The value whose cdf() is value."""
+        """The inverse of cdf(), the quantile function."""
         raise NotImplementedError(f"{self._name()}: no icdf in closed form")
 
     def entropy(self) -> Tensor:
@@ -127,11 +128,11 @@ class Distribution:
         return self.entropy().exp()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values, along a first axis; expand repeats them for the batch, which otherwise has sizes of 1."""
+        """All values, along a first axis. expand: for each of the batch, whose sizes are 1 otherwise."""
         raise NotImplementedError(f"{self._name()}: its values cannot be listed")
 
     def expand(self: D, batch_shape: Iterable[int], _instance: Any = None) -> D:
-        """The same distribution for a batch_shape that its own broadcasts to; nothing is copied."""
+        """The distribution with its batch_shape broadcast to another one, without a copy."""
         rank, wanted = len(self.batch_shape), tuple(batch_shape)
         given = {name: getattr(self, name) for name in self._given()}
         made = type(self)(
@@ -148,21 +149,21 @@ class Distribution:
         return (*sample_shape, *self.batch_shape, *self.event_shape)
 
     def _noise(self, draw: Any, shape: Iterable[int]) -> Tensor:
-        """What draw, rand or randn, gives, of the dtype and on the device of the parameters."""
+        """A draw of rand() or randn(), with the dtype and the device of the parameters."""
         like = getattr(self, self._given()[0])
         if not like.dtype.is_floating_point:
             raise DTypeError(f"{self._name()}: draws need parameters of a float dtype, not {like.dtype.name}")
         return draw(shape, dtype=like.dtype, device=like.device)
 
     def _tensor(self, value: Any) -> Tensor:
-        """value, a number as a tensor like the parameters."""
+        """value as a tensor; a number gets the dtype and the device of the parameters."""
         if isinstance(value, Tensor):
             return value
         like = getattr(self, self._given()[0])
         return as_tensor(value, dtype=like.dtype, device=like.device)
 
     def _validate_sample(self, value: Any) -> Tensor:
-        """value as a tensor, checked if that is wanted: its shape, and that it is in the support."""
+        """value as a tensor; if it is checked, ShapeError for its shape, ArgumentError outside the support."""
         x = self._tensor(value)
         if self._validate_args:
             shape = tuple(self.batch_shape + self.event_shape)
@@ -176,25 +177,25 @@ class Distribution:
 
     def __repr__(self) -> str:
         given = {name: getattr(self, name) for name in self._given()}
-        told = [f"{name}: {x.item() if x.numel() == 1 else x.shape}" for name, x in given.items()]
-        return f"{self._name()}({', '.join(told)})"
+        shown = [f"{name}: {x.item() if x.numel() == 1 else x.shape}" for name, x in given.items()]
+        return f"{self._name()}({', '.join(shown)})"
 
 
 def broadcast_all(*values: Any) -> Any:
-    """Tensors and numbers as tensors of one shape; numbers take the dtype and the device of the first tensor."""
+    """Tensors and numbers as tensors of one shape. Numbers get the dtype and the device of the first tensor."""
     like = next((x for x in values if isinstance(x, Tensor)), None)
     where = {"dtype": get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
     return broadcast_tensors(*(x if isinstance(x, Tensor) else as_tensor(x, **where) for x in values))
 
 
 def clamped(probs: Tensor) -> Tensor:
-    """Probabilities away from 0 and 1 by the least step of their dtype, so that logarithms are finite."""
+    """Probabilities clamped to [eps, 1 - eps], so that logarithms are finite."""
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def either(name: str, probs: Any, logits: Any) -> str:
-    """Which of the two was given: ValueError for both, and for none."""
+    """The name of the one that is given; ValueError for both or none."""
     if (probs is None) == (logits is None):
         raise ValueError(f"{name}: give either probs or logits")
     return "logits" if probs is None else "probs"

@@ -1,4 +1,4 @@
-"""Exponential: waiting times."""
+"""Exponential, the distribution of waiting times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .distribution import Distribution, broadcast_all
 
 
 class Exponential(Distribution):
-    """rate exp(-rate x) for x from 0 on; rate: a positive number or tensor.
+    """The density rate exp(-rate x) for x >= 0. rate: a positive number or tensor.
 
     >>> norch.distributions.Exponential(norch.tensor([1.0, 2.0])).mean
     tensor([1.0000, 0.5000])

@@ -1,4 +1,4 @@
-"""Independent: the last axes of a batch as one event."""
+"""Independent: batch axes of a distribution as event axes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .distribution import Distribution
 
 
 class Independent(Distribution):
-    """base_distribution, whose last reinterpreted_batch_ndims axes of the batch belong to the event: log_prob() and
-    entropy() sum over them.
+    """base_distribution with its last reinterpreted_batch_ndims batch axes as event axes, over which log_prob() and
+    entropy() sum.
 
     >>> normal = norch.distributions.Normal(norch.zeros(3, 2), 1.0)
     >>> diagonal = norch.distributions.Independent(normal, 1)
@@ -67,7 +67,7 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def summed(self, x: Tensor) -> Tensor:
-        """x summed over the axes that belong to the event now."""
+        """x summed over the reinterpreted axes."""
         return x.sum(tuple(range(-self.reinterpreted_batch_ndims, 0))) if self.reinterpreted_batch_ndims else x
 
     def log_prob(self, value: Any) -> Tensor:

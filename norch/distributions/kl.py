@@ -1,4 +1,4 @@
-"""The divergence of Kullback and Leibler (1951), the expected log(p / q) under p, by the types of both."""
+"""The divergence of Kullback and Leibler (1951): the expectation of log(p / q) under p, by the types of both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORMULAS: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[F], F]:
-    """Makes the function below the one that kl_divergence() calls for these types and their subclasses.
+    """A decorator: kl_divergence() calls the function for these types and their subclasses.
 
     >>> class Mine(norch.distributions.Normal): ...
     >>> @norch.distributions.register_kl(Mine, Mine)
@@ -46,8 +46,8 @@ def register_kl(type_p: type, type_q: type) -> Callable[[F], F]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The expected p.log_prob(x) - q.log_prob(x) of draws x of p, of shape batch_shape, in closed form;
-    NotImplementedError where there is none.
+    """The expectation of p.log_prob(x) - q.log_prob(x) for x from p, of shape batch_shape, in closed form.
+    NotImplementedError for a pair of types without a formula.
 
     >>> kl = norch.distributions.kl_divergence
     >>> kl(norch.distributions.Normal(0.0, 1.0), norch.distributions.Normal(1.0, 1.0))
@@ -90,7 +90,7 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 
 
 def _weighed(weight: Tensor, log_ratio: Tensor, other: Tensor) -> Tensor:
-    """weight log(weight / other): 0 where weight is 0, else inf where other is."""
+    """weight log(weight / other): 0 where weight is 0, else inf where other is 0."""
     return where(weight == 0, 0.0, where(other == 0, math.inf, weight * log_ratio))
 
 

@@ -1,4 +1,4 @@
-"""Laplace: two exponential distributions, back to back."""
+"""Laplace, the distribution of the difference of two exponential variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .normal import LocationScale
 
 
 class Laplace(LocationScale):
-    """exp(-|x - loc| / scale) / (2 scale); loc and scale: numbers, or tensors that broadcast.
+    """The density exp(-|x - loc| / scale) / (2 scale). loc and scale: numbers, or tensors that broadcast.
 
     >>> norch.distributions.Laplace(0.0, 1.0).log_prob(norch.tensor(1.0))
     tensor(-1.6931)
@@ -22,7 +22,7 @@ class Laplace(LocationScale):
         return 2 * self.scale.square()
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        # the difference of two exponential draws: rand() may give 0, but not 1, so that it is finite
+        # the difference of two exponential draws, which is finite, as rand() is below 1
         one, other = (-self._noise(rand, (2, *self._extended_shape(sample_shape)))).log1p()
         return self.loc + self.scale * (one - other)
 

@@ -1,4 +1,4 @@
-"""LogNormal: what the exponential of a normal variable is distributed by."""
+"""LogNormal, the distribution of the exponential of a normal variable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .normal import LocationScale, Normal
 
 
 class LogNormal(LocationScale):
-    """Of exp(x), where x is Normal(loc, scale).
+    """The distribution of exp(x) for x from Normal(loc, scale).
 
     >>> norch.distributions.LogNormal(0.0, 1.0).mean
     tensor(1.6487)
@@ -21,7 +21,7 @@ class LogNormal(LocationScale):
 
     @property
     def base_dist(self) -> Normal:
-        """That of the logarithm."""
+        """The distribution of the logarithm."""
         return Normal(self.loc, self.scale, validate_args=self._validate_args)
 
     @property
@@ -45,7 +45,7 @@ class LogNormal(LocationScale):
         return self.base_dist.log_prob(log) - log
 
     def cdf(self, value: Any) -> Tensor:
-        return self.base_dist.cdf(self._tensor(value).log())  # of 0, which is beside the support, it is 0
+        return self.base_dist.cdf(self._tensor(value).log())  # 0 for 0, although it is outside the support
 
     def icdf(self, value: Any) -> Tensor:
         return self.base_dist.icdf(value).exp()

@@ -1,4 +1,4 @@
-"""Normal, and what it shares with others of a location and a scale."""
+"""Normal, and the base of distributions with a location and a scale."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 class LocationScale(Distribution):
-    """One of a location, its middle, and a positive scale, numbers or tensors that broadcast."""
+    """A distribution with a location, its mean, and a positive scale: numbers, or tensors that broadcast."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -35,7 +35,7 @@ class LocationScale(Distribution):
 
 
 class Normal(LocationScale):
-    """exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)); loc and scale: numbers, or tensors that broadcast.
+    """The density exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)). loc, scale: numbers, or tensors that broadcast.
 
     >>> normal = norch.distributions.Normal(0.0, norch.tensor([1.0, 2.0]))
     >>> normal.log_prob(norch.tensor(0.0))

@@ -1,4 +1,4 @@
-"""OneHotCategorical: one of several classes, as a row of 0s with one 1."""
+"""OneHotCategorical: one of several classes, as a one-hot vector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .categorical import Classes
 
 
 class OneHotCategorical(Classes):
-    """Categorical, whose values are rows of 0s with one 1: (..., classes), of the dtype of probs.
+    """Categorical with one-hot vectors (..., classes) as values, of the dtype of probs.
 
     >>> norch.distributions.OneHotCategorical(norch.tensor([0.0, 1.0])).sample()
     tensor([0., 1.])
@@ -54,7 +54,7 @@ class OneHotCategorical(Classes):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """OneHotCategorical, with the derivatives of probs in the place of those that draws have not (Bengio et al. 2013).
+    """OneHotCategorical whose draws have the derivatives of probs, the straight-through estimator (Bengio et al. 2013).
 
     >>> logits = norch.zeros(3, requires_grad=True)
     >>> norch.distributions.OneHotCategoricalStraightThrough(logits=logits).rsample().requires_grad

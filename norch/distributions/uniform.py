@@ -1,4 +1,4 @@
-"""Uniform: all numbers between two alike."""
+"""Uniform: a constant density between two numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .distribution import Distribution, broadcast_all
 
 
 class Uniform(Distribution):
-    """1 / (high - low) from low to high, which stands outside; numbers, or tensors that broadcast.
+    """The density 1 / (high - low) in [low, high). low and high: numbers, or tensors that broadcast.
 
     >>> norch.distributions.Uniform(0.0, 2.0).log_prob(norch.tensor(1.0))
     tensor(-0.6931)

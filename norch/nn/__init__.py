@@ -1,255 +1,75 @@
-"""Layers, losses and the Module they are made of: the face of the folder, which defines nothing."""
+"""Layers, losses, containers and Module, their base. This file only collects names."""
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._left_out import nothing_more as _nothing_more
+from . import (
+    activation,
+    attention,
+    container,
+    conv,
+    distance,
+    dropout,
+    embedding,
+    flatten,
+    linear,
+    loss,
+    norm,
+    pad,
+    pool,
+    recurrent,
+    resample,
+    transformer,
+)
 from . import functional as functional
 from . import init as init
 from . import utils as utils
-from .activation import (
-    CELU,
-    ELU,
-    GELU,
-    GLU,
-    SELU,
-    Hardshrink,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    RReLU,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softmax2d,
-    Softmin,
-    Softplus,
-    Softshrink,
-    Softsign,
-    Tanh,
-    Tanhshrink,
-    Threshold,
-)
-from .attention import MultiheadAttention
-from .container import ModuleDict, ModuleList, Sequential
-from .conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
-from .distance import Bilinear, CosineSimilarity, PairwiseDistance
-from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
-from .embedding import Embedding
-from .embedding_bag import EmbeddingBag
-from .flatten import ChannelShuffle, Flatten, PixelShuffle, PixelUnshuffle, Unflatten
-from .linear import Identity, Linear
-from .loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CosineEmbeddingLoss,
-    CrossEntropyLoss,
-    CTCLoss,
-    GaussianNLLLoss,
-    HingeEmbeddingLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MarginRankingLoss,
-    MSELoss,
-    MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
-    NLLLoss,
-    PoissonNLLLoss,
-    SmoothL1Loss,
-    SoftMarginLoss,
-    TripletMarginLoss,
-    TripletMarginWithDistanceLoss,
-)
+from ._lazy import lazy as _lazy
+from .activation import *  # noqa: F403
+from .attention import *  # noqa: F403
+from .container import *  # noqa: F403
+from .conv import *  # noqa: F403
+from .distance import *  # noqa: F403
+from .dropout import *  # noqa: F403
+from .embedding import *  # noqa: F403
+from .flatten import *  # noqa: F403
+from .linear import *  # noqa: F403
+from .loss import *  # noqa: F403
 from .module import Module
-from .norm import (
-    BatchNorm1d,
-    BatchNorm2d,
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    LayerNorm,
-    LocalResponseNorm,
-    RMSNorm,
-)
-from .pad import (
-    CircularPad1d,
-    CircularPad2d,
-    CircularPad3d,
-    ConstantPad1d,
-    ConstantPad2d,
-    ConstantPad3d,
-    ReflectionPad1d,
-    ReflectionPad2d,
-    ReflectionPad3d,
-    ReplicationPad1d,
-    ReplicationPad2d,
-    ReplicationPad3d,
-    ZeroPad1d,
-    ZeroPad2d,
-    ZeroPad3d,
-)
+from .norm import *  # noqa: F403
+from .pad import *  # noqa: F403
 from .parameter import Parameter
-from .parameters import ParameterDict, ParameterList
-from .pool import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    LPPool1d,
-    LPPool2d,
-    MaxPool1d,
-    MaxPool2d,
-)
-from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-from .resample import Fold, Unfold, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
-from .transformer import (
-    Transformer,
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
+from .pool import *  # noqa: F403
+from .recurrent import *  # noqa: F403
+from .resample import *  # noqa: F403
+from .transformer import *  # noqa: F403
 
-__all__ = [
-    "CELU",
-    "ELU",
-    "GELU",
-    "GLU",
-    "GRU",
-    "LSTM",
-    "RNN",
-    "SELU",
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AlphaDropout",
-    "AvgPool1d",
-    "AvgPool2d",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "Bilinear",
-    "CTCLoss",
-    "ChannelShuffle",
-    "CircularPad1d",
-    "CircularPad2d",
-    "CircularPad3d",
-    "ConstantPad1d",
-    "ConstantPad2d",
-    "ConstantPad3d",
-    "Conv1d",
-    "Conv2d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "CosineEmbeddingLoss",
-    "CosineSimilarity",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Dropout1d",
-    "Dropout2d",
-    "Dropout3d",
-    "Embedding",
-    "EmbeddingBag",
-    "Flatten",
-    "Fold",
-    "GRUCell",
-    "GaussianNLLLoss",
-    "GroupNorm",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "HingeEmbeddingLoss",
-    "HuberLoss",
-    "Identity",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "KLDivLoss",
-    "L1Loss",
-    "LPPool1d",
-    "LPPool2d",
-    "LSTMCell",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LocalResponseNorm",
-    "LogSigmoid",
-    "LogSoftmax",
-    "MSELoss",
-    "MarginRankingLoss",
-    "MaxPool1d",
-    "MaxPool2d",
-    "Mish",
-    "Module",
-    "ModuleDict",
-    "ModuleList",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
-    "MultiheadAttention",
-    "NLLLoss",
-    "PReLU",
-    "PairwiseDistance",
-    "Parameter",
-    "ParameterDict",
-    "ParameterList",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "PoissonNLLLoss",
-    "RMSNorm",
-    "RNNBase",
-    "RNNCell",
-    "RNNCellBase",
-    "RReLU",
-    "ReLU",
-    "ReLU6",
-    "ReflectionPad1d",
-    "ReflectionPad2d",
-    "ReflectionPad3d",
-    "ReplicationPad1d",
-    "ReplicationPad2d",
-    "ReplicationPad3d",
-    "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "SoftMarginLoss",
-    "Softmax",
-    "Softmax2d",
-    "Softmin",
-    "Softplus",
-    "Softshrink",
-    "Softsign",
-    "Tanh",
-    "Tanhshrink",
-    "Threshold",
-    "Transformer",
-    "TransformerDecoder",
-    "TransformerDecoderLayer",
-    "TransformerEncoder",
-    "TransformerEncoderLayer",
-    "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
-    "Unflatten",
-    "Unfold",
-    "Upsample",
-    "UpsamplingBilinear2d",
-    "UpsamplingNearest2d",
-    "ZeroPad1d",
-    "ZeroPad2d",
-    "ZeroPad3d",
-    "functional",
-    "init",
-    "utils",
-]
+if _TYPE_CHECKING:
+    from .extras.ctc import CTCLoss
+    from .extras.embedding_bag import EmbeddingBag
+
+__all__ = ["CTCLoss", "EmbeddingBag", "Module", "Parameter", "functional", "init", "utils"]
+__all__ += activation.__all__
+__all__ += attention.__all__
+__all__ += container.__all__
+__all__ += conv.__all__
+__all__ += distance.__all__
+__all__ += dropout.__all__
+__all__ += embedding.__all__
+__all__ += flatten.__all__
+__all__ += linear.__all__
+__all__ += loss.__all__
+__all__ += norm.__all__
+__all__ += pad.__all__
+__all__ += pool.__all__
+__all__ += recurrent.__all__
+__all__ += resample.__all__
+__all__ += transformer.__all__
 
 
-__getattr__ = _nothing_more(__name__)
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+_LAZY = {".extras.ctc": "CTCLoss", ".extras.embedding_bag": "EmbeddingBag"}
+__getattr__ = _lazy(globals(), _LAZY, _nothing_more(__name__))

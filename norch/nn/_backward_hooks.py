@@ -1,4 +1,4 @@
-"""What a module with backward hooks puts around its forward, so that the gradients at its border can be seen."""
+"""Backward hooks of modules: identity nodes before and after forward pass their gradients to the hooks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..tensor import Tensor
 Hook = Callable[[Any, Any, Any], Any]
 
 
-class _Border(Function):
-    """Tensors pass unchanged; their gradients pass through a function of all of them."""
+class BackwardHookFunction(Function):
+    """Returns its tensors; their gradients, as one tuple, go through the function `seen`."""
 
     @staticmethod
     def forward(ctx: Any, seen: Callable[..., Any], *tensors: Tensor) -> Any:
@@ -28,53 +28,53 @@ class _Border(Function):
 
 
 def _pass(values: Any, seen: Callable[..., Any]) -> Any:
-    """values, one or a tuple, with the tensors among them led through a border."""
+    """values, one or a tuple, with those that require gradients passed through BackwardHookFunction."""
     many = isinstance(values, tuple)
     listed = list(values) if many else [values]
-    places = [i for i, x in enumerate(listed) if isinstance(x, Tensor) and x.requires_grad]
+    indices = [i for i, x in enumerate(listed) if isinstance(x, Tensor) and x.requires_grad]
 
-    def spread(grads: tuple[Any, ...]) -> Any:
-        """The hook sees a gradient, or None, for each of values, and so may what it gives in their place."""
+    def on_gradients(grads: tuple[Any, ...]) -> Any:
+        """Calls the hook with one gradient, or None, for each of values; its result has the same form."""
         full: list[Any] = [None] * len(listed)
-        for i, g in zip(places, grads, strict=True):
+        for i, g in zip(indices, grads, strict=True):
             full[i] = g
         changed = seen(tuple(full))
         if changed is None:
             return None
         changed = changed if isinstance(changed, tuple) else (changed,)
         if len(changed) != len(listed):
-            raise Error(f"backward hook: gave {len(changed)} gradients, but expected {len(listed)}")
-        return tuple(changed[i] for i in places)
+            raise Error(f"backward hook: returned {len(changed)} gradients, expected {len(listed)}")
+        return tuple(changed[i] for i in indices)
 
-    if places:
-        for i, x in zip(places, _Border.apply(spread, *(listed[i] for i in places)), strict=True):
+    if indices:
+        for i, x in zip(indices, BackwardHookFunction.apply(on_gradients, *(listed[i] for i in indices)), strict=True):
             listed[i] = x
     return tuple(listed) if many else listed[0]
 
 
 def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pre_hooks: list[Any], hooks: list[Hook]) -> Any:
-    """module.forward(*args, **kwargs), whose backward calls pre_hooks before and hooks after."""
-    wanted = any(isinstance(x, Tensor) and x.requires_grad for x in args)
-    outside: list[Any] = [None]  # the gradients of the outputs, for the hooks at the inputs
+    """module.forward(*args, **kwargs); its backward calls pre_hooks first and hooks last."""
+    needs_grad = any(isinstance(x, Tensor) and x.requires_grad for x in args)
+    kept: list[Any] = [None]  # the gradients of the outputs, kept for the hooks
 
-    def leaving(grads: tuple[Any, ...]) -> Any:
+    def at_outputs(grads: tuple[Any, ...]) -> Any:
         for hook in pre_hooks:
             changed = hook(module, grads)
             if changed is not None:
                 grads = changed if isinstance(changed, tuple) else (changed,)
-        outside[0] = grads
-        if not wanted:
-            arriving((None,) * len(args))
+        kept[0] = grads
+        if not needs_grad:
+            at_inputs((None,) * len(args))
         return grads
 
-    def arriving(grads: tuple[Any, ...]) -> Any:
-        given, outside[0] = outside[0], None
-        for hook in hooks if given is not None else ():  # a second derivative may come past the inputs only
+    def at_inputs(grads: tuple[Any, ...]) -> Any:
+        given, kept[0] = kept[0], None
+        for hook in hooks if given is not None else ():  # a second derivative may reach the inputs alone
             changed = hook(module, grads, given)
             if changed is not None:
                 grads = changed if isinstance(changed, tuple) else (changed,)
         return grads
 
-    if wanted:
-        args = _pass(args, arriving)
-    return _pass(module.forward(*args, **kwargs), leaving)
+    if needs_grad:
+        args = _pass(args, at_inputs)
+    return _pass(module.forward(*args, **kwargs), at_outputs)

@@ -1,6 +1,6 @@
-"""The activation layers: each is one function of functional.py, or one method of Tensor, as a Module.
+"""The activation layers: each applies one function of nn.functional, whose docstring gives the source.
 
-`@ending` marks those that the product of a Linear before them can end in (_endings.py).
+`@epilogue` marks those that Sequential can fuse with the Linear before them (_epilogue.py).
 """
 
 from __future__ import annotations
@@ -14,58 +14,60 @@ from ..ops.activation import gelu, gelu_tanh, silu
 from ..ops.pointwise import relu, sigmoid, tanh
 from ..tensor import Tensor
 from . import functional as F
-from ._endings import ending
+from ._epilogue import epilogue
+from ._layer import Layer, options
 from .module import Module
 from .parameter import Parameter
 
-
-class _Writing(Module):
-    """A function of F with an `inplace` argument."""
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip
 
 
-class ReLU(_Writing):
-    """max(0, x), of any shape; `inplace` writes into the input.
+@options
+class _InPlace(Layer):
+    """An activation that writes into its input if `inplace` is set."""
+
+    inplace: bool = False
+
+
+class ReLU(_InPlace):
+    """max(0, x), for any shape; `inplace` writes into the input.
 
     >>> norch.nn.ReLU()(norch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
 
-    @ending(lambda module: relu)
+    @epilogue(lambda module: relu)
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, True) if self.inplace else relu(input)
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x)), of any shape."""
+    """1 / (1 + exp(-x)), for any shape."""
 
-    @ending(lambda module: sigmoid)
+    @epilogue(lambda module: sigmoid)
     def forward(self, input: Tensor) -> Tensor:
         return sigmoid(input)
 
 
 class Tanh(Module):
-    """The hyperbolic tangent, of any shape."""
+    """The hyperbolic tangent, for any shape."""
 
-    @ending(lambda module: tanh)
+    @epilogue(lambda module: tanh)
     def forward(self, input: Tensor) -> Tensor:
         return tanh(input)
 
 
-class GELU(Module):
-    """x times the normal distribution function at x; `approximate="tanh"` takes the classic approximation."""
+@options
+class GELU(Layer):
+    """x * Phi(x), with Phi the normal distribution function; `approximate="tanh"` approximates Phi by tanh."""
 
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
+    approximate: str = "none"
 
-    @ending(lambda module: {"none": gelu, "tanh": gelu_tanh}.get(str(module.approximate)))
+    @epilogue(lambda module: {"none": gelu, "tanh": gelu_tanh}.get(str(module.approximate)))
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, self.approximate)
 
@@ -73,103 +75,89 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class LogSigmoid(Module):
-    """log(sigmoid(x)), of any shape, without overflow."""
+class LogSigmoid(Layer):
+    """log(sigmoid(x)), for any shape, without overflow."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
+    _function = F.logsigmoid
 
 
-class SiLU(_Writing):
-    """x * sigmoid(x), of any shape; `inplace` writes into the input."""
+class SiLU(_InPlace):
+    """x * sigmoid(x), for any shape; `inplace` writes into the input."""
 
-    @ending(lambda module: silu)
+    @epilogue(lambda module: silu)
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
-class Mish(_Writing):
-    """x * tanh(softplus(x)), of any shape; `inplace` writes into the input."""
+class Mish(_InPlace):
+    """x * tanh(softplus(x)), for any shape; `inplace` writes into the input."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, self.inplace)
-
-
-class ReLU6(_Writing):
-    """min(max(0, x), 6), of any shape; `inplace` writes into the input."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu6(input, self.inplace)
+    _function = F.mish
 
 
-class SELU(_Writing):
-    """A multiple of ELU under which zero mean and unit variance stay; `inplace` writes into the input."""
+class ReLU6(_InPlace):
+    """min(max(0, x), 6), for any shape; `inplace` writes into the input."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, self.inplace)
-
-
-class Hardsigmoid(_Writing):
-    """relu6(x + 3) / 6, of any shape; `inplace` writes into the input."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return ""
+    _function = F.relu6
 
 
-class Hardswish(_Writing):
-    """x * relu6(x + 3) / 6, of any shape; `inplace` writes into the input."""
+class SELU(_InPlace):
+    """scale * ELU(x), with constants that keep mean 0 and variance 1; `inplace` writes into the input."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return ""
+    _function = F.selu
 
 
-class LeakyReLU(_Writing):
-    """x for positive x, negative_slope * x for others; `inplace` writes into the input."""
+class Hardsigmoid(_InPlace):
+    """relu6(x + 3) / 6, for any shape; `inplace` writes into the input."""
 
-    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.negative_slope = negative_slope
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}" + _in_place(self)
+    _shown = ()
+    _function = F.hardsigmoid
 
 
-class ELU(_Writing):
-    """x for positive x, alpha * (exp(x) - 1) for others; `inplace` writes into the input."""
+class Hardswish(_InPlace):
+    """x * relu6(x + 3) / 6, for any shape; `inplace` writes into the input."""
 
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.alpha = alpha
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + _in_place(self)
+    _shown = ()
+    _function = F.hardswish
 
 
-class CELU(ELU):
-    """x for positive x, alpha * (exp(x / alpha) - 1) for others; `inplace` writes into the input."""
+@options
+class LeakyReLU(Layer):
+    """x if x > 0, else negative_slope * x; `inplace` writes into the input."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, self.inplace)
+    negative_slope: float = 1e-2
+    inplace: bool = False
+    _function = F.leaky_relu
 
 
-class Hardtanh(_Writing):
-    """min(max(min_val, x), max_val), of any shape; `inplace` writes into the input.
+@options
+class ELU(Layer):
+    """x if x > 0, else alpha * (exp(x) - 1); `inplace` writes into the input."""
+
+    alpha: float = 1.0
+    inplace: bool = False
+    _function = F.elu
+
+
+@options
+class CELU(Layer):
+    """x if x > 0, else alpha * (exp(x / alpha) - 1); `inplace` writes into the input."""
+
+    alpha: float = 1.0
+    inplace: bool = False
+    _function = F.celu
+
+
+class Hardtanh(Layer):
+    """min(max(min_val, x), max_val), for any shape; `inplace` writes into the input.
+
+    min_value and max_value are PyTorch's deprecated names. ArgumentError unless max_val > min_val.
 
     >>> norch.nn.Hardtanh(-2, 2)(norch.tensor([-3.0, 1.0]))
     tensor([-2.,  1.])
     """
+
+    _shown = ("min_val", "max_val", "inplace")
 
     def __init__(
         self,
@@ -179,7 +167,8 @@ class Hardtanh(_Writing):
         min_value: float | None = None,
         max_value: float | None = None,
     ) -> None:
-        super().__init__(inplace)
+        super().__init__()
+        self.inplace = inplace
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         if not self.max_val > self.min_val:
@@ -188,46 +177,33 @@ class Hardtanh(_Writing):
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}" + _in_place(self)
+
+@options
+class Threshold(Layer):
+    """x if x > threshold, else value; `inplace` writes into the input."""
+
+    threshold: float
+    value: float
+    inplace: bool = False
+    _function = F.threshold
 
 
-class Threshold(_Writing):
-    """x where it is above the threshold, value elsewhere; `inplace` writes into the input."""
+@options
+class RReLU(Layer):
+    """LeakyReLU with random slopes in training, uniform in [lower, upper), and with their mean otherwise."""
 
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.threshold = threshold
-        self.value = value
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}" + _in_place(self)
-
-
-class RReLU(_Writing):
-    """LeakyReLU with slopes drawn from [lower, upper) while training, and their mean otherwise."""
-
-    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.lower = lower
-        self.upper = upper
+    lower: float = 1.0 / 8
+    upper: float = 1.0 / 3
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}" + _in_place(self)
 
+class PReLU(Layer):
+    """x if x > 0, else weight * x. The weight (num_parameters) is learned: one for all, or one per channel (axis 1)."""
 
-def _in_place(module: _Writing) -> str:
-    return ", inplace=True" if module.inplace else ""
-
-
-class PReLU(Module):
-    """x for positive x, weight * x for others; weight is learned, one for all or one a channel (dimension 1)."""
+    _shown = ("num_parameters",)
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -236,121 +212,89 @@ class PReLU(Module):
         self.weight = Parameter(create.full((num_parameters,), float(init), dtype=dtype, device=device))
 
     def reset_parameters(self) -> None:
-        """Sets every weight to what it was in the beginning."""
+        """Fills the weight with `init`."""
         self.weight.data.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
+
+@options
+class Softplus(Layer):
+    """log(1 + exp(beta * x)) / beta, for any shape; x itself where beta * x > threshold."""
+
+    beta: float = 1.0
+    threshold: float = 20.0
+    _function = F.softplus
 
 
-class Softplus(Module):
-    """log(1 + exp(beta * x)) / beta, of any shape; x itself where beta * x is above threshold."""
+class Softsign(Layer):
+    """x / (1 + |x|), for any shape."""
 
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
+    _function = F.softsign
 
 
-class Softsign(Module):
-    """x / (1 + |x|), of any shape."""
+class Tanhshrink(Layer):
+    """x - tanh(x), for any shape."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
-
-
-class Tanhshrink(Module):
-    """x - tanh(x), of any shape."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
+    _function = F.tanhshrink
 
 
-class Hardshrink(Module):
-    """x, but 0 where |x| <= lambd."""
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
+@options
+class _Shrink(Layer):
+    lambd: float = 0.5
+    _unnamed = 1
 
 
-class Softshrink(Hardshrink):
-    """x less lambd for x above it, x plus lambd for x below -lambd, 0 between."""
+class Hardshrink(_Shrink):
+    """x if |x| > lambd, else 0."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softshrink(input, self.lambd)
-
-
-class GLU(Module):
-    """a * sigmoid(b), a and b the halves of the input along `dim`."""
-
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    _function = F.hardshrink
 
 
-class Softmax(Module):
-    """exp(x) / sum(exp(x)) along `dim`: the entries there are positive and sum to 1.
+class Softshrink(_Shrink):
+    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0."""
+
+    _function = F.softshrink
+
+
+@options
+class GLU(Layer):
+    """a * sigmoid(b), with a and b the halves of the input along `dim`."""
+
+    dim: int = -1
+    _function = F.glu
+
+
+@options
+class _Softmax(Layer):
+    dim: int | None = None
+
+
+class Softmax(_Softmax):
+    """exp(x) / sum(exp(x)) along `dim`: positive elements with sum 1.
 
     >>> norch.nn.Softmax(dim=0)(norch.zeros(4))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    _function = F.softmax
 
 
-class LogSoftmax(Module):
-    """The logarithm of softmax along `dim`, without overflow."""
+class LogSoftmax(_Softmax):
+    """log(softmax(x)) along `dim`, without overflow."""
 
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+    _function = F.log_softmax
 
 
-class Softmin(Softmax):
+class Softmin(_Softmax):
     """softmax(-x) along `dim`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim)
+    _function = F.softmin
 
 
 class Softmax2d(Module):
-    """softmax over the channels of images: (N, C, H, W) or (C, H, W)."""
+    """Softmax over the channels of images (N, C, H, W) or (C, H, W); ShapeError for other numbers of dimensions."""
 
     def forward(self, input: Tensor) -> Tensor:
         if tensor_of(input, "Softmax2d").ndim not in (3, 4):

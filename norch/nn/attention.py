@@ -1,4 +1,4 @@
-"""MultiheadAttention, composed of projections and attention."""
+"""MultiheadAttention: linear projections around scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
 from ..ops._operand import tensor_of
-from ..ops.composed.attention import attention_mask, scaled_dot_product_attention
+from ..ops.attention import attention_mask, scaled_dot_product_attention
 from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init
-from .functional import dropout as drop
+from .functional import dropout as dropout_
 from .linear import Linear
 from .module import Module
-from .parameter import blank
+from .parameter import empty_parameter
+
+__all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention in num_heads parts of embed_dim: what key says of value by how it fits query (Vaswani et al. 2017).
+    """concat(head_1, ..., head_h) W_out, with head_i = softmax(Q_i K_i^T / sqrt(head_dim)) V_i and Q, K, V linear
+    projections of query, key and value (Vaswani et al. 2017, section 3.2.2).
 
-    query (L, N, embed_dim), key (S, N, kdim), value (S, N, vdim), with batch_first N before L and S, or all without N.
-    Gives (output as query, weights (N, L, S), the mean over the heads, or (N, heads, L, S) unless
-    average_attn_weights, or None unless need_weights: then one kernel does it, where there is no mask and no dropout).
-    Masks are True where nothing shall be looked at, or floats that are added: attn_mask (L, S) or (N heads, L, S),
-    key_padding_mask (N, S). is_causal says that attn_mask hides what is ahead, so that it need not be read. dropout is
-    of the weights. add_bias_kv and add_zero_attn raise NotImplementedError.
+    query: (L, N, embed_dim); key: (S, N, kdim); value: (S, N, vdim); with batch_first, N comes first; or all without
+    N. Returns the output, of the shape of query, and the attention weights: (N, L, S), averaged over the heads, or (N,
+    num_heads, L, S) without average_attn_weights, or None without need_weights, which allows one fused kernel if there
+    is no mask and no dropout. attn_mask: (L, S) or (N * num_heads, L, S); key_padding_mask: (N, S); bools, True for
+    positions to ignore, or floats that are added to the scores. is_causal: attn_mask is the causal mask and is not
+    read. dropout applies to the weights. ShapeError for other shapes; NotImplementedError for add_bias_kv and
+    add_zero_attn.
 
     >>> attention = norch.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = norch.ones(3, 5, 8)
@@ -36,7 +40,7 @@ class MultiheadAttention(Module):
     (norch.Size([3, 5, 8]), norch.Size([3, 5, 5]))
     """
 
-    in_proj_weight: Any  # None where the sizes differ, as are the three below where they do not
+    in_proj_weight: Any  # None if kdim or vdim differ from embed_dim; otherwise the next three are None
     q_proj_weight: Any
     k_proj_weight: Any
     v_proj_weight: Any
@@ -58,33 +62,33 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
-            raise ArgumentError(f"MultiheadAttention: {embed_dim} does not fall into {num_heads} heads")
+            raise ArgumentError(f"MultiheadAttention: embed_dim {embed_dim} is not divisible by num_heads {num_heads}")
         if add_bias_kv or add_zero_attn:
-            raise NotImplementedError("MultiheadAttention: there is no add_bias_kv and no add_zero_attn")
+            raise NotImplementedError("MultiheadAttention: add_bias_kv and add_zero_attn are not supported")
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.dropout, self.batch_first = dropout, batch_first
         options = {"device": device, "dtype": dtype}
-        self._together = self.kdim == self.vdim == embed_dim
+        self._one_projection = self.kdim == self.vdim == embed_dim
         for name, inputs in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
-            weight = None if self._together else blank(self, embed_dim, inputs, **options)
+            weight = None if self._one_projection else empty_parameter(self, embed_dim, inputs, **options)
             self.register_parameter(f"{name}_proj_weight", weight)
-        weight = blank(self, 3 * embed_dim, embed_dim, **options) if self._together else None
+        weight = empty_parameter(self, 3 * embed_dim, embed_dim, **options) if self._one_projection else None
         self.register_parameter("in_proj_weight", weight)
-        self.register_parameter("in_proj_bias", blank(self, 3 * embed_dim, **options) if bias else None)
+        self.register_parameter("in_proj_bias", empty_parameter(self, 3 * embed_dim, **options) if bias else None)
         self.out_proj = Linear(embed_dim, embed_dim, bias, **options)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the projections of the inputs anew; biases become 0."""
-        for weight in self._in_weights() if not self._together else [self.in_proj_weight]:
+        """Initializes the input projections by xavier_uniform_ and the biases to 0."""
+        for weight in self._in_weights() if not self._one_projection else [self.in_proj_weight]:
             init.xavier_uniform_(weight)
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:
                 init.zeros_(bias)
 
     def _in_weights(self) -> Any:
-        if self._together:
+        if self._one_projection:
             return self.in_proj_weight.chunk(3)
         return self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
 
@@ -110,19 +114,19 @@ class MultiheadAttention(Module):
             if mask is not None:
                 attention_mask(mask, f"MultiheadAttention: {what}")
         if is_causal and attn_mask is None:
-            raise ArgumentError("MultiheadAttention: is_causal says of what kind attn_mask is, but there is none")
-        # to (N, heads, length, head_dim) and back, by a view
+            raise ArgumentError("MultiheadAttention: is_causal needs an attn_mask")
+        # Views: to (N, heads, length, head_dim), and back.
         swap = batched and not self.batch_first
-        there, back = ((1, 2, 0, 3), (2, 0, 1, 3)) if swap else ((0, 2, 1, 3), (0, 2, 1, 3))
+        to_heads, to_input = ((1, 2, 0, 3), (2, 0, 1, 3)) if swap else ((0, 2, 1, 3), (0, 2, 1, 3))
         q, k, v = (
-            (x if batched else x.unsqueeze(0)).unflatten(-1, (self.num_heads, self.head_dim)).permute(there)
+            (x if batched else x.unsqueeze(0)).unflatten(-1, (self.num_heads, self.head_dim)).permute(to_heads)
             for x in self._projected(query, key, value)
         )
         weights = None
         if need_weights:
             mask = self._mask(q, k, attn_mask, key_padding_mask)
             scores = q @ k.mT * self.head_dim**-0.5
-            weights = drop((scores if mask is None else scores + mask).softmax(-1), self.dropout, self.training)
+            weights = dropout_((scores if mask is None else scores + mask).softmax(-1), self.dropout, self.training)
             out = weights @ v
             weights = weights.mean(1) if average_attn_weights else weights
             weights = weights if batched else weights.squeeze(0)
@@ -130,18 +134,18 @@ class MultiheadAttention(Module):
             causal = is_causal and key_padding_mask is None
             mask = None if causal else self._mask(q, k, attn_mask, key_padding_mask)
             out = scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, causal)
-        out = self.out_proj(out.permute(back).flatten(2))
+        out = self.out_proj(out.permute(to_input).flatten(2))
         return out if batched else out.squeeze(0), weights
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> Iterable[Tensor]:
-        """Queries, keys and values of all heads: of one tensor that is all three, by one product."""
-        if self._together and query is key is value:
+        """The projected query, key and value; one product if they are the same tensor."""
+        if self._one_projection and query is key is value:
             return linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
         return map(linear, (query, key, value), self._in_weights(), biases)
 
     def _mask(self, q: Tensor, k: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
-        """Both masks as one that is added to the scores (N, heads, L, S)."""
+        """The sum of both masks as floats, of a shape that broadcasts to the scores (N, heads, L, S)."""
         (n, heads, length), other = q.shape[:3], k.shape[2]
         added: Tensor | None = None
         for one, shapes in (

@@ -1,23 +1,38 @@
-"""Sequential, ModuleList and ModuleDict: modules that hold modules in order."""
+"""Containers of modules (Sequential, ModuleList, ModuleDict) and of parameters (ParameterList, ParameterDict)."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 from ..ops.matmul import linear_with_epilogue
-from ._endings import ending_of
-from .module import Module, _indent
+from ..tensor import Tensor
+from ._epilogue import epilogue_of
+from .module import Module, indent
+from .parameter import Parameter
 
-L = TypeVar("L", bound="_Numbered")
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
+L = TypeVar("L", bound="_List")
 
 
-class _Numbered(Module):
-    """What Sequential and ModuleList share: children reached by position and named by it."""
+class _Container(Module):
+    """A module whose items are one of its registries: `_modules` or `_parameters`."""
+
+    _registry: ClassVar[str]
 
     def __len__(self) -> int:
-        return len(self._modules)
+        return len(self.__dict__[self._registry])
+
+
+# ---- by position ----------------------------------------------------------------------------------------------------
+
+
+class _List(_Container):
+    """Modules by position, with the positions as their names."""
+
+    _registry = "_modules"
 
     def __iter__(self) -> Iterator[Any]:
         return iter(list(self._modules.values()))
@@ -40,13 +55,13 @@ class _Numbered(Module):
         self._renumber(list(self._modules.items()))
 
     def pop(self, index: int) -> Any:
-        """Takes the module at a position out, and gives it back."""
+        """Removes the module at a position and returns it."""
         module = self._modules[self._name_at(index)]
         del self[index]
         return module
 
     def _renumber(self, items: list[tuple[str, Any]]) -> None:
-        """Numbered names become 0, 1, ... again; names of the user's own stay."""
+        """Registers the items again, names that are numbers as 0, 1, ...; other names are the user's and stay."""
         for name, _ in items:
             self._unbind(name)
         for position, (name, module) in enumerate(items):
@@ -64,7 +79,7 @@ class _Numbered(Module):
         return self
 
     def insert(self: L, index: int, module: Module) -> L:
-        """Puts a module before position `index`."""
+        """Inserts a module before position `index`."""
         if not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         items = list(self._modules.items())
@@ -75,12 +90,12 @@ class _Numbered(Module):
         return self
 
 
-class Sequential(_Numbered):
-    """Calls its modules one after another, each on the result of the one before. Takes modules, or one
-    mapping of names to modules. Supports indices, slices, `append`, `extend`, `insert` and `del`.
+class Sequential(_List):
+    """Calls its modules in order, each with the result of the one before. Takes modules, or one mapping of names to
+    modules. Supports indices, slices, `append`, `extend`, `insert` and `del`.
 
-    An activation right behind a Linear is done in the same pass, with the same results and graph, unless somebody would
-    notice that the two are not called: one has hooks, or a forward of its own (_endings.py).
+    A Linear and the activation after it run as one fused operation with the same results and graph, unless one of them
+    has hooks or a forward of the user's (_epilogue.py).
 
     >>> net = norch.nn.Sequential(norch.nn.Linear(4, 8), norch.nn.ReLU(), norch.nn.Linear(8, 2))
     >>> net(norch.ones(5, 4)).shape
@@ -99,9 +114,9 @@ class Sequential(_Numbered):
                 self.register_module(str(position), module)  # type: ignore[arg-type]
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Adds a module under `name`; None, which cannot be called, raises a TypeError."""
+        """Adds a module under `name`; TypeError for None, which cannot be called."""
         if not isinstance(module, Module):
-            raise TypeError(f"Sequential: module {name} is of type {type(module).__name__}, which is no Module")
+            raise TypeError(f"Sequential: module {name} is of type {type(module).__name__}, which is not a Module")
         super().register_module(name, module)
 
     @overload
@@ -129,23 +144,23 @@ class Sequential(_Numbered):
         return self.extend(list(self * times)[len(self) :])
 
     def forward(self, input: Any) -> Any:
-        linear: Any = None  # to be called when it is known what follows
+        linear: Any = None  # a Linear that is called once the next module is known
         for module in self._modules.values():
             if linear is not None:
-                function = ending_of(linear, module)
-                if function is not None:
-                    input, linear = linear_with_epilogue(function, input, linear.weight, linear.bias), None
+                operation = epilogue_of(linear, module)
+                if operation is not None:
+                    input, linear = linear_with_epilogue(operation, input, linear.weight, linear.bias), None
                     continue
                 input, linear = linear(input), None
-            if getattr(type(module).forward, "can_end", False):
+            if getattr(type(module).forward, "takes_epilogue", False):
                 linear = module
             else:
                 input = module(input)
         return input if linear is None else linear(input)
 
 
-class ModuleList(_Numbered):
-    """A list of modules whose parameters are found; it has no forward of its own.
+class ModuleList(_List):
+    """A list of modules that registers them; it has no forward.
 
     >>> layers = norch.nn.ModuleList(norch.nn.Linear(4, 4) for _ in range(3))
     >>> len(layers), len(list(layers.parameters()))
@@ -172,7 +187,7 @@ class ModuleList(_Numbered):
         return ModuleList([*self, *other])
 
     def _child_lines(self) -> list[str]:
-        # Neighbours that print alike share a line: (0-2): 3 x Linear(...).
+        # Consecutive modules with the same repr share a line: (0-2): 3 x Linear(...).
         runs: list[tuple[int, int, str]] = []
         for position, module in enumerate(self):
             text = repr(module)
@@ -181,70 +196,152 @@ class ModuleList(_Numbered):
             else:
                 runs.append((position, position, text))
         return [
-            f"({first}): {_indent(text)}"
-            if first == last
-            else f"({first}-{last}): {last - first + 1} x {_indent(text)}"
+            f"({first}): {indent(text)}" if first == last else f"({first}-{last}): {last - first + 1} x {indent(text)}"
             for first, last, text in runs
         ]
 
 
-class ModuleDict(Module):
-    """A dictionary of modules whose parameters are found, in the order of insertion.
+def _as_parameter(value: Any) -> Parameter:
+    return value if isinstance(value, Parameter) else Parameter(value)
+
+
+class _OfParameters(_Container):
+    _registry = "_parameters"
+
+    def extra_repr(self) -> str:
+        return "\n".join(
+            f"({name}): Parameter containing: [{str(p.dtype)} of size {'x'.join(map(str, p.shape))}]"
+            for name, p in self._parameters.items()
+            if p is not None
+        )
+
+
+class ParameterList(_OfParameters):
+    """A list of parameters that registers them; other tensors become parameters.
+
+    >>> weights = norch.nn.ParameterList([norch.zeros(2), norch.nn.Parameter(norch.ones(3))])
+    >>> len(weights), [name for name, _ in weights.named_parameters()]
+    (2, ['0', '1'])
+    """
+
+    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
+        super().__init__()
+        self.extend(values or ())
+
+    def append(self, value: Tensor) -> ParameterList:
+        """Adds a parameter at the end."""
+        self.register_parameter(str(len(self)), _as_parameter(value))
+        return self
+
+    def extend(self, values: Iterable[Tensor]) -> ParameterList:
+        """Adds parameters at the end."""
+        for value in values:
+            self.append(value)
+        return self
+
+    def __iadd__(self, values: Iterable[Tensor]) -> ParameterList:
+        return self.extend(values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._parameters.values()))
+
+    def __getitem__(self, index: int | slice) -> Any:
+        found = list(self._parameters.values())[index]
+        return ParameterList(found) if isinstance(found, list) else found  # type: ignore[arg-type]
+
+    def __setitem__(self, index: int, value: Tensor) -> None:
+        name = list(self._parameters)[index]
+        self._bind("_parameters", name, _as_parameter(value))
+
+
+# ---- by name --------------------------------------------------------------------------------------------------------
+
+
+class _Dict(_Container):
+    """A dictionary over a registry. __setitem__ is that of the subclass: it registers one item."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise NotImplementedError
+
+    def __getitem__(self, key: str) -> Any:
+        return self.__dict__[self._registry][key]
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._unbind(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self.__dict__[self._registry]))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.__dict__[self._registry]
+
+    def _update(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        for key, value in items.items() if hasattr(items, "items") else items:
+            self[key] = value
+
+    def clear(self) -> None:
+        """Removes all items."""
+        for key in self:
+            self._unbind(key)
+
+    def pop(self, key: str) -> Any:
+        """Removes the item of that name and returns it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self.__dict__[self._registry].keys()
+
+    def values(self) -> Iterable[Any]:
+        """The items."""
+        return self.__dict__[self._registry].values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """(name, item) pairs."""
+        return self.__dict__[self._registry].items()
+
+
+class ModuleDict(_Dict):
+    """A dictionary of modules that registers them, in the order of insertion.
 
     >>> heads = norch.nn.ModuleDict({"digit": norch.nn.Linear(8, 10)})
     >>> list(heads)
     ['digit']
     """
 
+    _registry = "_modules"
+
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
-        if modules is not None:
-            self.update(modules)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+        self._update(() if modules is None else modules)
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.register_module(key, module)
 
-    def __delitem__(self, key: str) -> None:
-        if key not in self._modules:
-            raise KeyError(key)
-        self._unbind(key)
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self._modules))
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._modules
-
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Adds or replaces the modules of a mapping, or of (name, module) pairs."""
-        for key, module in modules.items() if hasattr(modules, "items") else modules:
-            self[key] = module
+        self._update(modules)
 
-    def clear(self) -> None:
-        """Takes every module out."""
-        for key in list(self._modules):
-            self._unbind(key)
 
-    def pop(self, key: str) -> Any:
-        """Takes the module of that name out, and gives it back."""
-        module = self[key]
-        del self[key]
-        return module
+class ParameterDict(_OfParameters, _Dict):
+    """A dictionary of parameters that registers them; other tensors become parameters.
 
-    def keys(self) -> Iterable[str]:
-        """The names."""
-        return self._modules.keys()
+    >>> weights = norch.nn.ParameterDict({"scale": norch.ones(2)})
+    >>> weights["scale"].requires_grad
+    True
+    """
 
-    def values(self) -> Iterable[Any]:
-        """The modules."""
-        return self._modules.values()
+    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
+        super().__init__()
+        self._update(parameters or ())
 
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """(name, module) pairs."""
-        return self._modules.items()
+    def __setitem__(self, key: str, value: Tensor) -> None:
+        self.register_parameter(key, _as_parameter(value))
+
+    def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
+        """Adds or replaces the parameters of a mapping, or of (name, parameter) pairs."""
+        self._update(parameters)

@@ -1,92 +1,34 @@
-"""Convolutions and transposed convolutions over one and two axes. The products are recorded operations, `ops.conv`."""
+"""Convolutions and transposed convolutions over one and two axes. The operations are `ops.conv`."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from ..dtype import dtype as DType
-from ..ops import conv as F  # noqa: N812
+from ..ops import conv as ops
 from ..ops.composed.pad import pad
 from ..ops.conv import Sizes, per_axis
 from ..tensor import Tensor
 from . import init
+from ._layer import changed_options, format_options
+from .linear import reset_bias
 from .module import Module
-from .parameter import Parameter, blank
+from .parameter import Parameter, empty_parameter
+
+__all__ = ["Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d"]
 
 
 class _Conv(Module):
-    """What all of them share: their numbers, their weight and bias, and how they print."""
+    """Base of all convolutions; its constructor and forward are those of Conv1d and Conv2d."""
 
-    axes: int
+    _axes: ClassVar[int]
+    _conv: ClassVar[Any]  # the operation
     transposed = False
+    _padding_modes: tuple[str, ...] = ("zeros", "reflect", "replicate", "circular")
     weight: Parameter
     bias: Parameter | None
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes,
-        padding: Sizes | str,
-        output_padding: Sizes,
-        dilation: Sizes,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device: Any,
-        dtype: DType | None,
-    ) -> None:
-        super().__init__()
-        name = type(self).__name__
-        modes = ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular")
-        if padding_mode not in modes:
-            raise ValueError(f"{name}: padding_mode {padding_mode!r} is none of {modes}")
-        if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ValueError(f"{name}: channels {in_channels} and {out_channels} must be divisible by groups {groups}")
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = per_axis(kernel_size, self.axes, name, "kernel_size")
-        self.stride = per_axis(stride, self.axes, name, "stride")
-        self.padding = padding if isinstance(padding, str) else per_axis(padding, self.axes, name, "padding")
-        self.dilation = per_axis(dilation, self.axes, name, "dilation")
-        self.output_padding = per_axis(output_padding, self.axes, name, "output_padding")
-        self.padding_mode = padding_mode
-        if isinstance(padding, str) and padding not in ("same", "valid"):
-            raise ValueError(f"{name}: padding is a number, 'valid' or 'same', not {padding!r}")
-        if padding == "same" and any(step != 1 for step in self.stride):
-            raise ValueError(f"{name}: padding='same' needs a stride of 1, not {self.stride}")
-        outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        self.weight = blank(self, outer, inner // groups, *self.kernel_size, device=device, dtype=dtype)
-        self.register_parameter("bias", blank(self, out_channels, device=device, dtype=dtype) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draws weight and bias anew, uniform in +-1/sqrt(fan_in)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in = math.prod(self.weight.shape[1:])
-            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
-
-    def extra_repr(self) -> str:
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        if self.padding != (0,) * self.axes:
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1,) * self.axes:
-            parts.append(f"dilation={self.dilation}")
-        if self.output_padding != (0,) * self.axes:
-            parts.append(f"output_padding={self.output_padding}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append("bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
-
-
-class _Forward(_Conv):
     def __init__(
         self,
         in_channels: int,
@@ -101,67 +43,83 @@ class _Forward(_Conv):
         device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            0,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
-
-    def _laid_out(self, input: Tensor) -> tuple[Tensor, Any]:
-        """The input, and the zeros still to be put around it: none where another padding_mode has done so."""
-        if self.padding_mode == "zeros":
-            return input, self.padding
+        super().__init__()
         name = type(self).__name__
-        ends = F.paddings(name, self.padding, self.weight, self.stride, self.dilation, self.axes)
-        pairs = [pair for axis in reversed(list(zip(*ends, strict=True))) for pair in axis]
-        return pad(input, pairs, self.padding_mode), 0
+        if padding_mode not in self._padding_modes:
+            raise ValueError(f"{name}: padding_mode {padding_mode!r} is not one of {self._padding_modes}")
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ValueError(f"{name}: channels {in_channels} and {out_channels} must be divisible by groups {groups}")
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size = per_axis(kernel_size, self._axes, name, "kernel_size")
+        self.stride = per_axis(stride, self._axes, name, "stride")
+        self.padding: Any = padding
+        if not isinstance(padding, str):
+            self.padding = per_axis(padding, self._axes, name, "padding")
+        elif padding not in ("same", "valid"):
+            raise ValueError(f"{name}: padding is a number, 'valid' or 'same', not {padding!r}")
+        elif padding == "same" and any(step != 1 for step in self.stride):
+            raise ValueError(f"{name}: padding='same' needs a stride of 1, not {self.stride}")
+        self.dilation = per_axis(dilation, self._axes, name, "dilation")
+        self.output_padding = (0,) * self._axes
+        self.padding_mode = padding_mode
+        outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        self.weight = empty_parameter(self, outer, inner // groups, *self.kernel_size, device=device, dtype=dtype)
+        bias_ = empty_parameter(self, out_channels, device=device, dtype=dtype) if bias else None
+        self.register_parameter("bias", bias_)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initializes weight and bias, uniformly in +-1/sqrt(fan_in)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        reset_bias(self, math.prod(self.weight.shape[1:]))
+
+    def forward(self, input: Tensor) -> Tensor:
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            name = type(self).__name__
+            ends = ops.paddings(name, padding, self.weight, self.stride, self.dilation, self._axes)
+            pairs = [pair for axis in reversed(list(zip(*ends, strict=True))) for pair in axis]
+            input, padding = pad(input, pairs, self.padding_mode), 0
+        return self._conv(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def extra_repr(self) -> str:
+        zeros, ones = (0,) * self._axes, (1,) * self._axes
+        shown: dict[str, Any] = {"kernel_size": self.kernel_size, "stride": self.stride}
+        shown |= changed_options(self, {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1})
+        shown |= {"bias": False} if self.bias is None else {}
+        shown |= changed_options(self, {"padding_mode": "zeros"})
+        return f"{self.in_channels}, {self.out_channels}, {format_options(shown)}"
 
 
-class Conv1d(_Forward):
-    """Convolution along one axis: (N, in_channels, L) or (in_channels, L) to (N, out_channels, L').
+class Conv1d(_Conv):
+    """Convolution over one axis: (N, in_channels, L) or (in_channels, L) to (N, out_channels, L').
 
-    weight: (out_channels, in_channels / groups, K), uniform in +-1/sqrt(fan_in); bias: (out_channels), likewise,
-    or None. padding: a number, "valid" or "same"; padding_mode: what is put there, "zeros", "reflect",
-    "replicate" or "circular".
+    weight: (out_channels, in_channels / groups, K); bias: (out_channels), or None. Both are initialized uniformly in
+    +-1/sqrt(fan_in). padding: a number, "valid" (none) or "same" (L' = L, stride 1). padding_mode, the padding's
+    values: "zeros", "reflect", "replicate" or "circular". ValueError for anything else.
 
     >>> norch.nn.Conv1d(2, 3, 5, padding=2)(norch.ones(1, 2, 8)).shape
     norch.Size([1, 3, 8])
     """
 
-    axes = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        x, padding = self._laid_out(input)
-        return F.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _axes, _conv = 1, staticmethod(ops.conv1d)
 
 
-class Conv2d(_Forward):
+class Conv2d(_Conv):
     """Convolution over two axes: (N, in_channels, H, W) or (in_channels, H, W) to (N, out_channels, H', W').
 
-    weight: (out_channels, in_channels / groups, KH, KW); otherwise as Conv1d. Sizes are a number or a pair.
+    weight: (out_channels, in_channels / groups, KH, KW). Sizes are one number or a pair; otherwise as Conv1d.
 
     >>> norch.nn.Conv2d(1, 16, 3, padding=1)(norch.ones(4, 1, 28, 28)).shape
     norch.Size([4, 16, 28, 28])
     """
 
-    axes = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        x, padding = self._laid_out(input)
-        return F.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _axes, _conv = 2, staticmethod(ops.conv2d)
 
 
-class _Transposed(_Conv):
+class _ConvTranspose(_Conv):
     transposed = True
+    _padding_modes = ("zeros",)
 
     def __init__(
         self,
@@ -178,82 +136,45 @@ class _Transposed(_Conv):
         device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            output_padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+        sizes = kernel_size, stride, padding, dilation
+        super().__init__(in_channels, out_channels, *sizes, groups, bias, padding_mode, device, dtype)
+        self.output_padding = per_axis(output_padding, self._axes, type(self).__name__, "output_padding")
 
-    def _extra(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """The output_padding that gives output_size."""
-        if output_size is None:
-            return self.output_padding
-        assert not isinstance(self.padding, str)
-        wanted = tuple(output_size)[-self.axes :]
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
+        return self._conv(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+
+    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        """The output_padding that gives output_size; ValueError if there is none."""
+        wanted = tuple(output_size)[-self._axes :]
+        options = self.stride, self.padding, self.dilation, self.kernel_size
         least = [
             (size - 1) * s - 2 * p + d * (k - 1) + 1
-            for size, s, p, d, k in zip(
-                input.shape[-self.axes :], self.stride, self.padding, self.dilation, self.kernel_size, strict=True
-            )
+            for size, s, p, d, k in zip(input.shape[-self._axes :], *options, strict=True)
         ]
         extra = tuple(w - low for w, low in zip(wanted, least, strict=True))
-        if any(not 0 <= one < max(s, d) for one, s, d in zip(extra, self.stride, self.dilation, strict=True)):
+        if any(not 0 <= e < max(s, d) for e, s, d in zip(extra, self.stride, self.dilation, strict=True)):
             raise ValueError(
                 f"{type(self).__name__}: output_size {wanted} is out of reach; the least is {tuple(least)}"
             )
         return extra
 
 
-class ConvTranspose1d(_Transposed):
-    """The adjoint of Conv1d: (N, in_channels, L) to (N, out_channels, L'), where stride spreads the elements.
+class ConvTranspose1d(_ConvTranspose):
+    """The adjoint of Conv1d: (N, in_channels, L) to (N, out_channels, L'), with L' about stride * L.
 
-    weight: (in_channels, out_channels / groups, K). output_padding, or output_size in the call, chooses among the sizes
-    that a convolution of this stride would have made the same.
+    weight: (in_channels, out_channels / groups, K). Several sizes L' have a Conv1d with output size L: output_padding,
+    or output_size in the call, selects one.
     """
 
-    axes = 1
-
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        extra = self._extra(input, output_size)
-        return F.conv_transpose1d(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,  # type: ignore[arg-type]
-            extra,
-            self.groups,
-            self.dilation,
-        )
+    _axes, _conv = 1, staticmethod(ops.conv_transpose1d)
 
 
-class ConvTranspose2d(_Transposed):
+class ConvTranspose2d(_ConvTranspose):
     """The adjoint of Conv2d: (N, in_channels, H, W) to (N, out_channels, H', W'); otherwise as ConvTranspose1d.
 
     >>> norch.nn.ConvTranspose2d(4, 2, 2, stride=2)(norch.ones(1, 4, 7, 7)).shape
     norch.Size([1, 2, 14, 14])
     """
 
-    axes = 2
-
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        extra = self._extra(input, output_size)
-        return F.conv_transpose2d(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,  # type: ignore[arg-type]
-            extra,
-            self.groups,
-            self.dilation,
-        )
+    _axes, _conv = 2, staticmethod(ops.conv_transpose2d)

@@ -1,4 +1,4 @@
-"""Layers of two inputs: how far apart they are, how much alike, and a bilinear form of both."""
+"""Layers of two inputs: a distance, a similarity, and a bilinear form."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from ..dtype import dtype as DType
 from ..tensor import Tensor
 from . import functional as F
 from . import init
-from .module import Module
-from .parameter import Parameter, blank
+from ._layer import Layer, options
+from .parameter import Parameter, empty_parameter
+
+__all__ = ["Bilinear", "CosineSimilarity", "PairwiseDistance"]
 
 
-class PairwiseDistance(Module):
+class PairwiseDistance(Layer):
     """The p-norm of x1 - x2 + eps over the last axis. See functional.pairwise_distance.
 
     >>> norch.nn.PairwiseDistance()(norch.zeros(1, 2), norch.tensor([[3.0, 4.0]]))
@@ -27,22 +29,21 @@ class PairwiseDistance(Module):
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
-class CosineSimilarity(Module):
+@options
+class CosineSimilarity(Layer):
     """The cosine of the angle between x1 and x2 along dim. See functional.cosine_similarity."""
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.dim, self.eps = dim, eps
-
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+    dim: int = 1
+    eps: float = 1e-8
+    _inputs, _shown = "x1: Tensor, x2: Tensor", ()
+    _function = F.cosine_similarity
 
 
-class Bilinear(Module):
-    """y[k] = x1 weight[k] x2 + bias[k]: inputs (..., in1_features) and (..., in2_features) to (..., out_features).
+class Bilinear(Layer):
+    """y[k] = x1 @ weight[k] @ x2 + bias[k]: inputs (..., in1_features) and (..., in2_features) to (..., out_features).
 
-    weight: (out_features, in1_features, in2_features), and bias: (out_features) or None, are uniform in
-    +-1/sqrt(in1_features) at first.
+    weight: (out_features, in1_features, in2_features); bias: (out_features), or None. Both are initialized uniformly
+    in +-1/sqrt(in1_features).
 
     >>> norch.nn.Bilinear(2, 3, 4)(norch.ones(5, 2), norch.ones(5, 3)).shape
     norch.Size([5, 4])
@@ -50,6 +51,7 @@ class Bilinear(Module):
 
     weight: Parameter
     bias: Parameter | None
+    _shown = ("in1_features", "in2_features", "out_features", "bias")
 
     def __init__(
         self,
@@ -65,19 +67,16 @@ class Bilinear(Module):
             raise ValueError(f"Bilinear: in1_features must be > 0, got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         sizes = (out_features, in1_features, in2_features)
-        self.weight = blank(self, *sizes, device=device, dtype=dtype)
-        self.register_parameter("bias", blank(self, out_features, device=device, dtype=dtype) if bias else None)
+        self.weight = empty_parameter(self, *sizes, device=device, dtype=dtype)
+        bias_ = empty_parameter(self, out_features, device=device, dtype=dtype) if bias else None
+        self.register_parameter("bias", bias_)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Initializes weight and bias."""
         bound = self.in1_features**-0.5
         for param in self.parameters():
             init.uniform_(param, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return F.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}"
-        return f"{sizes}, out_features={self.out_features}, bias={self.bias is not None}"

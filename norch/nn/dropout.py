@@ -1,57 +1,63 @@
-"""Dropout: random zeros while training."""
+"""The dropout layers: random zeros in training, the identity in eval mode."""
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from ..tensor import Tensor
 from . import functional as F
-from .module import Module
+from ._layer import Layer, options
+
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
 
 
-class Dropout(Module):
-    """While training, zeroes each element with probability p and scales the rest by 1 / (1 - p), so that the
-    expected value stays; in eval mode gives its input back. Any shape. p outside [0, 1] raises a ValueError.
+@options
+class _Dropout(Layer):
+    p: float = 0.5
+    inplace: bool = False
+    _dropout: ClassVar[Any]
 
-    >>> norch.nn.Dropout(0.5).eval()(norch.ones(3))
-    tensor([1., 1., 1.])
-    """
-
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        if not (isinstance(p, (int, float)) and 0 <= p <= 1):
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p!r}")
-        self.p = p
-        self.inplace = inplace
+    def __post_init__(self) -> None:
+        if not (isinstance(self.p, (int, float)) and 0 <= self.p <= 1):
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p!r}")
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p, self.training, self.inplace)
+        return self._dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout1d(Dropout):
+class Dropout(_Dropout):
+    """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p), which keeps the
+    expected value; in eval mode returns its input. Any shape. p outside [0, 1] raises ValueError.
+
+    >>> norch.nn.Dropout(0.5).eval()(norch.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+    _dropout = staticmethod(F.dropout)
+
+
+class Dropout1d(_Dropout):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout1d(input, self.p, self.training, self.inplace)
+    _dropout = staticmethod(F.dropout1d)
 
 
-class Dropout2d(Dropout):
+class Dropout2d(_Dropout):
     """Dropout of whole channels of (N, C, H, W)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout2d(input, self.p, self.training, self.inplace)
+    _dropout = staticmethod(F.dropout2d)
 
 
-class Dropout3d(Dropout):
+class Dropout3d(_Dropout):
     """Dropout of whole channels of (N, C, D, H, W)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout3d(input, self.p, self.training, self.inplace)
+    _dropout = staticmethod(F.dropout3d)
 
 
-class AlphaDropout(Dropout):
-    """Dropout that keeps mean and variance after SELU."""
+class AlphaDropout(_Dropout):
+    """Dropout that keeps mean 0 and variance 1 of the output of SELU."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+    _dropout = staticmethod(F.alpha_dropout)

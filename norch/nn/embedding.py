@@ -1,76 +1,36 @@
-"""Embedding: a table of vectors, looked up by integers. The lookup is one recorded operation, `ops.index`."""
+"""Embedding: a table of vectors, read by integer indices."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from .._lib import int64
 from ..autograd import no_grad
 from ..dtype import dtype as DType
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ShapeError
 from ..ops._operand import tensor_of
-from ..ops.index import embedding_rows
 from ..tensor import Tensor
 from . import init
+from ._layer import changed_options, format_options
+from .functional._embedding import embedding
 from .module import Module
-from .parameter import Parameter, blank
+from .parameter import Parameter, empty_parameter
 
-
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    """The rows of weight (rows, columns) that input, integers of any shape, names: (*input.shape, columns).
-
-    padding_idx: this row gets no gradient. max_norm: the rows that are read are first shortened to it, in place, by
-    the norm of order norm_type. scale_grad_by_freq: the gradient of a row is divided by how often it was read. Sparse
-    gradients do not exist here. An index outside [0, rows) raises IndexError.
-
-    >>> norch.nn.functional.embedding(norch.tensor([2, 0]), norch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
-    tensor([[4., 5.],
-            [0., 1.]])
-    """
-    for name, x in (("input", input), ("weight", weight)):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"embedding: {name} must be a tensor, not {type(x).__name__}")
-    if input.dtype.kind not in "iu":
-        raise DTypeError(f"embedding: input must be integers, not {input.dtype.name}")
-    if weight.ndim != 2:
-        raise ShapeError(f"embedding: weight must have 2 dimensions, not shape {tuple(weight.shape)}")
-    if sparse:
-        raise NotImplementedError("embedding: there are no sparse gradients; leave sparse=False")
-    rows = weight.shape[0]
-    if padding_idx is not None:
-        if not -rows <= int64(padding_idx, "embedding: padding_idx") < rows:
-            raise ArgumentError(f"embedding: padding_idx {padding_idx} is out of range for {rows} rows")
-        padding_idx %= rows
-    if max_norm is not None:
-        with no_grad():
-            index = input.reshape(-1)
-            read = embedding_rows(weight, index, None, False)
-            length = (read.abs() ** norm_type).sum(1, keepdim=True) ** (1 / norm_type)
-            weight[index] = (read * (max_norm / (length + 1e-7))).where(length > max_norm, read)
-    return embedding_rows(weight, input, padding_idx, scale_grad_by_freq)
+__all__ = ["Embedding"]
 
 
 class Embedding(Module):
-    """A table of num_embeddings vectors of embedding_dim numbers: input, integers of any shape, to (*, embedding_dim).
+    """A table of num_embeddings vectors of size embedding_dim: integers of any shape to (*, embedding_dim).
 
-    weight: (num_embeddings, embedding_dim), normal at first; row padding_idx is 0 and gets no gradient. The rest as
-    nn.functional.embedding.
+    weight: (num_embeddings, embedding_dim), initialized from the standard normal distribution; row padding_idx is 0
+    and gets no gradient. Other arguments as in nn.functional.embedding.
 
     >>> norch.nn.Embedding(10, 3)(norch.tensor([[1, 2], [4, 5]])).shape
     norch.Size([2, 2, 3])
     """
 
     weight: Parameter
-    # what extra_repr() tells only where it differs
-    _usual: dict[str, Any] = {
+    # Options that extra_repr() shows if they differ from these.
+    _defaults: ClassVar[dict[str, Any]] = {
         "padding_idx": None,
         "max_norm": None,
         "norm_type": 2,
@@ -103,36 +63,27 @@ class Embedding(Module):
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is None:
-            self.weight = blank(self, num_embeddings, embedding_dim, dtype=dtype, device=device)
+            self.weight = empty_parameter(self, num_embeddings, embedding_dim, dtype=dtype, device=device)
             self.weight.requires_grad_(not _freeze)
             self.reset_parameters()
         else:
             self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     def reset_parameters(self) -> None:
-        """Draws the weight anew, row padding_idx apart."""
+        """Initializes the weight; row padding_idx becomes 0."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx].fill_(0)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The vectors of these integers."""
         return embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.sparse,
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
     def extra_repr(self) -> str:
-        told = [
-            f"{name}={getattr(self, name)!r}" for name, value in self._usual.items() if getattr(self, name) != value
-        ]
-        return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *told])
+        shown = {"rows": self.num_embeddings, "columns": self.embedding_dim} | changed_options(self, self._defaults)
+        return format_options({name: repr(value) for name, value in shown.items()}, unnamed=2)
 
     @classmethod
     def from_pretrained(
@@ -145,18 +96,8 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """A layer over this table (rows, columns), which is not trained unless freeze is False."""
+        """A layer with this table (rows, columns); freeze: it is not trained. ShapeError unless it has 2 dimensions."""
         if tensor_of(embeddings, "from_pretrained").ndim != 2:
             raise ShapeError(f"from_pretrained: expected 2 dimensions, not shape {tuple(embeddings.shape)}")
-        rows, columns = embeddings.shape
-        return cls(
-            rows,
-            columns,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-            _weight=embeddings,
-            _freeze=freeze,
-        )
+        options = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+        return cls(embeddings.shape[0], embeddings.shape[1], *options, embeddings, freeze)

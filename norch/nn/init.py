@@ -1,6 +1,6 @@
-"""Initial values. Each function fills a tensor in place, unrecorded, and gives it back.
+"""Initialization. Each function fills a tensor in place, without recording, and returns it.
 
-Sources: Glorot and Bengio 2010 (xavier), He et al. 2015 (kaiming); the others name theirs.
+Sources: Glorot and Bengio 2010 (xavier), He et al. 2015 (kaiming); other docstrings name theirs.
 """
 
 from __future__ import annotations
@@ -40,55 +40,55 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
 
 @rename_errors
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
-    """Normal with the given mean and standard deviation, drawn again until it lies in [a, b]."""
+    """Normal with the given mean and standard deviation, truncated to [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]", stacklevel=3)
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))
-    with no_grad():  # the inverse of the distribution, of uniform numbers
+    with no_grad():  # the inverse distribution function of uniform numbers
         return tensor.uniform_(low, high).erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
 
 
 @rename_errors
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity, for a matrix."""
+    """The identity matrix; ShapeError unless the tensor has 2 dimensions."""
     if tensor.ndim != 2:
-        raise ShapeError(f"eye_: a matrix is wanted, not shape {tuple(tensor.shape)}")
+        raise ShapeError(f"eye_: expected a matrix, got shape {tuple(tensor.shape)}")
     with no_grad():
         return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
 @rename_errors
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Every element `val`."""
+    """Sets every element to `val`."""
     with no_grad():
         return tensor.fill_(val)
 
 
 @rename_errors
 def zeros_(tensor: Tensor) -> Tensor:
-    """Every element 0."""
+    """Sets every element to 0."""
     return constant_(tensor, 0.0)
 
 
 @rename_errors
 def ones_(tensor: Tensor) -> Tensor:
-    """Every element 1."""
+    """Sets every element to 1."""
     return constant_(tensor, 1.0)
 
 
 @rename_errors
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """For a convolution's weight (out, in / groups, ...): 1 in the middle of the kernel that takes each input channel
-    to the output channel of its number, in each group; 0 elsewhere. 3 to 5 dimensions.
+    """The identity as a convolution's weight (out, in / groups, ...): in each group, 1 at the centre of the kernel from
+    input channel i to output channel i, 0 elsewhere. ShapeError unless it has 3 to 5 dimensions.
 
     >>> norch.nn.init.dirac_(norch.empty(2, 2, 1)).flatten().tolist()
     [1.0, 0.0, 0.0, 1.0]
     """
     shape = tuple(tensor.shape)
     if not 3 <= len(shape) <= 5:
-        raise ShapeError(f"dirac_: a weight of 3, 4 or 5 dimensions is wanted, not shape {shape}")
+        raise ShapeError(f"dirac_: expected a weight of 3, 4 or 5 dimensions, got shape {shape}")
     if shape[0] % groups:
-        raise ShapeError(f"dirac_: {shape[0]} output channels do not fall into {groups} groups")
+        raise ShapeError(f"dirac_: {shape[0]} output channels are not divisible by {groups} groups")
     middle = tuple(size // 2 for size in shape[2:])
     with no_grad():
         tensor.zero_()
@@ -100,13 +100,13 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 @rename_errors
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """A matrix, normal with mean 0, in whose columns the part `sparsity` (rounded up) is 0 (Martens 2010).
+    """A matrix, normal with mean 0, with the fraction `sparsity` (rounded up) of each column set to 0 (Martens 2010).
 
     >>> (norch.nn.init.sparse_(norch.empty(4, 3), 0.5) == 0).sum(0).tolist()
     [2, 2, 2]
     """
     if tensor.ndim != 2:
-        raise ShapeError(f"sparse_: a matrix is wanted, not shape {tuple(tensor.shape)}")
+        raise ShapeError(f"sparse_: expected a matrix, got shape {tuple(tensor.shape)}")
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with no_grad():
@@ -118,17 +118,17 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
 @rename_errors
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """As a matrix (the first size, all others) with orthonormal rows or, where there are more rows than columns,
-    columns, times gain (Saxe et al. 2014). At least 2 dimensions.
+    """gain times an orthogonal matrix (Saxe et al. 2014); trailing axes are flattened. If it is not square, the shorter
+    of its rows and columns are orthonormal. ShapeError for fewer than 2 dimensions.
 
-    It is the Q, with a positive diagonal of R, of a matrix of normal numbers, by Householder's reflections.
+    The matrix is the Q of the QR decomposition of a normal matrix, with a positive diagonal of R.
 
     >>> q = norch.nn.init.orthogonal_(norch.empty(2, 3, dtype=norch.float64))
     >>> norch.allclose(q @ q.T, norch.eye(2, dtype=norch.float64))
     True
     """
     if tensor.ndim < 2:
-        raise ShapeError(f"orthogonal_: 2 dimensions or more are wanted, not shape {tuple(tensor.shape)}")
+        raise ShapeError(f"orthogonal_: expected 2 or more dimensions, got shape {tuple(tensor.shape)}")
     if tensor.numel() == 0:
         return tensor
     rows = tensor.shape[0]
@@ -141,7 +141,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
 
 
 def _orthonormal(a: Tensor) -> Tensor:
-    """Q (M, N) of a (M, N), M >= N, where the diagonal of R is positive (Golub and Van Loan, 5.2.2)."""
+    """Q (M, N) of a (M, N), M >= N, by Householder reflections (Golub and Van Loan, 5.2.2), with a positive diagonal of
+    R."""
     a = a.contiguous()
     reflections = []
     for k in range(a.shape[1]):
@@ -150,7 +151,7 @@ def _orthonormal(a: Tensor) -> Tensor:
         v[0] += sign * v.norm()
         v /= v.norm().clamp(min=finfo(a.dtype).tiny)
         a[k:, k:] -= 2 * outer(v, v @ a[k:, k:])
-        reflections.append((v, -sign))  # which leaves -sign * |v| on the diagonal
+        reflections.append((v, -sign))  # R has -sign * |v| on its diagonal
     q = eye(*a.shape, dtype=a.dtype, device=a.device)
     for k in reversed(range(a.shape[1])):
         v, sign = reflections[k]
@@ -159,24 +160,21 @@ def _orthonormal(a: Tensor) -> Tensor:
     return q
 
 
+_GAINS = dict.fromkeys(("linear", "identity", "conv1d", "conv2d", "conv3d", "sigmoid"), 1.0)
+_GAINS |= {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+
+
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which the weights before `nonlinearity` grow to keep the variance; `param` is the
-    negative slope of leaky_relu. An unknown name raises a ValueError.
+    """The factor of the weights before `nonlinearity` that keeps the variance. param: the negative slope of leaky_relu.
+    ValueError for an unknown name.
 
     >>> norch.nn.init.calculate_gain("tanh")
     1.6666666666666667
     """
-    if nonlinearity in ("linear", "identity", "conv1d", "conv2d", "conv3d", "sigmoid"):
-        return 1.0
-    if nonlinearity == "tanh":
-        return 5.0 / 3
-    if nonlinearity == "relu":
-        return math.sqrt(2.0)
     if nonlinearity == "leaky_relu":
-        slope = 0.01 if param is None else param
-        return math.sqrt(2.0 / (1 + slope**2))
-    if nonlinearity == "selu":
-        return 3.0 / 4
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    if nonlinearity in _GAINS:
+        return _GAINS[nonlinearity]
     raise ValueError(f"unsupported nonlinearity {nonlinearity!r}")
 
 
@@ -197,7 +195,7 @@ def _fan(tensor: Tensor, mode: str) -> int:
 
 @rename_errors
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Uniform in +-gain * sqrt(6 / (fan_in + fan_out)); the tensor needs at least 2 dimensions."""
+    """Uniform in +-gain * sqrt(6 / (fan_in + fan_out)); ValueError for fewer than 2 dimensions."""
     bound = gain * math.sqrt(6.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor))))
     return uniform_(tensor, -bound, bound)
 
@@ -210,7 +208,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
 
 @rename_errors
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Uniform in +-gain * sqrt(3 / fan), where `a` is the slope for leaky_relu's gain."""
+    """Uniform in +-gain * sqrt(3 / fan). a: the negative slope of leaky_relu; mode: "fan_in" or "fan_out"."""
     if tensor.numel() == 0:
         warnings.warn("initializing zero-element tensors is a no-op", stacklevel=3)
         return tensor
@@ -220,7 +218,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
 @rename_errors
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Normal with standard deviation gain / sqrt(fan)."""
+    """Normal with standard deviation gain / sqrt(fan); arguments as in kaiming_uniform_."""
     if tensor.numel() == 0:
         warnings.warn("initializing zero-element tensors is a no-op", stacklevel=3)
         return tensor

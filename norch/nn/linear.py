@@ -9,16 +9,26 @@ from ..dtype import dtype as DType
 from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init
-from ._endings import can_end
+from ._epilogue import takes_epilogue
+from ._layer import Layer
 from .module import Module
-from .parameter import Parameter, blank
+from .parameter import Parameter, empty_parameter
+
+__all__ = ["Identity", "Linear"]
 
 
-class Linear(Module):
+def reset_bias(layer: Any, fan_in: int) -> None:
+    """Initializes the bias of a linear or convolutional layer, uniformly in +-1/sqrt(fan_in)."""
+    if layer.bias is not None:
+        bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+        init.uniform_(layer.bias, -bound, bound)
+
+
+class Linear(Layer):
     """y = x @ weight.T + bias: input (..., in_features) to output (..., out_features).
 
-    weight: (out_features, in_features), uniform in +-1/sqrt(in_features) at first; bias: (out_features),
-    likewise, or None. An input whose last size is not in_features raises a ShapeError.
+    weight: (out_features, in_features); bias: (out_features), or None. Both are initialized uniformly in
+    +-1/sqrt(in_features). ShapeError if the last size of the input is not in_features.
 
     >>> norch.nn.Linear(3, 2)(norch.ones(5, 3)).shape
     norch.Size([5, 2])
@@ -26,6 +36,7 @@ class Linear(Module):
 
     weight: Parameter
     bias: Parameter | None
+    _shown = ("in_features", "out_features", "bias")
 
     def __init__(
         self,
@@ -38,29 +49,24 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = blank(self, out_features, in_features, device=device, dtype=dtype)
-        self.register_parameter("bias", blank(self, out_features, device=device, dtype=dtype) if bias else None)
+        self.weight = empty_parameter(self, out_features, in_features, device=device, dtype=dtype)
+        bias_ = empty_parameter(self, out_features, device=device, dtype=dtype) if bias else None
+        self.register_parameter("bias", bias_)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Initializes weight and bias."""
         if self.weight.numel() > 0:
             init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
+        reset_bias(self, self.in_features)
 
-    @can_end
+    @takes_epilogue
     def forward(self, input: Tensor) -> Tensor:
         return linear(input, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        sizes = f"in_features={self.in_features}, out_features={self.out_features}"
-        return f"{sizes}, bias={self.bias is not None}"
-
 
 class Identity(Module):
-    """Gives its input back; arguments of the constructor are ignored, so that it fits any place."""
+    """Returns its input. The constructor ignores its arguments, so that Identity can replace any layer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -1,338 +1,279 @@
-"""The losses as modules: each keeps its options and calls its function in functional.py."""
+"""The losses as layers: each keeps its options and calls its function in nn.functional, where the formulas are.
+
+`reduction` is "mean" (the default), "sum" or "none"; ValueError otherwise. Losses accept PyTorch's deprecated
+`size_average` and `reduce` where PyTorch does.
+"""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 from ..tensor import Tensor
 from . import functional as F
+from ._layer import KW_ONLY, Layer, options
 from .distance import PairwiseDistance
-from .functional_loss import older
-from .module import Module
+from .functional._loss import legacy_reduction
+
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
+    "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
+    "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+]  # fmt: skip
 
 
-def _older(init: Any) -> Any:
-    """An __init__ with a reduction, that takes size_average and reduce as well."""
+def _with_legacy_reduction(init: Any) -> Any:
+    """An __init__ that accepts size_average and reduce in addition."""
 
     @functools.wraps(init)
     def accepting(
         self: Any, *given: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any
     ) -> None:
         if size_average is not None or reduce is not None:
-            named["reduction"] = older("mean", size_average, reduce)
+            named["reduction"] = legacy_reduction("mean", size_average, reduce)
         init(self, *given, **named)
 
     return accepting
 
 
-class _Loss(Module):
-    @_older
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        if reduction not in ("none", "mean", "sum"):
-            raise ValueError(f"{reduction!r} is not a valid value for reduction ('none', 'mean' or 'sum')")
-        self.reduction = reduction
+@options
+class _Loss(Layer):
+    """Base of the losses. Its option `reduction` is keyword-only; some losses redeclare it as positional."""
+
+    _: KW_ONLY
+    reduction: str = "mean"
+    _reductions: ClassVar[tuple[str, ...]] = ("none", "mean", "sum")
+    _inputs = "input: Tensor, target: Tensor"
+    _shown = ()
+    _wrap_init: ClassVar[Any] = staticmethod(_with_legacy_reduction)
+
+    def __post_init__(self) -> None:
+        if self.reduction not in self._reductions:
+            raise ValueError(f"{self.reduction!r} is not a valid value for reduction ('none', 'mean' or 'sum')")
 
 
+@options
 class MSELoss(_Loss):
-    """The mean of (input - target)^2; reduction "sum" or "none" gives the sum, or every square.
+    """(input - target)^2.
 
     >>> norch.nn.MSELoss()(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)
     """
 
+    reduction: str = "mean"
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
+@options
 class L1Loss(_Loss):
-    """The mean of |input - target|; reduction "sum" or "none" gives the sum, or every distance."""
+    """|input - target|."""
+
+    reduction: str = "mean"
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
+@options
 class SmoothL1Loss(_Loss):
-    """d^2 / (2 beta) near the target, |d| - beta / 2 beyond beta from it."""
+    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target."""
 
-    @_older
-    def __init__(self, *, reduction: str = "mean", beta: float = 1.0) -> None:
-        super().__init__(reduction)
-        self.beta = beta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+    _: KW_ONLY
+    beta: float = 1.0
+    _function = F.smooth_l1_loss
 
 
+@options
 class HuberLoss(_Loss):
-    """d^2 / 2 near the target, delta * (|d| - delta / 2) beyond delta from it."""
+    """d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target."""
 
-    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction)
-        self.delta = delta
+    reduction: str = "mean"
+    delta: float = 1.0
+    _wrap_init = None
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
+@options
 class KLDivLoss(_Loss):
-    """target * (log(target) - input) of log-probabilities; reduction "batchmean" is the divergence itself."""
+    """target * (log(target) - input), with input log-probabilities. reduction "batchmean" gives the divergence."""
 
-    @_older
-    def __init__(self, *, reduction: str = "mean", log_target: bool = False) -> None:
-        super().__init__("mean" if reduction == "batchmean" else reduction)
-        self.reduction = reduction
-        self.log_target = log_target
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+    _: KW_ONLY
+    log_target: bool = False
+    _reductions = ("none", "mean", "sum", "batchmean")
+    _function = F.kl_div
 
 
+@options
 class NLLLoss(_Loss):
     """-input at the target class: log-probabilities (N, C, ...) and class indices (N, ...).
 
-    weight: (C), the weight of each class; samples of class ignore_index do not count.
+    weight: (C), a factor for each class; samples of class ignore_index do not count.
     """
 
-    weight: Tensor | None
-
-    @_older
-    def __init__(self, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+    weight: Tensor | None = None
+    _: KW_ONLY
+    ignore_index: int = -100
+    _function = F.nll_loss
 
 
+@options
 class CrossEntropyLoss(_Loss):
-    """The cross-entropy of logits (N, C, ...) against class indices (N, ...) or probabilities (N, C, ...).
+    """The cross-entropy of logits (N, C, ...) with class indices (N, ...) or probabilities (N, C, ...).
 
-    weight: (C); label_smoothing in [0, 1] mixes the target with the uniform distribution. Stable at logits
-    of any size. A class index out of range raises an IndexError.
+    weight: (C); label_smoothing in [0, 1] mixes the target with the uniform distribution. Logits of any size do not
+    overflow. A class index out of range raises IndexError.
 
     >>> norch.nn.CrossEntropyLoss()(norch.zeros(3, 2), norch.tensor([0, 1, 1]))
     tensor(0.6931)
     """
 
-    weight: Tensor | None
-
-    @_older
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        *,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        options: dict[str, Any] = {"ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
-        return F.cross_entropy(input, target, self.weight, reduction=self.reduction, **options)
+    weight: Tensor | None = None
+    _: KW_ONLY
+    ignore_index: int = -100
+    label_smoothing: float = 0.0
+    _function = F.cross_entropy
 
 
-class CTCLoss(_Loss):
-    """Connectionist temporal classification (Graves et al. 2006): nn.functional.ctc_loss() says of what.
-
-    >>> log_probs = norch.zeros(5, 2, 4).log_softmax(-1)
-    >>> norch.nn.CTCLoss()(log_probs, norch.tensor([[1, 2], [3, 3]]), [5, 5], [2, 2]).shape
-    norch.Size([])
-    """
-
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
-        super().__init__(reduction)
-        self.blank, self.zero_infinity = blank, zero_infinity
-
-    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
-        options: Any = {"reduction": self.reduction, "zero_infinity": self.zero_infinity}
-        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, **options)
-
-
+@options
 class BCELoss(_Loss):
-    """Binary cross-entropy of probabilities against targets in [0, 1] of the same shape; weight broadcasts."""
+    """The binary cross-entropy of probabilities with targets in [0, 1] of the same shape; weight broadcasts."""
 
-    weight: Tensor | None
-
-    @_older
-    def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
+    weight: Tensor | None = None
+    _function = F.binary_cross_entropy
 
 
+@options
 class BCEWithLogitsLoss(_Loss):
-    """Binary cross-entropy of logits against targets in [0, 1] of the same shape, without overflow.
+    """The binary cross-entropy of logits with targets in [0, 1] of the same shape, without overflow.
 
-    weight: broadcasts to the loss; pos_weight: the factor of the positive term, broadcasts too.
+    weight: broadcasts to the loss; pos_weight: the factor of the positive term, broadcasts as well.
     """
 
-    weight: Tensor | None
-    pos_weight: Tensor | None
-
-    @_older
-    def __init__(
-        self, weight: Tensor | None = None, *, reduction: str = "mean", pos_weight: Tensor | None = None
-    ) -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-        self.register_buffer("pos_weight", pos_weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(
-            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
-        )
+    weight: Tensor | None = None
+    _: KW_ONLY
+    pos_weight: Tensor | None = None
+    _function = F.binary_cross_entropy_with_logits
 
 
+@options
 class PoissonNLLLoss(_Loss):
-    """Minus the log-likelihood of a Poisson distribution. See functional.poisson_nll_loss."""
+    """The negative log-likelihood of a Poisson distribution. See functional.poisson_nll_loss."""
 
-    @_older
-    def __init__(
-        self, log_input: bool = True, full: bool = False, *, eps: float = 1e-8, reduction: str = "mean"
-    ) -> None:
-        super().__init__(reduction)
-        self.log_input, self.full, self.eps = log_input, full, eps
+    log_input: bool = True
+    full: bool = False
+    _: KW_ONLY
+    eps: float = 1e-8
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         return F.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
 
 
+@options
 class GaussianNLLLoss(_Loss):
-    """Minus the log-likelihood of normal distributions. See functional.gaussian_nll_loss."""
+    """The negative log-likelihood of normal distributions. See functional.gaussian_nll_loss."""
 
-    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.full, self.eps = full, eps
+    _: KW_ONLY
+    full: bool = False
+    eps: float = 1e-6
+    _inputs = "input: Tensor, target: Tensor, var: Any"
+    _function, _wrap_init = F.gaussian_nll_loss, None
 
-    def forward(self, input: Tensor, target: Tensor, var: Any) -> Tensor:
-        return F.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
 
-
+@options
 class HingeEmbeddingLoss(_Loss):
-    """Distances that are to be small (target 1) or beyond margin (-1). See functional.hinge_embedding_loss."""
+    """Distances: small for target 1, beyond margin for target -1. See functional.hinge_embedding_loss."""
 
-    @_older
-    def __init__(self, margin: float = 1.0, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.margin = margin
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
+    margin: float = 1.0
+    _function = F.hinge_embedding_loss
 
 
+@options
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target input)), for targets 1 and -1."""
+    """log(1 + exp(-target * input)), for targets 1 and -1."""
+
+    reduction: str = "mean"
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
+@options
 class MarginRankingLoss(_Loss):
-    """Which of two inputs is to be the larger one. See functional.margin_ranking_loss."""
+    """Ranks input1 above input2 for target 1, below for -1. See functional.margin_ranking_loss."""
 
-    @_older
-    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.margin = margin
-
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
+    margin: float = 0.0
+    _inputs = "input1: Tensor, input2: Tensor, target: Tensor"
+    _function = F.margin_ranking_loss
 
 
+@options
 class CosineEmbeddingLoss(_Loss):
-    """Vectors that are to be alike (target 1) or not (-1). See functional.cosine_embedding_loss."""
+    """Pairs of vectors: similar for target 1, dissimilar for -1. See functional.cosine_embedding_loss."""
 
-    @_older
-    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.margin = margin
-
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
+    margin: float = 0.0
+    _inputs = "input1: Tensor, input2: Tensor, target: Tensor"
+    _function = F.cosine_embedding_loss
 
 
-class TripletMarginLoss(_Loss):
-    """An anchor that is to be nearer to one than to another. See functional.triplet_margin_loss."""
+class _TripletLoss(_Loss):
+    _inputs = "anchor: Tensor, positive: Tensor, negative: Tensor"
+    margin: float
 
-    @_older
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        *,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(reduction)
-        if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: margin must be positive, got {margin}")
-        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        options = (self.margin, self.p, self.eps, self.swap)
-        return F.triplet_margin_loss(anchor, positive, negative, *options, reduction=self.reduction)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.margin <= 0:
+            raise ValueError(f"{type(self).__name__}: margin must be positive, got {self.margin}")
 
 
-class TripletMarginWithDistanceLoss(_Loss):
+@options
+class TripletMarginLoss(_TripletLoss):
+    """An anchor nearer to `positive` than to `negative`, by margin > 0. See functional.triplet_margin_loss."""
+
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
+    _function = F.triplet_margin_loss
+
+
+@options
+class TripletMarginWithDistanceLoss(_TripletLoss):
     """TripletMarginLoss with another distance. See functional.triplet_margin_with_distance_loss."""
 
-    def __init__(
-        self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
-    ) -> None:
-        super().__init__(reduction)
-        if margin <= 0:
-            raise ValueError(f"TripletMarginWithDistanceLoss: margin must be positive, got {margin}")
-        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
-        self.margin, self.swap = margin, swap
+    _: KW_ONLY
+    distance_function: Any = None
+    margin: float = 1.0
+    swap: bool = False
+    _function, _wrap_init = F.triplet_margin_with_distance_loss, None
 
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_with_distance_loss(
-            *(anchor, positive, negative),
-            distance_function=self.distance_function,
-            margin=self.margin,
-            swap=self.swap,
-            reduction=self.reduction,
-        )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.distance_function is None:
+            self.distance_function = PairwiseDistance()
 
 
+@options
 class MultiLabelSoftMarginLoss(_Loss):
-    """Binary cross-entropy of logits, a class at a time. See functional.multilabel_soft_margin_loss."""
+    """The binary cross-entropy of logits, averaged over the classes. See functional.multilabel_soft_margin_loss."""
 
-    weight: Tensor | None
-
-    @_older
-    def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.register_buffer("weight", weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
+    weight: Tensor | None = None
+    _function = F.multilabel_soft_margin_loss
 
 
+@options
 class MultiMarginLoss(_Loss):
-    """A class that is to be above the others by margin. See functional.multi_margin_loss."""
+    """A class scored above the others by margin. See functional.multi_margin_loss. p: 1 or 2, ValueError otherwise."""
 
-    weight: Tensor | None
+    p: int = 1
+    margin: float = 1.0
+    weight: Tensor | None = None
+    _function = F.multi_margin_loss
 
-    @_older
-    def __init__(
-        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, *, reduction: str = "mean"
-    ) -> None:
-        super().__init__(reduction)
-        if p not in (1, 2):
-            raise ValueError(f"MultiMarginLoss: p is 1 or 2, not {p}")
-        self.register_buffer("weight", weight)
-        self.p, self.margin = p, margin
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.p not in (1, 2):
+            raise ValueError(f"MultiMarginLoss: p is 1 or 2, not {self.p}")

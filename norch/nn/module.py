@@ -1,9 +1,8 @@
-"""Module: the tree of layers. It knows its parameters, buffers and submodules by name, and moves, saves,
-loads and prints them; what a layer computes is its own `forward`.
+"""Module: the base of layers and models. It registers parameters, buffers and submodules by name, and converts, moves
+and prints them; _state_dict.py saves and loads them. Subclasses define `forward`.
 
-Parameters, buffers and submodules live twice: in a registry of their kind, which gives the order and the
-walk, and in the instance's `__dict__`, so that `self.weight` in a forward is an ordinary attribute look-up.
-Only `_bind` and `_unbind` write either place.
+Each of them is stored twice: in the registry of its kind, which keeps the order for iteration, and in the instance's
+`__dict__`, so that `self.weight` is an ordinary attribute look-up. Only `_bind` and `_unbind` write to both.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from ..errors import DTypeError, Error
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
-from ._state import IncompatibleKeys as IncompatibleKeys
-from ._state import State
+from ._state_dict import IncompatibleKeys as IncompatibleKeys
+from ._state_dict import StateDict
 from .parameter import Parameter
 
 M = TypeVar("M", bound="Module")
@@ -29,9 +28,9 @@ def _no_forward(self: Module, *args: Any) -> Any:
     raise NotImplementedError(f"{type(self).__name__} defines no forward()")
 
 
-class Module(State):
-    """Base of all layers and models. A subclass calls `super().__init__()`, assigns parameters and
-    submodules as attributes, and defines `forward`.
+class Module(StateDict):
+    """Base of all layers and models. A subclass calls `super().__init__()`, assigns parameters and submodules as
+    attributes, and defines `forward`.
 
     >>> class Net(norch.nn.Module):
     ...     def __init__(self):
@@ -51,11 +50,11 @@ class Module(State):
     _forward_pre_hooks: dict[int, tuple[Callable[..., Any], bool]]
     _backward_hooks: dict[int, Callable[..., Any]]
     _backward_pre_hooks: dict[int, Callable[..., Any]]
-    # Held as a plain callable, so that a subclass may give forward any arguments.
+    # Annotated as a callable so that a subclass can define forward with any arguments.
     forward: Callable[..., Any] = _no_forward
 
     def __init__(self) -> None:
-        # Straight into __dict__: __setattr__ needs the registries to be there already.
+        # Not by assignment: __setattr__ needs the registries.
         self.__dict__.update(
             training=True,
             _parameters={},
@@ -72,36 +71,36 @@ class Module(State):
     # ---- calling ------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """`forward(*args, **kwargs)`, with the hooks, if there are any, around it."""
+        """Calls `forward(*args, **kwargs)` and the hooks before and after it."""
         if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = list(self._forward_hooks.items())
-        called = set()
+        done = set()
         try:
             for hook, with_kwargs in list(self._forward_pre_hooks.values()):
                 changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
                 if changed is None:
                     continue
                 if with_kwargs and not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise Error(f"a forward pre-hook with kwargs gives None or (args, kwargs), not {changed!r}")
+                    raise Error(f"a forward pre-hook with kwargs returns None or (args, kwargs), not {changed!r}")
                 if with_kwargs:
                     args, kwargs = changed
                 else:
                     args = changed if isinstance(changed, tuple) else (changed,)
             result = self._forward_with_hooks(args, kwargs)
             for key, (hook, with_kwargs, _) in hooks:
-                called.add(key)
+                done.add(key)
                 changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
                 if changed is not None:
                     result = changed
             return result
         except Exception:
             for key, (hook, with_kwargs, always) in hooks:
-                if always and key not in called:
-                    with suppress(Exception):  # the first error is the one to know of
+                if always and key not in done:
+                    with suppress(Exception):  # the first error is raised
                         hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
             raise
 
@@ -116,22 +115,22 @@ class Module(State):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Calls `hook(module, args)` before each forward; a result other than None replaces args. with_kwargs:
-        `hook(module, args, kwargs)`, which gives None or (args, kwargs). prepend: before the hooks that are there."""
+        """Calls `hook(module, args)` before each forward; a result other than None replaces args. with_kwargs: calls
+        `hook(module, args, kwargs)`, which returns None or (args, kwargs). prepend: before the existing hooks."""
         return hook_into(self._forward_pre_hooks, (hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
         """Calls `hook(module, args, output)` after each forward; a result other than None replaces output. with_kwargs:
-        `hook(module, args, kwargs, output)`; always_call: also where forward raises, with the output None."""
+        calls `hook(module, args, kwargs, output)`. always_call: also if forward raises, with output None."""
         return hook_into(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False
     ) -> RemovableHandle:
-        """Calls `hook(module, grad_input, grad_output)`, tuples of gradients, when those of the inputs are known; a
-        result other than None replaces grad_input. Inputs are the positional ones; None stands for what has none.
+        """Calls `hook(module, grad_input, grad_output)`, with tuples of gradients, after the backward of the module; a
+        result other than None replaces grad_input. Inputs are the positional arguments; None stands for no gradient.
 
         >>> relu = norch.nn.ReLU()
         >>> handle = relu.register_full_backward_hook(lambda module, inner, outer: print(inner, outer))
@@ -141,16 +140,17 @@ class Module(State):
         return hook_into(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> RemovableHandle:
-        """PyTorch's older name: here register_full_backward_hook()."""
+        """PyTorch's deprecated name; here an alias of register_full_backward_hook()."""
         return self.register_full_backward_hook(hook)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[[Any, Any], Any], prepend: bool = False
     ) -> RemovableHandle:
-        """Calls `hook(module, grad_output)` before the module's backward; a result other than None replaces it."""
+        """Calls `hook(module, grad_output)` before the module's backward; a result other than None replaces
+        grad_output."""
         return hook_into(self._backward_pre_hooks, hook, prepend)
 
-    # ---- registering --------------------------------------------------------------------------------------
+    # ---- registration -------------------------------------------------------------------------------------
 
     def _registry_of(self, name: str) -> dict[str, Any] | None:
         state = self.__dict__
@@ -216,14 +216,14 @@ class Module(State):
             object.__delattr__(self, name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Adds a parameter under `name`; None is for one that is absent (a layer without bias)."""
+        """Adds a parameter under `name`; None registers an absent one, such as the bias of a layer without bias."""
         self._check_name("parameter", name)
         if param is not None and not isinstance(param, Parameter):
             raise _not_a("norch.nn.Parameter", param, "parameter", name)
         self._bind("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Adds a tensor that belongs to the module but is not trained; a persistent one is in `state_dict()`.
+        """Adds a tensor that is part of the module but not trained; `state_dict()` contains the persistent ones.
 
         >>> m = norch.nn.Module()
         >>> m.register_buffer("mean", norch.zeros(2))
@@ -247,12 +247,12 @@ class Module(State):
 
     add_module = register_module
 
-    # ---- walking ------------------------------------------------------------------------------------------
+    # ---- iteration ----------------------------------------------------------------------------------------
 
     def named_modules(
         self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """(name, module) for the module itself, named by the prefix, and everything below, parents first."""
+        """(name, module) of the module itself, named prefix, and of all modules below it, parents first."""
         memo = set() if memo is None else memo
         if id(self) in memo:
             return
@@ -264,7 +264,7 @@ class Module(State):
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """The module itself and everything below, each once."""
+        """The module itself and all modules below it, each once."""
         for _, module in self.named_modules():
             yield module
 
@@ -297,11 +297,11 @@ class Module(State):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """(name, parameter), in the order of registration; one that is shared comes once."""
+        """(name, parameter), in the order of registration; a shared parameter once."""
         return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once: what an optimizer takes.
+        """The parameters, each once, for an optimizer.
 
         >>> sum(p.numel() for p in norch.nn.Linear(3, 2).parameters())
         8
@@ -321,7 +321,7 @@ class Module(State):
             yield buffer
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a dotted path; AttributeError where there is none."""
+        """The module at a dotted path; AttributeError if there is none."""
         module: Any = self
         for name in target.split(".") if target else ():
             module = module._modules.get(name)
@@ -330,8 +330,8 @@ class Module(State):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Puts module in the place of a dotted name; with strict there must be one already. AttributeError where
-        what it is to stand in is none.
+        """Replaces or adds the module at a dotted path. AttributeError if its parent, or with strict the module itself,
+        does not exist; ValueError for an empty path, and if module is no Module.
 
         >>> m = norch.nn.Sequential(norch.nn.Sequential(norch.nn.Tanh()))
         >>> m.set_submodule("0.0", norch.nn.ReLU())
@@ -349,11 +349,11 @@ class Module(State):
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a dotted path; AttributeError where there is none."""
+        """The parameter at a dotted path; AttributeError if there is none."""
         return self._member("_parameters", target, "parameter")
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a dotted path; AttributeError where there is none."""
+        """The buffer at a dotted path; AttributeError if there is none."""
         return self._member("_buffers", target, "buffer")
 
     def _member(self, kind: str, target: str, what: str) -> Any:
@@ -366,7 +366,7 @@ class Module(State):
     # ---- modes, dtypes, devices ---------------------------------------------------------------------------
 
     def train(self: M, mode: bool = True) -> M:
-        """Sets `training` here and below (Dropout reads it); gives the module back."""
+        """Sets `training`, which for example Dropout reads, for this module and all below it. Returns the module."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         for module in self.modules():
@@ -378,7 +378,7 @@ class Module(State):
         return self.train(False)
 
     def apply(self: M, fn: Callable[[Module], Any]) -> M:
-        """Calls `fn(module)` on every submodule, children first, and last on the module itself."""
+        """Calls `fn(module)` for every module below this one, children first, and then for this one. Returns it."""
         if not callable(fn):
             raise TypeError(f"apply: expected a function of a module, not {type(fn).__name__}")
         for child in self.children():
@@ -387,13 +387,13 @@ class Module(State):
         return self
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
-        """Sets `requires_grad` of every parameter: False freezes the module."""
+        """Sets `requires_grad` of every parameter; False freezes the module."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drops the gradient of every parameter, or fills it with zeros."""
+        """Sets the gradient of every parameter to None, or to zeros."""
         for param in self.parameters():
             if set_to_none:
                 param.grad = None
@@ -401,16 +401,16 @@ class Module(State):
                 param.grad = param.grad.detach().zero_()
 
     def to(self: M, *args: Any, memory_format: Any = None, **kwargs: Any) -> M:
-        """`to(dtype)`, `to(device)`, `to(device, dtype)`, `to(tensor)`: converts all parameters, buffers and
-        gradients, each parameter staying the same object. A dtype must be a float one and leaves integer and
-        bool tensors alone. Raises what `Tensor.to` raises, and nothing has been changed then.
+        """`to(dtype)`, `to(device)`, `to(device, dtype)` or `to(tensor)`: converts all parameters, buffers and
+        gradients in place; parameters keep their identity. The dtype must be a float dtype; integer and bool tensors
+        keep theirs. Raises the errors of `Tensor.to` before anything is changed.
 
         >>> norch.nn.Linear(3, 2).to(norch.float64).weight.dtype
         norch.float64
         """
         check_format(memory_format, "Module.to")
         dtype, device, non_blocking, _ = parse_to(*args, **kwargs)
-        there = empty(0, device="cpu").to(dtype=dtype, device=device)  # raises what cannot be
+        there = empty(0, device="cpu").to(dtype=dtype, device=device)  # raises the errors
         if dtype is not None and not there.is_floating_point():
             raise DTypeError(f"Module.to only accepts floating point dtypes, got {there.dtype}")
 
@@ -421,41 +421,41 @@ class Module(State):
         return self._convert(converted)
 
     def type(self: M, dst_type: Any) -> M:
-        """All parameters and buffers, also those of integers, in another dtype."""
+        """Converts all parameters and buffers to a dtype, integers included."""
         return self._convert(lambda tensor: tensor.type(dst_type))
 
     def half(self: M) -> M:
-        """All float parameters and buffers as float16."""
+        """Converts all float parameters and buffers to float16."""
         return self.to(float16)
 
     def bfloat16(self: M) -> M:
-        """All float parameters and buffers as bfloat16."""
+        """Converts all float parameters and buffers to bfloat16."""
         return self.to(bfloat16)
 
     def float(self: M) -> M:
-        """All float parameters and buffers as float32."""
+        """Converts all float parameters and buffers to float32."""
         return self.to(float32)
 
     def double(self: M) -> M:
-        """All float parameters and buffers as float64."""
+        """Converts all float parameters and buffers to float64."""
         return self.to(float64)
 
     def cpu(self: M) -> M:
-        """All parameters and buffers on the CPU."""
+        """Moves all parameters and buffers to the CPU."""
         return self.to("cpu")
 
     def cuda(self: M, device: Any = None) -> M:
-        """All parameters and buffers on a CUDA device, the current one unless another is named (a number, "cuda:1");
-        raises DeviceError where there is none."""
+        """Moves all parameters and buffers to a CUDA device: the current one, or `device`, a number or "cuda:1".
+        DeviceError if it does not exist."""
         return self.to("cuda" if device is None else device)
 
     def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
-        """All parameters and buffers on a device (None: where they are) with whatever its memory holds; without
-        recurse those of the submodules stay. What they held is gone: load or initialise them next."""
+        """Moves all parameters and buffers to a device (None: to where they are) without their values: the memory is
+        uninitialized. recurse: those of submodules too."""
         return self._convert(lambda tensor: empty_like(tensor, device=device), recurse)
 
     def _convert(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
-        """Everything is converted before anything is replaced, so that a failure changes nothing."""
+        """Replaces every tensor by fn(tensor). All are converted before any is replaced: an error changes nothing."""
         plan = [
             (param, fn(param.detach()), None if param.grad is None else fn(param.grad.detach()))
             for param in self.parameters(recurse)
@@ -477,11 +477,11 @@ class Module(State):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the brackets of the layer's line; layers override it."""
+        """The text between the parentheses of repr(); subclasses override it."""
         return ""
 
     def _child_lines(self) -> list[str]:
-        return [f"({name}): " + _indent(repr(child)) for name, child in self._modules.items()]
+        return [f"({name}): " + indent(repr(child)) for name, child in self._modules.items()]
 
     def __repr__(self) -> str:
         extra = self.extra_repr()
@@ -497,5 +497,5 @@ def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:
     return TypeError(f"cannot assign '{type(value).__name__}' as {kind} {name!r} ({expected} or None expected)")
 
 
-def _indent(text: str) -> str:
+def indent(text: str) -> str:
     return text.replace("\n", "\n  ")

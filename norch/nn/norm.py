@@ -1,9 +1,9 @@
-"""Normalisation layers. The functions are those of functional.py."""
+"""The normalization layers. Each has a weight, initialized to 1, and a bias, initialized to 0; either may be None."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..dtype import dtype as DType
 from ..dtype import int64
@@ -12,21 +12,26 @@ from ..ops._operand import tensor_of
 from ..ops.create import ones, zeros
 from ..ops.values import tensor
 from ..tensor import Tensor
-from . import functional as F  # noqa: N812
+from . import functional as F
 from . import init
-from .module import Module
-from .parameter import Parameter, blank
+from ._layer import Layer, options
+from .parameter import Parameter, empty_parameter
+
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm", "LocalResponseNorm",
+    "RMSNorm",
+]  # fmt: skip
 
 
-class _Affine(Module):
-    """A weight, ones at first, and a bias, zeros at first; either may be None."""
+class _Affine(Layer):
+    """A layer with weight and bias."""
 
     weight: Parameter | None
     bias: Parameter | None
 
-    def _make(self, shape: Sequence[int], weight: bool, bias: bool, device: Any, dtype: DType | None) -> None:
-        for name, wanted in (("weight", weight), ("bias", bias)):
-            made = blank(self, *shape, device=device, dtype=dtype) if wanted else None
+    def _add_affine(self, shape: Sequence[int], weight: bool, bias: bool, device: Any, dtype: DType | None) -> None:
+        for name, exists in (("weight", weight), ("bias", bias)):
+            made = empty_parameter(self, *shape, device=device, dtype=dtype) if exists else None
             self.register_parameter(name, made)
 
     def reset_parameters(self) -> None:
@@ -37,14 +42,21 @@ class _Affine(Module):
             init.zeros_(self.bias)  # type: ignore[arg-type]
 
 
-class LayerNorm(_Affine):
-    """The last axes, of sizes normalized_shape, with mean 0 and variance 1; times weight, plus bias.
+def _as_shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
-    weight, bias: of normalized_shape, or None (elementwise_affine, bias).
+
+class LayerNorm(_Affine):
+    """(x - mean) / sqrt(variance + eps) * weight + bias, over the last axes, of shape normalized_shape (Ba et al.
+    2016).
+
+    weight, bias: of shape normalized_shape; None without elementwise_affine, and the bias without `bias`.
 
     >>> norch.nn.LayerNorm(2, eps=0.0)(norch.tensor([[1.0, 3.0]])).tolist()
     [[-1.0, 1.0]]
     """
+
+    _shown, _unnamed = ("normalized_shape", "eps", "elementwise_affine", "bias"), 1
 
     def __init__(
         self,
@@ -56,24 +68,22 @@ class LayerNorm(_Affine):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self._make(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+        self._add_affine(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        shown = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        return f"{shown}, bias={self.bias is not None}"
-
 
 class RMSNorm(_Affine):
-    """The last axes, of sizes normalized_shape, over the root of their mean square; times weight.
+    """x / sqrt(mean(x^2) + eps) * weight, over the last axes, of sizes normalized_shape (Zhang and Sennrich 2019).
 
-    eps None: the least step of the input's dtype from 1. weight: of normalized_shape, or None.
+    eps None: the machine epsilon of the input's dtype. weight: of shape normalized_shape, or None.
     """
+
+    _shown, _unnamed = ("normalized_shape", "eps", "elementwise_affine"), 1
 
     def __init__(
         self,
@@ -84,23 +94,25 @@ class RMSNorm(_Affine):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        made = blank(self, *self.normalized_shape, device=device, dtype=dtype) if elementwise_affine else None
-        self.register_parameter("weight", made)
+        shape = self.normalized_shape
+        weight = empty_parameter(self, *shape, device=device, dtype=dtype) if elementwise_affine else None
+        self.register_parameter("weight", weight)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-
 
 class GroupNorm(_Affine):
-    """Input (N, num_channels, ...): the channels of each of num_groups groups with mean 0 and variance 1; times weight,
-    plus bias, both (num_channels) or None.
+    """(x - mean) / sqrt(variance + eps) * weight + bias, over num_groups groups of channels (Wu and He 2018).
+
+    Input (N, num_channels, ...); weight, bias: (num_channels), or None. ValueError if num_groups does not divide
+    num_channels.
     """
+
+    _shown, _unnamed = ("num_groups", "num_channels", "eps", "affine", "bias"), 2
 
     def __init__(
         self,
@@ -117,96 +129,40 @@ class GroupNorm(_Affine):
         if num_groups < 1 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: num_channels {num_channels} must be divisible by num_groups {num_groups}")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self._make((num_channels,), affine, affine and bias, device, dtype)
+        self._add_affine((num_channels,), affine, affine and bias, device, dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        shown = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
-        return f"{shown}, bias={self.bias is not None}"
 
+@options
+class LocalResponseNorm(Layer):
+    """x / (k + alpha * mean)^beta, with mean the mean of the squares of `size` neighbouring channels.
 
-class LocalResponseNorm(Module):
-    """Input (N, C, ...) over (k + alpha m)^beta, where m is the mean square of size channels around each
-    (Krizhevsky et al. 2012, section 3.3).
+    Input (N, C, ...). See functional.local_response_norm.
 
     >>> norch.nn.LocalResponseNorm(5)(norch.ones(2, 8, 4, 4)).shape
     norch.Size([2, 8, 4, 4])
     """
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        super().__init__()
-        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
+    _unnamed = 1
+    _function = F.local_response_norm
 
 
-class _Running(_Affine):
-    """What batch and instance normalisation share: statistics that move with each batch in training."""
+class _NormWithStatistics(_Affine):
+    """Base of batch and instance normalization: running statistics that are updated in training."""
 
-    ranks: tuple[int, ...]
+    _ndims: ClassVar[tuple[int, ...]]  # the numbers of dimensions of an input
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
+    _shown, _unnamed = ("num_features", "eps", "momentum", "affine", "bias", "track_running_stats"), 1
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float,
-        momentum: float | None,
-        affine: bool,
-        track_running_stats: bool,
-        device: Any,
-        dtype: DType | None,
-        bias: bool,
-    ) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.affine, self.track_running_stats = affine, track_running_stats
-        self._make((num_features,), affine, affine and bias, device, dtype)
-        tracked = track_running_stats
-        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
-        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)
-        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if tracked else None)
-        self.reset_parameters()
-
-    def reset_running_stats(self) -> None:
-        """Back to mean 0 and variance 1, and no batch seen."""
-        if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
-            self.running_mean.zero_()
-            self.running_var.fill_(1)
-            self.num_batches_tracked.zero_()
-
-    def reset_parameters(self) -> None:
-        self.reset_running_stats()
-        super().reset_parameters()
-
-    def _check(self, input: Tensor) -> None:
-        if tensor_of(input, type(self).__name__).ndim not in self.ranks:
-            wanted = " or ".join(f"{rank}D" for rank in self.ranks)
-            raise ShapeError(f"{type(self).__name__}: expected {wanted} input (got {input.ndim}D input)")
-
-    def _factor(self) -> float:
-        """How far the running statistics move, this batch being counted."""
-        if not (self.training and self.track_running_stats) or self.num_batches_tracked is None:
-            return self.momentum or 0.0
-        self.num_batches_tracked.add_(1)
-        return 1.0 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
-
-
-class _BatchNorm(_Running):
     def __init__(
         self,
         num_features: int,
@@ -219,38 +175,73 @@ class _BatchNorm(_Running):
         *,
         bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self._add_affine((num_features,), affine, affine and bias, device, dtype)
+        tracked = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if tracked else None)
+        self.reset_parameters()
 
+    def reset_running_stats(self) -> None:
+        """Sets the running mean to 0, the running variance to 1 and the number of batches to 0."""
+        if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Sets weight to 1 and bias to 0, and resets the running statistics."""
+        self.reset_running_stats()
+        super().reset_parameters()
+
+    def _check_input(self, input: Tensor) -> None:
+        if tensor_of(input, type(self).__name__).ndim not in self._ndims:
+            wanted = " or ".join(f"{ndim}D" for ndim in self._ndims)
+            raise ShapeError(f"{type(self).__name__}: expected {wanted} input (got {input.ndim}D input)")
+
+
+class _BatchNorm(_NormWithStatistics):
     def forward(self, input: Tensor) -> Tensor:
-        self._check(input)
-        factor = self._factor()
-        of_batch = self.training or self.running_mean is None
-        used = self.track_running_stats or not self.training  # which may have been changed since
-        mean, variance = (self.running_mean, self.running_var) if used else (None, None)
-        return F.batch_norm(input, mean, variance, self.weight, self.bias, of_batch, factor, self.eps)
+        self._check_input(input)
+        use_batch = self.training or self.running_mean is None
+        use_running = self.track_running_stats or not self.training  # an attribute that users may change
+        mean, variance = (self.running_mean, self.running_var) if use_running else (None, None)
+        return F.batch_norm(input, mean, variance, self.weight, self.bias, use_batch, self._next_momentum(), self.eps)
+
+    def _next_momentum(self) -> float:
+        """The weight of this batch in the running statistics. Counts the batch."""
+        if not (self.training and self.track_running_stats) or self.num_batches_tracked is None:
+            return self.momentum or 0.0
+        self.num_batches_tracked.add_(1)
+        return 1.0 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
 
 
 class BatchNorm1d(_BatchNorm):
-    """Input (N, C) or (N, C, L): each channel with mean 0 and variance 1; times weight (C), plus bias (C).
+    """(x - mean) / sqrt(variance + eps) * weight + bias, for each channel of (N, C) or (N, C, L) (Ioffe and Szegedy
+    2015).
 
-    In training by the statistics of the batch, towards which running_mean and running_var move by momentum (None: they
-    are the means over all batches); in eval() by the running ones.
+    In training the statistics are those of the batch, and running_mean and running_var move towards them by `momentum`
+    (None: they are averages over all batches). In eval mode the running statistics are used. weight, bias: (C), or
+    None. ShapeError for other numbers of dimensions.
     """
 
-    ranks = (2, 3)
+    _ndims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Input (N, C, H, W); otherwise as BatchNorm1d.
+    """Batch normalization of (N, C, H, W); otherwise as BatchNorm1d.
 
     >>> norch.nn.BatchNorm2d(3)(norch.ones(2, 3, 4, 4)).sum()
     tensor(0., grad_fn=<SumBackward>)
     """
 
-    ranks = (4,)
+    _ndims = (4,)
 
 
-class _InstanceNorm(_Running):
+class _InstanceNorm(_NormWithStatistics):
     def __init__(
         self,
         num_features: int,
@@ -263,27 +254,27 @@ class _InstanceNorm(_Running):
         *,
         bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        self._check(input)
-        whole = input.unsqueeze(0) if input.ndim == self.ranks[0] else input
-        of_input = self.training or not self.track_running_stats
-        out = F.instance_norm(
-            whole, self.running_mean, self.running_var, self.weight, self.bias, of_input, self.momentum or 0.0, self.eps
-        )
-        return out.squeeze(0) if whole is not input else out
+        self._check_input(input)
+        batch = input.unsqueeze(0) if input.ndim == self._ndims[0] else input
+        use_input = self.training or not self.track_running_stats
+        mean, variance, momentum = self.running_mean, self.running_var, self.momentum or 0.0
+        out = F.instance_norm(batch, mean, variance, self.weight, self.bias, use_input, momentum, self.eps)
+        return out.squeeze(0) if batch is not input else out
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Input (N, C, L) or (C, L): each channel of each sample with mean 0 and variance 1. By default without weight and
-    bias, and without running statistics.
+    """(x - mean) / sqrt(variance + eps) for each channel of each sample of (N, C, L) or (C, L) (Ulyanov et al. 2016).
+
+    By default without weight, bias and running statistics; otherwise as BatchNorm1d.
     """
 
-    ranks = (2, 3)
+    _ndims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Input (N, C, H, W) or (C, H, W); otherwise as InstanceNorm1d."""
+    """Instance normalization of (N, C, H, W) or (C, H, W); otherwise as InstanceNorm1d."""
 
-    ranks = (3, 4)
+    _ndims = (3, 4)

@@ -11,9 +11,9 @@ from ..tensor import Tensor, adopt
 
 
 class Parameter(Tensor):
-    """A leaf tensor that is trained. It shares the memory of `data`, detached from its history.
+    """A leaf tensor to be trained. It shares the memory of `data` and has no history.
 
-    data: a float tensor of any shape (integers only with `requires_grad=False`).
+    data: a tensor of floats of any shape; of integers only with `requires_grad=False`. TypeError if it is no tensor.
 
     >>> norch.nn.Parameter(norch.zeros(2)).requires_grad
     True
@@ -35,8 +35,8 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
-def blank(layer: Any, *shape: Any, dtype: Any, device: Any) -> Parameter:
-    """A parameter whose elements are yet to be drawn; what is wrong with its sizes is said of the layer."""
+def empty_parameter(layer: Any, *shape: Any, dtype: Any, device: Any) -> Parameter:
+    """An uninitialized parameter of layer, whose name stands in errors about the shape."""
     try:
         return Parameter(empty(*shape, dtype=dtype, device=device))
     except (Error, TypeError) as error:

@@ -1,5 +1,7 @@
-"""Recurrent layers, composed: RNN, LSTM, GRU, and their cells. A step is a function of what the input brings to its
-gates, the state, and the weights of the state; the input's part of all steps is one product.
+"""The recurrent layers RNN, LSTM and GRU, and their cells, composed of recorded operations.
+
+A step is a function of the input's contribution to the gates, W_ih x + b_ih, the state, and W_hh and b_hh. One product
+computes the contributions of all time steps.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ from ..ops.lstm import lstm
 from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init
-from .functional import dropout as drop
+from ._layer import changed_options, format_options
+from .functional import dropout as dropout_
 from .module import Module
-from .parameter import blank
+from .parameter import empty_parameter
 from .utils.rnn import PackedSequence, steps_of
 
-State = tuple[Tensor, ...]  # (h,), of an LSTM (h, c)
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+
+State = tuple[Tensor, ...]  # (h,), or (h, c) of an LSTM
 Step = Callable[[Tensor, State, Tensor, Tensor | None], State]
 
 
@@ -46,12 +51,12 @@ def _lstm(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> S
 def _gru(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
     (h,) = state
     r, z, n = gates.chunk(3, -1)
-    by_r, by_z, by_n = linear(h, weight, bias).chunk(3, -1)
-    n = (n + (r + by_r).sigmoid() * by_n).tanh()
-    return (n.lerp(h, (z + by_z).sigmoid()),)
+    h_r, h_z, h_n = linear(h, weight, bias).chunk(3, -1)
+    n = (n + (r + h_r).sigmoid() * h_n).tanh()
+    return (n.lerp(h, (z + h_z).sigmoid()),)
 
 
-# mode: (its step, gates, tensors of its state)
+# mode: (step, number of gates, number of tensors in the state)
 _MODES: dict[str, tuple[Step, int, int]] = {
     "RNN_TANH": (_tanh, 1, 1),
     "RNN_RELU": (_relu, 1, 1),
@@ -67,7 +72,7 @@ def _mode_of(nonlinearity: str, name: str) -> str:
 
 
 class _Recurrent(Module):
-    """What layers and cells share: a mode and its weights, uniform in +-1/sqrt(hidden_size) at first."""
+    """Base of layers and cells: the mode and its weights, initialized uniformly in +-1/sqrt(hidden_size)."""
 
     def __init__(self, mode: str, input_size: int, hidden_size: int, bias: bool) -> None:
         super().__init__()
@@ -76,15 +81,15 @@ class _Recurrent(Module):
     def _add_weights(self, inputs: int, suffix: str, options: dict[str, Any]) -> None:
         rows = _MODES[self.mode][1] * self.hidden_size
         for name, shape in (("weight_ih", (rows, inputs)), ("weight_hh", (rows, self.hidden_size))):
-            self.register_parameter(name + suffix, blank(self, *shape, **options))
+            self.register_parameter(name + suffix, empty_parameter(self, *shape, **options))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name + suffix, blank(self, rows, **options) if self.bias else None)
+            self.register_parameter(name + suffix, empty_parameter(self, rows, **options) if self.bias else None)
 
     def _weights(self, suffix: str) -> list[Any]:
         return [getattr(self, name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Initializes all weights."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -97,7 +102,7 @@ class _Recurrent(Module):
             raise ShapeError(f"{self._get_name()}: expected an input of {wanted}, got shape {tuple(input.shape)}")
 
     def _state(self, hx: Any, shape: tuple[int, ...], input: Tensor) -> State:
-        """hx as a tuple, checked; zeros where there is none."""
+        """hx as a checked tuple; zeros for None."""
         count = _MODES[self.mode][2]
         if hx is None:
             return (input.new_zeros(shape),) * count
@@ -112,12 +117,12 @@ class _Recurrent(Module):
 
 
 class RNNBase(_Recurrent):
-    """What RNN, LSTM and GRU share: layers, each fed by the one below, in one direction or both.
+    """Base of RNN, LSTM and GRU: stacked layers, in one direction or both.
 
     Parameters of layer k: weight_ih_lk (gates * hidden_size, inputs), weight_hh_lk (gates * hidden_size, hidden_size),
-    bias_ih_lk, bias_hh_lk (gates * hidden_size), and with bidirectional the same with the suffix _reverse. dropout is
-    the probability with which elements between layers become 0 in training. Of a PackedSequence
-    (nn.utils.rnn) comes one, and the last states of its sequences. Projections (proj_size) do not exist here.
+    bias_ih_lk and bias_hh_lk (gates * hidden_size); with bidirectional also those with the suffix _reverse. dropout:
+    the probability of dropout between layers. A PackedSequence (nn.utils.rnn) as input gives a PackedSequence, and the
+    last state of each sequence. proj_size raises NotImplementedError.
     """
 
     def __init__(
@@ -141,9 +146,9 @@ class RNNBase(_Recurrent):
         if hidden_size < 1 or num_layers < 1:
             raise ArgumentError(f"{name}: hidden_size and num_layers are positive, not {hidden_size} and {num_layers}")
         if proj_size:
-            raise NotImplementedError(f"{name}: there are no projections; put a Linear behind it")
+            raise NotImplementedError(f"{name}: proj_size is not supported; apply a Linear to the result")
         if dropout and num_layers == 1:
-            warnings.warn(f"{name}: dropout stands between layers, and there is one layer", stacklevel=3)
+            warnings.warn(f"{name}: dropout applies between layers, but there is one layer", stacklevel=3)
         self.num_layers, self.batch_first, self.dropout = num_layers, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, 0
         for suffix in self._suffixes():
@@ -159,22 +164,22 @@ class RNNBase(_Recurrent):
 
     @property
     def all_weights(self) -> list[list[Any]]:
-        """The parameters, a list for each layer and direction."""
+        """A list of the parameters of each layer and direction."""
         return [[w for w in self._weights(suffix) if w is not None] for suffix in self._suffixes()]
 
     def flatten_parameters(self) -> None:
-        """Nothing: weights lie as they lie."""
+        """Does nothing; PyTorch compacts the memory of the weights here."""
 
     def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> Any:
         if isinstance(input, PackedSequence):
-            return self._of_packed(input, hx)
+            return self._forward_packed(input, hx)
         self._check_input(input, 2, 3)
         batched = input.ndim == 3
         x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if self.batch_first else input
         steps, rows = x.shape[:2]
         if not steps:
-            raise ShapeError(f"{self._get_name()}: the sequence of shape {tuple(input.shape)} is empty")
-        state = self._state(hx, (self._runs(), *(rows,) * batched, self.hidden_size), x)
+            raise ShapeError(f"{self._get_name()}: expected a non-empty sequence, got shape {tuple(input.shape)}")
+        state = self._state(hx, (self._num_runs(), *(rows,) * batched, self.hidden_size), x)
         x, last = self._layers(x, [rows] * steps, state if batched else tuple(s.unsqueeze(1) for s in state))
         if not batched:
             x, last = x.squeeze(1), tuple(s.squeeze(1) for s in last)
@@ -182,30 +187,31 @@ class RNNBase(_Recurrent):
             x = x.transpose(0, 1)
         return x, last if len(last) > 1 else last[0]
 
-    def _of_packed(self, input: PackedSequence, hx: Any) -> Any:
+    def _forward_packed(self, input: PackedSequence, hx: Any) -> Any:
         sizes = steps_of(input, self._get_name())
-        x, batch_sizes, order, back = input
+        x, batch_sizes, order, inverse = input
         if x.ndim != 2:
-            raise ShapeError(f"{self._get_name()}: packed data of 2 dimensions expected, got shape {tuple(x.shape)}")
+            raise ShapeError(f"{self._get_name()}: expected packed data of 2 dimensions, got shape {tuple(x.shape)}")
         self._check_input(x, 2, 3)
-        state = self._state(hx, (self._runs(), sizes[0], self.hidden_size), x)
+        state = self._state(hx, (self._num_runs(), sizes[0], self.hidden_size), x)
         if order is not None and hx is not None:
             state = tuple(s.index_select(1, order) for s in state)
         x, last = self._layers(x, sizes, state)
-        last = last if back is None else tuple(s.index_select(1, back) for s in last)
-        return PackedSequence(x, batch_sizes, order, back), last if len(last) > 1 else last[0]
+        last = last if inverse is None else tuple(s.index_select(1, inverse) for s in last)
+        return PackedSequence(x, batch_sizes, order, inverse), last if len(last) > 1 else last[0]
 
-    def _runs(self) -> int:
+    def _num_runs(self) -> int:
+        """The number of passes over the sequence: one per layer and direction."""
         return self.num_layers * (1 + self.bidirectional)
 
     def _layers(self, x: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
-        """All layers: x (T, B, inputs), or packed (sum of sizes, inputs), and the state (runs, B, hidden_size) to the
-        outputs of the last and the state at the end of all."""
+        """The output of the last layer and the final state of all, for x (T, B, inputs), or packed (sum of sizes,
+        inputs), and the state (runs, B, hidden_size)."""
         starts = zip(*(s.unbind(0) for s in state), strict=True)
         ends: list[State] = []
         for layer in range(self.num_layers):
             if layer and self.dropout:
-                x = drop(x, self.dropout, self.training)
+                x = dropout_(x, self.dropout, self.training)
             outs = []
             for suffix in ("", "_reverse")[: 1 + self.bidirectional]:
                 out, end = self._run(x, sizes, next(starts), f"_l{layer}{suffix}")
@@ -215,44 +221,44 @@ class RNNBase(_Recurrent):
         return x, tuple(stack(parts) for parts in zip(*ends, strict=True))
 
     def _run(self, x: Tensor, sizes: list[int], state: State, suffix: str) -> tuple[Tensor, State]:
-        """One layer in one direction: x (T, B, inputs) to (T, B, hidden_size), or both packed, and the state at the
-        end. sizes: of how many sequences there is a step, which falls over time."""
+        """One layer in one direction: x (T, B, inputs) to (T, B, hidden_size), or both packed, and the final state.
+        sizes: the number of sequences at each time step, which does not rise."""
         step = _MODES[self.mode][0]
         weight_ih, weight_hh, bias_ih, bias_hh = self._weights(suffix)
-        packed, backwards = x.ndim == 2, suffix.endswith("_reverse")
+        packed, reverse = x.ndim == 2, suffix.endswith("_reverse")
         gates = linear(x, weight_ih, bias_ih)
         steps = list(zip(gates.split(sizes) if packed else gates.unbind(0), sizes, strict=True))
-        if backwards:
+        if reverse:
             steps.reverse()
-        begin, rows = state, steps[0][1]
-        if rows < sizes[0]:  # backwards, where the others come in later
-            state = tuple(s[:rows] for s in begin)
-        outs, done = [], []
-        for one, now in steps:
-            if now < rows:
-                done.append(tuple(s[now:] for s in state))
-                state = tuple(s[:now] for s in state)
-            elif now > rows:
-                state = tuple(cat([s, b[rows:now]]) for s, b in zip(state, begin, strict=True))
-            rows = now
-            state = step(one, state, weight_hh, bias_hh)
+        initial, rows = state, steps[0][1]
+        if rows < sizes[0]:  # in reverse: shorter sequences start later
+            state = tuple(s[:rows] for s in initial)
+        outs, finished = [], []
+        for part, size in steps:
+            if size < rows:
+                finished.append(tuple(s[size:] for s in state))
+                state = tuple(s[:size] for s in state)
+            elif size > rows:
+                state = tuple(cat([s, b[rows:size]]) for s, b in zip(state, initial, strict=True))
+            rows = size
+            state = step(part, state, weight_hh, bias_hh)
             outs.append(state[0])
-        if done:
-            state = tuple(cat(parts) for parts in zip(state, *reversed(done), strict=True))
-        return (cat if packed else stack)(outs[::-1] if backwards else outs), state
+        if finished:
+            state = tuple(cat(parts) for parts in zip(state, *reversed(finished), strict=True))
+        return (cat if packed else stack)(outs[::-1] if reverse else outs), state
 
     def extra_repr(self) -> str:
-        plain = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        told = [f"{name}={getattr(self, name)}" for name, usual in plain.items() if getattr(self, name) != usual]
-        return ", ".join([str(self.input_size), str(self.hidden_size), *told])
+        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        shown = {"input_size": self.input_size, "hidden_size": self.hidden_size}
+        return format_options(shown | changed_options(self, defaults), unnamed=2)
 
 
 class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu (Elman 1990), over a sequence.
 
-    input (T, B, input_size), or (B, T, input_size) with batch_first, or (T, input_size); h of each layer and direction
-    (num_layers * directions, B, hidden_size), zeros unless given. Gives (h of the last layer at each time, the last h
-    of all).
+    input: (T, B, input_size), (B, T, input_size) with batch_first, or (T, input_size). hx, the initial h of each layer
+    and direction: (num_layers * directions, B, hidden_size), zeros by default. Returns the h of the last layer at each
+    time step, and the final h of all layers. ShapeError for other shapes.
 
     >>> norch.nn.RNN(3, 4)(norch.ones(5, 2, 3))[0].shape
     norch.Size([5, 2, 4])
@@ -277,8 +283,9 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'), the gates (i, f, g, o) being W_ih x + b_ih +
-    W_hh h + b_hh (Hochreiter and Schmidhuber 1997; Gers et al. 2000). Shapes as RNN's; the state is (h, c).
+    """c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'), over a sequence, with the gates (i, f, g, o) =
+    W_ih x + b_ih + W_hh h + b_hh (Hochreiter and Schmidhuber 1997; Gers et al. 2000). Shapes as in RNN; the state is
+    (h, c).
 
     >>> out, (h, c) = norch.nn.LSTM(3, 4, num_layers=2, bidirectional=True)(norch.ones(5, 2, 3))
     >>> out.shape, c.shape
@@ -290,8 +297,8 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """h' = (1 - z) n + z h, where r and z are sigmoids of W_ih x + b_ih + W_hh h + b_hh, and n = tanh(W_in x + b_in +
-    r (W_hn h + b_hn)) (Cho et al. 2014). Shapes as RNN's.
+    """h' = (1 - z) n + z h, over a sequence, with (r, z) = sigmoid(W_ih x + b_ih + W_hh h + b_hh) and n =
+    tanh(W_in x + b_in + r (W_hn h + b_hn)) (Cho et al. 2014). Shapes as in RNN.
 
     >>> norch.nn.GRU(3, 4, batch_first=True)(norch.ones(2, 5, 3))[1].shape
     norch.Size([1, 2, 4])
@@ -301,11 +308,12 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **kwargs)
 
 
-# ---- cells: one step ------------------------------------------------------------------------------------------------
+# ---- cells: one time step -------------------------------------------------------------------------------------------
 
 
 class RNNCellBase(_Recurrent):
-    """What the cells share: weight_ih (gates * hidden_size, input_size), weight_hh, bias_ih, bias_hh."""
+    """Base of the cells. Parameters: weight_ih (gates * hidden_size, input_size), weight_hh (gates * hidden_size,
+    hidden_size), bias_ih and bias_hh (gates * hidden_size)."""
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: DType | None
@@ -323,12 +331,12 @@ class RNNCellBase(_Recurrent):
         return out if len(out) > 1 else out[0]
 
     def extra_repr(self) -> str:
-        told = ["bias=False"] * (not self.bias) + ["nonlinearity=relu"] * (self.mode == "RNN_RELU")
-        return ", ".join([str(self.input_size), str(self.hidden_size), *told])
+        shown = ["bias=False"] * (not self.bias) + ["nonlinearity=relu"] * (self.mode == "RNN_RELU")
+        return ", ".join([str(self.input_size), str(self.hidden_size), *shown])
 
 
 class RNNCell(RNNCellBase):
-    """One step of RNN: x (B, input_size) or (input_size) and h (B, hidden_size), zeros unless given, give h'.
+    """One step of RNN: x (B, input_size) or (input_size), and h (B, hidden_size), zeros by default, to h'.
 
     >>> norch.nn.RNNCell(3, 4)(norch.ones(2, 3)).shape
     norch.Size([2, 4])
@@ -348,7 +356,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of LSTM: x and (h, c), zeros unless given, give (h', c').
+    """One step of LSTM: x and (h, c), zeros by default, to (h', c').
 
     >>> h, c = norch.nn.LSTMCell(3, 4)(norch.ones(2, 3))
     """
@@ -360,7 +368,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of GRU: x and h, zeros unless given, give h'.
+    """One step of GRU: x and h, zeros by default, to h'.
 
     >>> norch.nn.GRUCell(3, 4)(norch.ones(3)).shape
     norch.Size([4])

@@ -1,5 +1,5 @@
-"""Transformer, its encoder and decoder and their layers (Vaswani et al., "Attention Is All You Need", 2017, section 3),
-composed of attention, linear layers and normalisations.
+"""Transformer, its encoder and decoder, and their layers (Vaswani et al., "Attention Is All You Need", 2017, section
+3), composed of MultiheadAttention, Linear, LayerNorm and Dropout.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
@@ -23,27 +23,31 @@ from .linear import Linear
 from .module import Module
 from .norm import LayerNorm
 
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+]  # fmt: skip
+
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _subsequent_mask(sz: int, device: Any = None, dtype: DType | None = None) -> Tensor:
-    """(sz, sz): -inf above the diagonal, 0 elsewhere; bools: True above it."""
+def _causal_mask(sz: int, device: Any = None, dtype: DType | None = None) -> Tensor:
+    """(sz, sz): -inf above the diagonal, 0 elsewhere; for bool True above the diagonal."""
     return full((sz, sz), -math.inf, device=device, dtype=dtype).triu(1)
 
 
-def _is_subsequent(mask: Tensor | None, told: bool | None) -> bool:
-    """Whether mask hides what is ahead and nothing else, unless the caller has told."""
-    if told is not None or mask is None or mask.dtype.kind not in "fb":
-        return bool(told)
+def _is_causal(mask: Tensor | None, is_causal: bool | None) -> bool:
+    """is_causal, or for None whether mask is the causal mask."""
+    if is_causal is not None or mask is None or mask.dtype.kind not in "fb":
+        return bool(is_causal)
     rows = mask.shape[0]
-    return tuple(mask.shape) == (rows, rows) and bool((mask == _subsequent_mask(rows, mask.device, mask.dtype)).all())
+    return tuple(mask.shape) == (rows, rows) and bool((mask == _causal_mask(rows, mask.device, mask.dtype)).all())
 
 
-class _Layer(Module):
-    """What the layers of encoder and decoder share: attentions and a perceptron, each beside what it adds to, before a
-    normalisation or, with norm_first, behind one (Xiong et al. 2020, figure 1)."""
+class _TransformerLayer(Module):
+    """Base of the layers: attentions and a feed-forward network, each with a residual connection and a normalization,
+    which comes before it with norm_first and after it otherwise (Xiong et al. 2020, figure 1)."""
 
-    attentions: tuple[str, ...]  # the names of those that a layer has
+    _attentions: ClassVar[tuple[str, ...]]  # their names
     self_attn: Any
     multihead_attn: Any
 
@@ -64,22 +68,22 @@ class _Layer(Module):
         super().__init__()
         if isinstance(activation, str) and activation not in ("relu", "gelu"):
             raise ArgumentError(f"{self._get_name()}: activation is 'relu', 'gelu' or a function, not {activation!r}")
-        where: dict[str, Any] = {"device": device, "dtype": dtype}
-        for name in self.attentions:
-            attention = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **where)
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        for name in self._attentions:
+            attention = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **options)
             self.register_module(name, attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **where)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **options)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **where)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **options)
         self.norm_first = norm_first
         for kind in ("norm", "dropout"):
-            for number in range(1, len(self.attentions) + 2):
-                made = LayerNorm(d_model, layer_norm_eps, bias=bias, **where) if kind == "norm" else Dropout(dropout)
+            for number in range(1, len(self._attentions) + 2):
+                made = LayerNorm(d_model, layer_norm_eps, bias=bias, **options) if kind == "norm" else Dropout(dropout)
                 self.register_module(f"{kind}{number}", made)
         self.activation = getattr(F, activation) if isinstance(activation, str) else activation
 
     def _add(self, x: Tensor, number: int, part: Callable[[Tensor], Tensor]) -> Tensor:
-        """x and what part makes of it, with the dropout and the normalisation of that number."""
+        """x + part(x), with the dropout and the normalization of that number."""
         norm, drop = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
         return x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
 
@@ -87,22 +91,23 @@ class _Layer(Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
-class TransformerEncoderLayer(_Layer):
-    """x = norm1(x + self_attn(x)), then norm2(x + linear2(activation(linear1(x)))); with norm_first x +
-    self_attn(norm1(x)), and so on. A dropout stands behind each attention, linear layer and activation.
+class TransformerEncoderLayer(_TransformerLayer):
+    """x = norm1(src + self_attn(src)), then norm2(x + linear2(activation(linear1(x)))) (Vaswani et al. 2017, section
+    3.1).
 
-    src (L, N, d_model), with batch_first (N, L, d_model), or (L, d_model) without a batch; the result is shaped as it.
-    Masks as MultiheadAttention takes them: src_mask (L, L) or (N nhead, L, L), src_key_padding_mask (N, L), True where
-    nothing shall be looked at, or floats that are added. is_causal says that src_mask is that of
-    Transformer.generate_square_subsequent_mask(), and lets one kernel do the attention where there is no dropout.
-    activation: 'relu', 'gelu', or a function or module of one tensor. Vaswani et al. 2017, section 3.1.
+    With norm_first x = src + self_attn(norm1(src)), and likewise for the second part. Dropout follows each attention,
+    linear layer and activation. src: (L, N, d_model), (N, L, d_model) with batch_first, or (L, d_model) without a
+    batch; the result has the same shape. src_mask: (L, L) or (N * nhead, L, L); src_key_padding_mask: (N, L); both as
+    in MultiheadAttention. is_causal: src_mask is the causal mask of Transformer.generate_square_subsequent_mask(),
+    which allows one fused attention kernel if there is no dropout. activation: 'relu', 'gelu', or a function or module
+    of one tensor; ArgumentError for another name.
 
     >>> layer = norch.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
     >>> layer(norch.ones(3, 5, 8)).shape
     norch.Size([3, 5, 8])
     """
 
-    attentions = ("self_attn",)
+    _attentions = ("self_attn",)
 
     def forward(
         self,
@@ -117,19 +122,20 @@ class TransformerEncoderLayer(_Layer):
         return self._add(self._add(src, 1, attend), 2, self._feed_forward)
 
 
-class TransformerDecoderLayer(_Layer):
-    """TransformerEncoderLayer with a second attention, multihead_attn, of tgt to memory, before the perceptron.
+class TransformerDecoderLayer(_TransformerLayer):
+    """TransformerEncoderLayer with a second attention, multihead_attn, from tgt to memory, after the first (Vaswani et
+    al. 2017, section 3.1).
 
-    tgt (T, N, d_model) and memory (S, N, d_model), with batch_first N before T and S, or both without N; the result is
-    shaped as tgt. tgt_mask (T, T), memory_mask (T, S), tgt_key_padding_mask (N, T) and memory_key_padding_mask (N, S)
-    as MultiheadAttention takes them. Vaswani et al. 2017, section 3.1.
+    tgt: (T, N, d_model); memory: (S, N, d_model); with batch_first, N comes first; or both without N. The result has
+    the shape of tgt. tgt_mask: (T, T); memory_mask: (T, S); tgt_key_padding_mask: (N, T); memory_key_padding_mask:
+    (N, S); all as in MultiheadAttention.
 
     >>> layer = norch.nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16)
     >>> layer(norch.ones(4, 3, 8), norch.ones(5, 3, 8)).shape
     norch.Size([4, 3, 8])
     """
 
-    attentions = ("self_attn", "multihead_attn")
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -153,7 +159,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class _Stack(Module):
-    """num_layers copies of a layer, with the same values at first, and a normalisation behind them or None."""
+    """num_layers deep copies of a layer, and a final normalization or None."""
 
     norm: Module | None
 
@@ -168,11 +174,11 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """num_layers copies of encoder_layer one after another, and norm behind them unless it is None.
+    """num_layers copies of encoder_layer in sequence, followed by norm unless it is None.
 
-    src, mask and src_key_padding_mask as TransformerEncoderLayer takes them. is_causal None looks whether mask is that
-    of Transformer.generate_square_subsequent_mask(). enable_nested_tensor and mask_check are there for PyTorch's sake:
-    there are no nested tensors, and padded places are computed as the others are.
+    src, mask and src_key_padding_mask as in TransformerEncoderLayer. is_causal: whether mask is the causal mask of
+    Transformer.generate_square_subsequent_mask(); None compares them. enable_nested_tensor and mask_check are accepted
+    for compatibility with PyTorch and have no effect.
 
     >>> layer = norch.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16)
     >>> norch.nn.TransformerEncoder(layer, num_layers=2)(norch.ones(5, 3, 8)).shape
@@ -196,17 +202,17 @@ class TransformerEncoder(_Stack):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        causal = _is_subsequent(mask, is_causal)
+        causal = _is_causal(mask, is_causal)
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=causal)
         return self._normed(src)
 
 
 class TransformerDecoder(_Stack):
-    """num_layers copies of decoder_layer one after another, and norm behind them unless it is None.
+    """num_layers copies of decoder_layer in sequence, followed by norm unless it is None.
 
-    Arguments as TransformerDecoderLayer takes them; tgt_is_causal None looks whether tgt_mask is that of
-    Transformer.generate_square_subsequent_mask().
+    Arguments as in TransformerDecoderLayer. tgt_is_causal: whether tgt_mask is the causal mask of
+    Transformer.generate_square_subsequent_mask(); None compares them.
 
     >>> decoder = norch.nn.TransformerDecoder(norch.nn.TransformerDecoderLayer(8, 2, 16), num_layers=2)
     >>> decoder(norch.ones(4, 3, 8), norch.ones(5, 3, 8)).shape
@@ -232,7 +238,7 @@ class TransformerDecoder(_Stack):
             "memory_mask": memory_mask,
             "tgt_key_padding_mask": tgt_key_padding_mask,
             "memory_key_padding_mask": memory_key_padding_mask,
-            "tgt_is_causal": _is_subsequent(tgt_mask, tgt_is_causal),
+            "tgt_is_causal": _is_causal(tgt_mask, tgt_is_causal),
             "memory_is_causal": memory_is_causal,
         }
         for layer in self.layers:
@@ -241,12 +247,13 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """An encoder of src and a decoder of tgt that looks at what the encoder gives (Vaswani et al. 2017, figure 1).
+    """decoder(tgt, encoder(src)) (Vaswani et al. 2017, figure 1), without embeddings, positional encoding and the final
+    projection.
 
-    src (S, N, d_model) and tgt (T, N, d_model), with batch_first N before S and T, or both without N, give
-    (T, N, d_model). Embeddings, positions and the projection onto words are the caller's. Masks as in
-    TransformerDecoderLayer, and src_mask (S, S), src_key_padding_mask (N, S). custom_encoder and custom_decoder stand
-    in the place of norch's. Matrices are drawn by xavier_uniform_.
+    src: (S, N, d_model); tgt: (T, N, d_model); with batch_first, N comes first; or both without N. The result has the
+    shape of tgt. src_mask: (S, S); src_key_padding_mask: (N, S); other masks as in TransformerDecoderLayer.
+    custom_encoder and custom_decoder replace the default modules. Matrices are initialized by xavier_uniform_.
+    ShapeError for other shapes.
 
     >>> model = norch.nn.Transformer(8, 2, 1, 1, dim_feedforward=16)
     >>> model(norch.ones(5, 3, 8), norch.ones(4, 3, 8), tgt_mask=model.generate_square_subsequent_mask(4)).shape
@@ -327,10 +334,10 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: DType | None = None) -> Tensor:
-        """A mask (sz, sz) that hides what is ahead: -inf above the diagonal, 0 elsewhere.
+        """The causal mask (sz, sz): -inf above the diagonal, 0 elsewhere.
 
         >>> norch.nn.Transformer.generate_square_subsequent_mask(2)
         tensor([[0., -inf],
                 [0., 0.]])
         """
-        return _subsequent_mask(sz, device, dtype)
+        return _causal_mask(sz, device, dtype)

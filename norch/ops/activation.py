@@ -1,88 +1,80 @@
-"""The rows of the table that are activations; nn/functional.py gives them their signatures."""
+"""The rows of the table that are activations, and glu; nn/functional gives them their signatures."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from .op import op
+from ..autograd.record import differentiable
+from .copy import cat
+from .op import function_op
+from .pointwise import sigmoid_backward
 
 # ---- one input ------------------------------------------------------------------------------------------------------
 
-silu = op(
+silu = function_op(
     "silu",
     "x * sigmoid(x) (Elfwing et al. 2017). Floats only.",
-    is_method=False,
     grad=lambda g, x: silu_backward(g, x),
 )
-gelu = op(
+gelu = function_op(
     "gelu",
     "x times the normal distribution at x (Hendrycks and Gimpel 2016), exact form. Floats only.",
-    is_method=False,
     grad=lambda g, x: gelu_backward(g, x),
 )
-gelu_tanh = op(
+gelu_tanh = function_op(
     "gelu_tanh",
     "gelu with a tanh in place of erf. Floats only.",
-    is_method=False,
     grad=lambda g, x: gelu_tanh_backward(g, x),
 )
-mish = op(
+mish = function_op(
     "mish",
     "x * tanh(softplus(x)) (Misra 2019). Floats only.",
-    is_method=False,
     grad=lambda g, x: mish_backward(g, x),
 )
-hardswish = op(
+hardswish = function_op(
     "hardswish",
     "x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only.",
-    is_method=False,
     grad=lambda g, x: g * (x / 3 + 0.5).where((x >= 3).logical_not(), 1).where((x <= -3).logical_not(), 0),
 )
-softsign = op(
+softsign = function_op(
     "softsign",
     "x / (1 + |x|). Integers become floats.",
-    is_method=False,
     grad=lambda g, x: g / (x.abs() + 1).square(),
 )
-logsigmoid = op("logsigmoid", "log(sigmoid(x)). Floats only.", is_method=False, grad=lambda g, x: g * (-x).sigmoid())
+logsigmoid = function_op("logsigmoid", "log(sigmoid(x)). Floats only.", grad=lambda g, x: g * (-x).sigmoid())
 
 # ---- with parameters, which have no gradient but for the slope of leaky_relu, the weight of prelu --------------------
 
-leaky_relu = op(
+leaky_relu = function_op(
     "leaky_relu",
     "a for positive a, b * a for others. Floats only.",
-    is_method=False,
     connected=2,
     grad_a=lambda g, a, b: g.where(a > 0, g * b),
     grad_b=lambda g, a: (g * a).where((a > 0).logical_not(), 0),
 )
-hardshrink = op(
+hardshrink = function_op(
     "hardshrink",
     "0 for |a| up to b, a for others. Floats only.",
-    is_method=False,
     connected=2,
     grad_a=lambda g, a, b: g.where(a.abs() > b, 0),
 )
-softshrink = op(
+softshrink = function_op(
     "softshrink",
     "0 for |a| up to b, a less b or plus b for others. Floats only.",
-    is_method=False,
     connected=2,
     grad_a=lambda g, a, b: g.where(a.abs() > b, 0),
 )
-huber = op(
+huber = function_op(
     "huber",
     "a**2 / 2 for |a| below b, b (|a| - b / 2) for others. Floats only.",
-    is_method=False,
     connected=2,
     grad_a=lambda g, a, b: g * a.clamp(-b, b),
 )
-hardtanh = op(
+hardtanh = function_op(
     "hardtanh",
     "a held between b and c. A value at a bound has no gradient. Floats only.",
     row="clamp",
-    is_method=False,
     connected=2,
     grad_a=lambda g, a, b, c: g.where((a > b) & (a < c), 0),
 )
@@ -93,13 +85,26 @@ def _elu_grad(g: Any, a: Any, b: Any, c: Any) -> Any:
     return g * below.where((a > 0).logical_not(), 1)
 
 
-elu = op("elu", "a for positive a, b * expm1(c * a) for others. Floats only.", is_method=False, grad_a=_elu_grad)
-softplus = op(
+elu = function_op("elu", "a for positive a, b * expm1(c * a) for others. Floats only.", grad_a=_elu_grad)
+softplus = function_op(
     "softplus",
     "log(1 + e**(b a)) / b, and a where b a > c. Floats only.",
-    is_method=False,
     grad_a=lambda g, a, b, c: g.where(a * b > c, g * (a * b).sigmoid()),
 )
+
+
+def _glu_grad(g: Any, x: Any, dim: int) -> Any:
+    a, b = x.chunk(2, dim)
+    s = b.sigmoid()
+    return cat((g * s, sigmoid_backward(g * a, s)), dim)
+
+
+@differentiable(grad=_glu_grad)
+def glu(x: Any, dim: int) -> Any:
+    """a * sigmoid(b), with a and b the halves of x along dim."""
+    a, b = x.chunk(2, dim)
+    return a * b.sigmoid()
+
 
 # ---- derivatives that are rows of their own, in one pass over memory: a is the gradient, b the input -----------------
 
@@ -137,9 +142,9 @@ def _mish_second(g: Any, a: Any, b: Any) -> Any:
     return g * a * ((1 - t * t) * s * (2 + b * (rest - s * t * 2)))
 
 
-silu_backward = op("silu_backward", is_method=False, grad_a=lambda g, b: silu_backward(g, b), grad_b=_silu_second)
-gelu_backward = op("gelu_backward", is_method=False, grad_a=lambda g, b: gelu_backward(g, b), grad_b=_gelu_second)
-gelu_tanh_backward = op(
-    "gelu_tanh_backward", is_method=False, grad_a=lambda g, b: gelu_tanh_backward(g, b), grad_b=_gelu_tanh_second
+silu_backward: Any = function_op("silu_backward", grad_a=lambda g, b: silu_backward(g, b), grad_b=_silu_second)
+gelu_backward: Any = function_op("gelu_backward", grad_a=lambda g, b: gelu_backward(g, b), grad_b=_gelu_second)
+gelu_tanh_backward: Any = function_op(
+    "gelu_tanh_backward", grad_a=lambda g, b: gelu_tanh_backward(g, b), grad_b=_gelu_tanh_second
 )
-mish_backward = op("mish_backward", is_method=False, grad_a=lambda g, b: mish_backward(g, b), grad_b=_mish_second)
+mish_backward: Any = function_op("mish_backward", grad_a=lambda g, b: mish_backward(g, b), grad_b=_mish_second)

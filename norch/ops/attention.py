@@ -1,24 +1,142 @@
-"""Attention in one call of the library (csrc/ops/attention.c); composed/attention.py says when, and what it means."""
+"""Attention (Vaswani et al., "Attention Is All You Need", 2017): one call where there is a kernel for it
+(csrc/ops/attention.c), else composed of products and a softmax.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from .._lib import lib
-from ..autograd import derivatives as d
+from .._handle import Handle
+from .._lib import constants, lib
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import edge
+from ..autograd.record import differentiable
+from ..dtype import bool_
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ._operand import tensor_of
+from .matmul import product
+from .pointwise import where
+from .random import rand_like
+from .softmax import softmax, softmax_backward
+
+_DTYPES = (constants["FLOAT32"], constants["FLOAT64"])
 
 
-def attention(query: Any, key: Any, value: Any, scale: float, causal: bool) -> Any:
-    """softmax(query key^T scale) value, of float32 or float64 and with the same leading axes; causal: query i sees the
-    keys up to i."""
-    out = lib.norch_attention(query, key, value, scale, causal)
+# ---- the kernel, and its derivative ---------------------------------------------------------------------------------
+
+
+def _attention_backward(g: Any, query: Any, key: Any, value: Any, scale: float, is_causal: bool) -> tuple[Any, ...]:
+    """With P the probabilities and D = P * (g v^T): dv = P^T g, and the gradient of the scores is D - P sum(D)."""
     if mode.enabled:
-        edges = edge(query), edge(key), edge(value)
-        if edges != (None, None, None):
-            node = d.Attention(*edges)
-            node._a, node._b, node._c, node._out, node.likes = query, key, value, None, None
-            node.scale, node.causal = scale, causal
-            out._node = node
-    return out
+        return _attention_backward_recorded(g, query, key, value, scale, is_causal)
+    grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in (query, key, value))
+    lib.norch_attention_backward(g, query, key, value, scale, is_causal, grads)
+    return grads
+
+
+def _attention_backward_recorded(g: Any, query: Any, key: Any, value: Any, scale: float, is_causal: bool) -> Any:
+    """The same of recorded operations, for second derivatives."""
+    weights = softmax(_scores(query, key, scale, is_causal), -1)
+    slopes = softmax_backward(product(g, value, False, True), weights, -1) * scale
+    return product(slopes, key), product(slopes, query, True), product(weights, g, True)
+
+
+def _scores(query: Any, key: Any, scale: float, is_causal: bool) -> Any:
+    """query key^T scale; -inf where a query must not see a key."""
+    scores = product(query * scale, key, False, True)
+    if is_causal:
+        scores = scores.masked_fill(scores.new_ones(scores.shape[-2:], dtype=bool_).triu(1), -math.inf)
+    return scores
+
+
+@differentiable("attention", inputs=("query", "key", "value"), backward=_attention_backward)
+def attention(query: Any, key: Any, value: Any, scale: float, is_causal: bool) -> Any:
+    """softmax(query key^T scale) value, of float32 or float64 and with the same leading axes; is_causal: query i sees
+    the keys up to i."""
+    return lib.norch_attention(query, key, value, scale, is_causal)
+
+
+# ---- arguments, as PyTorch takes them -------------------------------------------------------------------------------
+
+
+def attention_mask(mask: Any, name: str) -> Any:
+    """mask, which must be a tensor of bools or floats: TypeError otherwise. A 1 of an integer would be added."""
+    if tensor_of(mask, name).dtype is not bool_ and not mask.is_floating_point():
+        raise DTypeError(f"{name} must be of bools or of floats, not of {mask.dtype}")
+    return mask
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """softmax(query key^T scale + mask) value, over query (..., L, E), key (..., S, E) and value (..., S, V).
+
+    attn_mask: broadcast to (..., L, S); bool (True takes part) or floats that are added. is_causal: position i sees
+    positions up to i only. scale: 1 / sqrt(E) unless given. A row without a position gives 0. dropout_p: so
+    many of the weights of value are zeroed, the others scaled by 1 / (1 - dropout_p), in training or not.
+
+    >>> x = norch.eye(2)
+    >>> norch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)[0]
+    tensor([1., 0.])
+    """
+    name = "scaled_dot_product_attention"
+    for what, x in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(x, Handle):
+            raise TypeError(f"{name}: expected a tensor as {what}, not {type(x).__name__}")
+        if x.ndim < 2:
+            raise ShapeError(f"{name}: expected {what} of 2 or more dimensions, got shape {tuple(x.shape)}")
+    if not 0.0 <= dropout_p <= 1.0:
+        raise ArgumentError(f"{name}: dropout_p is a probability, not {dropout_p}")
+    if attn_mask is not None:
+        attention_mask(attn_mask, f"{name}: attn_mask")
+        if is_causal:
+            raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
+    if enable_gqa and tuple(query.shape[-3:-2]) != tuple(key.shape[-3:-2]):
+        heads, shared = query.shape[-3:-2].numel(), key.shape[-3:-2].numel()
+        if shared == 0 or heads % shared:
+            raise ShapeError(f"{name}: {heads} heads of query cannot share {shared} of key and value")
+        key, value = (x.repeat_interleave(heads // shared, -3) for x in (key, value))
+    size = query.shape[-1]
+    factor = (1 / math.sqrt(size) if size else math.inf) if scale is None else scale
+    if attn_mask is None and dropout_p == 0.0 and _has_kernel(query, key, value):
+        return attention(query, key, value, factor, is_causal)
+    return _composed(query, key, value, attn_mask, factor, is_causal, dropout_p)
+
+
+def _has_kernel(query: Any, key: Any, value: Any) -> bool:
+    """Whether there is a kernel for these: other dtypes and broadcasting are composed."""
+    dtype = query._dtype
+    return (
+        dtype in _DTYPES
+        and dtype == key._dtype == value._dtype
+        and lib.norch_shape(query)[:-2] == lib.norch_shape(key)[:-2] == lib.norch_shape(value)[:-2]
+        and query._numel > 0
+        and key._numel > 0
+    )
+
+
+def _composed(
+    query: Any, key: Any, value: Any, attn_mask: Any, factor: float, is_causal: bool, dropout_p: float = 0.0
+) -> Any:
+    """The same of products and a softmax."""
+    scores = _scores(query, key, factor, is_causal)
+    if attn_mask is not None:
+        # A fully masked row keeps its scores here, so that backward makes no NaN of it; its result is 0.
+        if attn_mask.dtype is bool_:
+            fully_masked = ~attn_mask.any(-1, keepdim=True)
+            scores = where(attn_mask | fully_masked, scores, -math.inf)
+        else:
+            fully_masked = (attn_mask == -math.inf).all(-1, keepdim=True)
+            scores = scores + where(fully_masked, 0.0, attn_mask)
+    weights = softmax(scores, -1)
+    if dropout_p:
+        weights = weights * (rand_like(weights) >= dropout_p) * (1 / (1 - dropout_p) if dropout_p < 1 else 0.0)
+    out = product(weights, value)
+    return out if attn_mask is None else where(fully_masked, 0.0, out)

@@ -11,59 +11,93 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import int64, lib
-from ..autograd import derivatives as d
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import edge
+from ..autograd.inplace import meta_of
+from ..autograd.record import derivative, differentiable, record_affine
 from ..errors import ArgumentError, ShapeError
 from ._operand import rounded_once
+from .reduce import sum_over
 
 Sizes = int | Sequence[int]
 Geometry = tuple[int, ...]  # what norch_conv takes
 _PLAIN = 1 << 31
 
 
+# ---- the three products, and their derivatives -------------------------------------------------------------------
+
+
 def _conv(x: Any, weight: Any, bias: Any, geometry: Geometry) -> Any:
     """y (N, O, ...) of x (N, C, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
     out = lib.norch_conv(x, weight, bias, geometry)
-    return _recorded(out, d.Conv, x, weight, bias, geometry, lambda: (x.shape[2:], weight.shape[2:]))
+    if mode.enabled:
+        record_affine(_Conv, out, x, weight, bias, (meta_of(x), meta_of(weight), geometry))
+    return out
+
+
+def _conv_backward(
+    g: Any, weight: Any, x: Any, x_meta: Any, weight_meta: Any, geometry: Geometry, needs_input_grad: tuple[bool, ...]
+) -> tuple[Any, Any, Any]:
+    to_x, to_weight, to_bias = needs_input_grad
+    grad_x = _conv_input(g, weight, None, geometry, plane_sizes(x_meta)) if to_x else None
+    if to_weight and to_bias and not mode.enabled:  # one pass over g gives both
+        grad_bias = lib.norch_empty(g.shape[1:2], g._dtype, (g._device_type, g._device_index))
+        return grad_x, lib.norch_conv_weight(x, g, geometry, plane_sizes(weight_meta), grad_bias), grad_bias
+    grad_weight = _conv_weight(x, g, geometry, plane_sizes(weight_meta)) if to_weight else None
+    return grad_x, grad_weight, _bias_grad(g) if to_bias else None
+
+
+def plane_sizes(x: Any) -> tuple[int, ...]:
+    """The sizes of the last two axes; x may be a meta tensor."""
+    return lib.norch_shape(x)[-2:]
+
+
+def _bias_grad(g: Any) -> Any:
+    return sum_over(g, (0, 2, 3))
+
+
+_Conv = derivative(
+    "conv",
+    ("x", "weight", "bias"),
+    backward=_conv_backward,
+    layout=("weight", "x", "x_meta", "weight_meta", "geometry"),  # that of record_affine
+    connected=2,
+)
 
 
 def _conv_input(y: Any, weight: Any, bias: Any, geometry: Geometry, size: Sequence[int]) -> Any:
     """x (N, C, *size) of y and weight, plus bias (C) or None."""
     out = lib.norch_conv_input(y, weight, bias, geometry, size)
-    return _recorded(out, d.ConvInput, y, weight, bias, geometry, lambda: weight.shape[2:])
-
-
-def _conv_weight(x: Any, y: Any, geometry: Geometry, kernel: Sequence[int]) -> Any:
-    """weight (O, C / groups, *kernel) of x and y."""
-    out = lib.norch_conv_weight(x, y, geometry, kernel, None)
-    return _recorded(out, d.ConvWeight, x, y, None, geometry, lambda: x.shape[2:])
-
-
-def _recorded(out: Any, node_class: Any, a: Any, b: Any, bias: Any, geometry: Geometry, sizes: Any) -> Any:
-    if not mode.enabled:
-        return out
-    to_a, to_b, to_bias = edge(a), edge(b), None if bias is None else edge(bias)
-    if to_a is not None or to_b is not None or to_bias is not None:
-        if node_class is d.ConvWeight:
-            node = node_class(to_a, to_b)
-        else:
-            node = node_class(to_a, to_b, to_bias)
-            node._c = None
-        node._a = a if to_b is not None else None
-        node._b = b if to_a is not None else None
-        node._out = node.likes = None
-        node.geometry, node.sizes = geometry, sizes()
-        out._node = node
+    if mode.enabled:
+        record_affine(_ConvInput, out, y, weight, bias, (meta_of(weight), geometry))
     return out
 
 
-# ---- what PyTorch takes ------------------------------------------------------------------------------------------
+_ConvInput = derivative(
+    "conv_input",
+    ("y", "weight", "bias"),
+    grad_y=lambda g, weight, geometry: _conv(g, weight, None, geometry),
+    grad_weight=lambda g, y, weight_meta, geometry: _conv_weight(g, y, geometry, plane_sizes(weight_meta)),
+    grad_bias=_bias_grad,
+    layout=("weight", "y", "weight_meta", "geometry"),
+    connected=2,
+)
+
+
+@differentiable(
+    grad_x=lambda g, y, x_meta, geometry: _conv_input(y, g, None, geometry, plane_sizes(x_meta)),
+    grad_y=lambda g, x, geometry: _conv(x, g, None, geometry),
+)
+def _conv_weight(x: Any, y: Any, geometry: Geometry, kernel: Sequence[int]) -> Any:
+    """weight (O, C / groups, *kernel) of x and y."""
+    return lib.norch_conv_weight(x, y, geometry, kernel, None)
+
+
+# ---- arguments, as PyTorch takes them ------------------------------------------------------------------------------
 
 
 def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
     """One number for every axis, or a number for each; at least 0."""
-    if type(value) is int and 0 <= value < _PLAIN:  # as modules and most calls have it: nothing to find fault with
+    if type(value) is int and 0 <= value < _PLAIN:  # as modules and most calls have it
         return (value,) * axes
     if type(value) is tuple and len(value) == axes == 2:
         first, second = value
@@ -110,11 +144,11 @@ def batched(x: Any, axes: int) -> Any:
     return x.unsqueeze(-2) if axes == 1 else x
 
 
-def unbatched(out: Any, like: Any, axes: int) -> Any:
-    """The axes that batched() added to like, gone from out again."""
+def unbatched(out: Any, x: Any, axes: int) -> Any:
+    """out without the axes that batched() added to x."""
     if axes == 1:
         out = out.squeeze(-2)
-    return out.squeeze(0) if like.ndim == axes + 1 else out
+    return out.squeeze(0) if x.ndim == axes + 1 else out
 
 
 def paddings(name: str, padding: Any, weight: Any, stride: Any, dilation: Any, axes: int) -> Any:
@@ -136,10 +170,10 @@ def _convolve(
     name: str, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Any:
     _check(name, axes, input=x, weight=weight, bias=bias)
-    steps, spread = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
-    before, after = paddings(name, padding, weight, steps, spread, axes)
+    steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
+    before, after = paddings(name, padding, weight, steps, dilations, axes)
     kernel = weight.unsqueeze(-2) if axes == 1 else weight
-    out = _conv(batched(x, axes), kernel, bias, _geometry(steps, before, after, spread, groups))
+    out = _conv(batched(x, axes), kernel, bias, _geometry(steps, before, after, dilations, groups))
     return unbatched(out, x, axes) if axes == 1 or x.ndim == 3 else out
 
 
@@ -195,20 +229,20 @@ def _convolve_transposed(
     dilation: Any,
 ) -> Any:
     _check(name, axes, input=x, weight=weight, bias=bias)
-    steps, spread = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
+    steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
     before, more = per_axis(padding, axes, name, "padding"), per_axis(output_padding, axes, name, "output_padding")
     for i in range(axes):
-        if more[i] >= max(steps[i], spread[i]):
+        if more[i] >= max(steps[i], dilations[i]):
             raise ArgumentError(f"{name}: output_padding {more[i]} must be smaller than stride or dilation")
     size = [
-        (length - 1) * steps[i] - 2 * before[i] + spread[i] * (weight.shape[2 + i] - 1) + more[i] + 1
+        (length - 1) * steps[i] - 2 * before[i] + dilations[i] * (weight.shape[2 + i] - 1) + more[i] + 1
         for i, length in enumerate(x.shape[-axes:])
     ]
     if min(size) < 1:
         raise ShapeError(f"{name}: input of shape {tuple(x.shape)} would make an output of size {tuple(size)}")
     after = [p - extra if extra >= step else p for p, extra, step in zip(before, more, steps, strict=True)]
     kernel = weight.unsqueeze(-2) if axes == 1 else weight
-    geometry = _geometry(steps, before, after, spread, groups)
+    geometry = _geometry(steps, before, after, dilations, groups)
     return unbatched(_conv_input(batched(x, axes), kernel, bias, geometry, _two_axes(size, 1)), x, axes)
 
 
@@ -251,11 +285,3 @@ def conv_transpose2d(
     return _convolve_transposed(
         "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
     )
-
-
-class ConvMethods(Handle):
-    """The products that derivatives of convolutions are written in."""
-
-    __slots__ = ()
-
-    _conv, _conv_input, _conv_weight = _conv, _conv_input, _conv_weight

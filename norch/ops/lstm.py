@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._handle import alias
 from .._lib import lib
-from ..autograd import derivatives as d
-from ..autograd.function import Output
+from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import edge
-from ._forms import OPS
+from ..autograd.inplace import edge, zeros_of
+from ..autograd.record import derivative, record
+from .copy import cat
+from .op import OPCODES
+from .pointwise import sigmoid, sigmoid_backward, tanh, tanh_backward
 
-_SIGMOID, _TANH, _MUL, _ADDCMUL = (OPS[name] for name in ("sigmoid", "tanh", "mul", "addcmul"))
+_SIGMOID, _TANH, _MUL, _ADDCMUL = (OPCODES[name] for name in ("sigmoid", "tanh", "mul", "addcmul"))
 
 
 def _sigmoid(x: Any) -> Any:
@@ -19,22 +22,53 @@ def _sigmoid(x: Any) -> Any:
 
 
 def lstm(gates: Any, c: Any) -> Any:
-    """(h', c'), from gates (..., 4 H) in the order i, f, g, o and the state c (..., H) of the same dtype:
-    c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
+    """(h', c'), from gates (..., 4 H) in the order i, f, n, o and the state c (..., H) of the same dtype:
+    c' = sigmoid(f) c + sigmoid(i) tanh(n), h' = sigmoid(o) tanh(c').
 
     Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
     """
-    size = c.shape[-1]
+    size = lib.norch_shape(c)[-1]
     i, f, n, o = [lib.norch_slice(gates, -1, k * size, (k + 1) * size, 1) for k in range(4)]
     i, f, n, o = _sigmoid(i), _sigmoid(f), lib.norch_unary(_TANH, n), _sigmoid(o)
     new_c = lib.norch_ternary(_ADDCMUL, lib.norch_binary(_MUL, i, n), f, c)
     t = lib.norch_unary(_TANH, new_c)
     new_h = lib.norch_binary(_MUL, o, t)
     if mode.enabled:
-        to_gates, to_c = edge(gates), edge(c)
-        if to_gates is not None or to_c is not None:
-            node = d.Lstm(to_gates, to_c)
-            node._a, node._b, node._out, node.likes = None, c, None, None
-            node.kept = i, f, n, o, t
+        node = record(_Lstm, new_h, (gates, c), kept=(i, f, n, o, t, edge(gates)))._node
+        if node is not None:
             new_h._node, new_c._node = Output(node, 0), Output(node, 1)
     return new_h, new_c
+
+
+def _lstm_backward(g: Outputs, c: Any, kept: Any, needs_input_grad: tuple[bool, ...]) -> tuple[Any, Any]:
+    """kept: the gates' values, tanh(c') and, instead of the gates, where their gradient goes."""
+    i, f, n, o, t, to_gates = kept
+    if mode.enabled:
+        i, f, n, o = _with_history((i, f, n, o), to_gates)
+        t = (f * c + i * n).tanh()
+    g_c = g.get(1)  # g holds the gradients of h' and c', or of one of them
+    g_h = g[0] if 0 in g else zeros_of(g[1])
+    by_h = tanh_backward(g_h * o, t)
+    g_c = by_h if g_c is None else g_c + by_h
+    parts = (
+        sigmoid_backward(g_c * n, i),
+        sigmoid_backward(g_c * c, f),
+        tanh_backward(g_c * i, n),
+        sigmoid_backward(g_h * t, o),
+    )
+    return cat(parts, -1), g_c * f if needs_input_grad[1] else None
+
+
+def _with_history(values: Any, to_gates: Any) -> list[Any]:
+    """The values as functions of the gates, for second derivatives: those of sigmoid and tanh need the results only."""
+    size = values[0].shape[-1]
+    gates = values[0].new_empty((*values[0].shape[:-1], 4 * size))
+    gates._node = to_gates
+    functions: Any = (sigmoid, sigmoid, tanh, sigmoid)
+    return [
+        record(function.node_class, alias(value), (part,))
+        for function, value, part in zip(functions, values, gates.chunk(4, -1))
+    ]
+
+
+_Lstm = derivative("lstm", ("gates", "c"), backward=_lstm_backward)

@@ -11,6 +11,7 @@ from ..autograd.record import derivative, record, record_affine, record_product
 from ..errors import DeviceError, DTypeError, ShapeError
 from ._operand import as_operand, operand
 from .op import METHODS, method
+from .reduce import sum_over
 
 _NO_EPILOGUE = -1  # what norch_linear applies to the product: the opcode of a UNARY row, or this
 
@@ -31,6 +32,8 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
 def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
     out = lib.norch_matmul(a, b, transpose_a, transpose_b)
+    if not mode.enabled:
+        return out
     a_ndim, b_ndim = a.ndim, b.ndim
     if a_ndim == 1 or b_ndim == 1:
         return record(_VectorMatmul, out, (a, b), a_ndim > 2 or b_ndim > 2, ta=transpose_a, tb=transpose_b)
@@ -123,7 +126,7 @@ def _weight_grad(g: Any, x: Any) -> Any:
 
 
 def _bias_grad(g: Any) -> Any:
-    return g.clone() if g.ndim == 1 else g.sum(tuple(range(g.ndim - 1)))
+    return g.clone() if g.ndim == 1 else sum_over(g, tuple(range(g.ndim - 1)))
 
 
 _Linear = derivative(

@@ -11,6 +11,7 @@ the derivative: @differentiable, or record().
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +29,7 @@ from ._operand import kernel_operand, named_function, operand, rename_errors
 from ._rows import OPCODES, snapshot
 
 Function = Callable[..., Any]
+Tensor = Any  # tensor.py makes that class, of what is declared here
 
 # The methods and operators of Tensor that ops/ declares, by name; tensor.py makes the class of them.
 METHODS: dict[str, Any] = {}
@@ -70,9 +72,13 @@ def op(
     function = named_function(make(row, node_class), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared
     function.row = form, row, node_class
+    function.__annotations__["return"] = "Tensor"
     if is_method and form != "reduce":
         method(function, aliases=aliases, inplace=has_inplace)
     return function
+
+
+function_op = functools.partial(op, is_method=False)  # the function alone
 
 
 def method(function: Any = None, *, name: str = "", aliases: tuple[str, ...] = (), inplace: bool = False) -> Any:
@@ -101,6 +107,7 @@ def inplace_form(function: Function, accept: _rows.Accept = kernel_operand) -> F
         function_ = _INPLACE[form](*arguments)
     else:
         function_ = _composed_(function, accept)
+    function_.__annotations__["return"] = "Tensor"
     return named_function(function_, function.__name__ + "_", f"{function.__name__}() in place.")
 
 
@@ -173,11 +180,13 @@ def operators(**functions: Function) -> None:
 def operator(function: Function) -> Function:
     """A binary row as an operator: what is no tensor, number or array gets the chance to handle the operation."""
     _, row, node_class = function.row  # type: ignore[attr-defined]
-    return named_function(_rows.binary(row, node_class, operand), function.__name__, function.__doc__ or "")
+    as_operator = _rows.binary(row, node_class, operand)
+    as_operator.__annotations__["return"] = "Tensor"
+    return named_function(as_operator, function.__name__, function.__doc__ or "")
 
 
 def _reflected(function: Function) -> Function:
-    def swapped(self: Any, other: Any) -> Any:
+    def swapped(self: Any, other: Any) -> Tensor:
         other = operand(other, function.__name__)
         return NotImplemented if other is NotImplemented else function(other, self)
 

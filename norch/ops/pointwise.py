@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._operand import as_operand, floats_of, operand, public, rename_errors
 from .copy import result_type
-from .op import METHODS, inplace_form, method, op, operator, operators
+from .op import METHODS, function_op, inplace_form, method, op, operator, operators
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 
@@ -96,23 +96,30 @@ isfinite = op("isfinite", "Where x is neither infinite nor NaN.", has_inplace=Fa
 signbit = op("signbit", "Where the sign is a minus, that of -0.0 too.", has_inplace=False)
 logical_not = op("logical_not", "Where x is 0 or False.")
 bitwise_not = op("bitwise_not", "Each bit inverted; for bool, logical not.")
-_cube = op("cube", is_method=False, grad=lambda g, x: g * (x.square() * 3))
-_round = op("round", is_method=False, grad=_zeros)
-_logit = op(  # NaN outside [0, 1], infinite at its ends
-    "logit", is_method=False, grad=lambda g, x: (g / (x * (1 - x))).where((x >= 0) & (x <= 1), math.nan)
+_cube = function_op("cube", grad=lambda g, x: g * (x.square() * 3))
+_round = function_op("round", grad=_zeros)
+_logit = function_op(  # NaN outside [0, 1], infinite at its ends
+    "logit", grad=lambda g, x: (g / (x * (1 - x))).where((x >= 0) & (x <= 1), math.nan)
 )
 
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
-_add = op("add", grad_a=lambda g: g, grad_b=lambda g: g, shares_grad=True, is_method=False)
-_sub = op("sub", grad_a=lambda g: g, grad_b=lambda g: -g, shares_grad=True, is_method=False)
+_add = function_op("add", grad_a=lambda g: g, grad_b=lambda g: g, shares_grad=True)
+_sub = function_op("sub", grad_a=lambda g: g, grad_b=lambda g: -g, shares_grad=True)
 mul = multiply = op("mul", "a * b.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a, aliases=("multiply",))
-true_divide = op(
-    "true_divide", "a / b as floats.", row="div", grad_a=lambda g, b: g / b, grad_b=lambda g, a, b: -g * ((a / b) / b)
+true_divide = method(
+    function_op(
+        "div",
+        "a / b as floats.",
+        grad_a=lambda g, b: g / b,
+        grad_b=lambda g, a, b: -g * ((a / b) / b),
+    ),
+    name="true_divide",
+    inplace=True,
 )
 floor_divide = op("floor_divide", "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
-_floor_divide = op("floor_divide", is_method=False, grad_a=_zeros, grad_b=_zeros)
-_trunc_divide = op("trunc_divide", is_method=False, grad_a=_zeros, grad_b=_zeros)
+_floor_divide = function_op("floor_divide", grad_a=_zeros, grad_b=_zeros)
+_trunc_divide = function_op("trunc_divide", grad_a=_zeros, grad_b=_zeros)
 remainder = op(
     "remainder",
     "a - b * floor(a / b): the sign of b. An integer divisor 0 raises.",
@@ -143,7 +150,7 @@ def _grad_of_exponent(g: Any, a: Any, b: Any) -> Any:
     return (g * (a.pow(b) * a.to(g.dtype).log())).where(constant.logical_not(), 0)
 
 
-_pow = op("pow", is_method=False, grad_a=_grad_of_base, grad_b=_grad_of_exponent)
+_pow = function_op("pow", grad_a=_grad_of_base, grad_b=_grad_of_exponent)
 
 
 def _over_square(g: Any, a: Any, b: Any) -> Any:
@@ -228,15 +235,13 @@ fmin = op(
     has_inplace=False,
 )
 # A value at the bound counts as inside.
-_clamp_min = op(
+_clamp_min = function_op(
     "clamp_min",
-    is_method=False,
     grad_a=lambda g, a, b: g.where(a >= b, 0),
     grad_b=lambda g, a, b: g.where(a < b, 0),
 )
-_clamp_max = op(
+_clamp_max = function_op(
     "clamp_max",
-    is_method=False,
     grad_a=lambda g, a, b: g.where(a <= b, 0),
     grad_b=lambda g, a, b: g.where(a > b, 0),
 )
@@ -254,58 +259,51 @@ bitwise_or = op("bitwise_or", "a | b, for integers and bool.")
 bitwise_xor = op("bitwise_xor", "a ^ b, for integers and bool.")
 bitwise_left_shift = op("bitwise_left_shift", "a * 2**b modulo the size of the integer; 0 where b < 0.")
 bitwise_right_shift = op("bitwise_right_shift", "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
-zeta = op(  # of Hurwitz; a, the exponent, is a number
-    "zeta", is_method=False, grad_a=None, grad_b=lambda g, a, b: -g * (a * zeta(a + 1, b))
+zeta: Any = function_op(  # of Hurwitz; a, the exponent, is a number
+    "zeta", grad_a=None, grad_b=lambda g, a, b: -g * (a * zeta(a + 1, b))
 )
 
 # Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.
-relu_backward = op("relu_backward", is_method=False, grad_a=lambda g, b: relu_backward(g, b), grad_b=None)
-sigmoid_backward = op(  # a * b * (1 - b)
+relu_backward: Any = function_op("relu_backward", grad_a=lambda g, b: relu_backward(g, b), grad_b=None)
+sigmoid_backward: Any = function_op(  # a * b * (1 - b)
     "sigmoid_backward",
-    is_method=False,
     grad_a=lambda g, b: sigmoid_backward(g, b),
     grad_b=lambda g, a, b: g * a * (1 - b * 2),
 )
-tanh_backward = op(  # a * (1 - b * b)
+tanh_backward: Any = function_op(  # a * (1 - b * b)
     "tanh_backward",
-    is_method=False,
     grad_a=lambda g, b: tanh_backward(g, b),
     grad_b=lambda g, a, b: g * a * (b * -2),
 )
 
 # ---- three inputs -------------------------------------------------------------------------------------------------
 
-_where = op(  # a chooses b or c
+_where = function_op(  # a chooses b or c
     "where",
-    is_method=False,
     grad_b=lambda g, a: g.where(a, 0),
     grad_c=lambda g, a: g.where(a.logical_not(), 0),
 )
-_clamp = op(  # a between b and c
+_clamp = function_op(  # a between b and c
     "clamp",
-    is_method=False,
     grad_a=lambda g, a, b, c: g.where((a >= b) & (a <= c), 0),
     grad_b=lambda g, a, b, c: g.where((a < b) & (b < c), 0),
     grad_c=lambda g, a, b, c: g.where((a > c) | (c < b), 0),
 )
-_lerp = op(
+_lerp = function_op(
     "lerp",
-    is_method=False,
     grad_a=lambda g, c: g * (1 - c),
     grad_b=lambda g, c: g * c,
     grad_c=lambda g, a, b: g * (b - a),
 )
-_addcmul = op(
+_addcmul = function_op(
     "addcmul",
-    is_method=False,
     grad_a=lambda g: g,
     grad_b=lambda g, c: g * c,
     grad_c=lambda g, b: g * b,
     shares_grad=True,
 )
-_addcdiv = op(
+_addcdiv = function_op(
     "addcdiv",
-    is_method=False,
     grad_a=lambda g: g,
     grad_b=lambda g, c: g / c,
     grad_c=lambda g, b, c: -g * (b / (c * c)),

@@ -387,10 +387,8 @@ def random_(self: Any, from_: int | None = None, to: Any = ..., *, generator: Ge
     default, stands for the largest integer up to which the dtype holds all integers."""
     low, high = (0, from_) if to is ... else (from_ or 0, to)
     dtype = self.dtype
-    if high is None:
-        digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53, "bool": 1}
-        held = digits.get(self.dtype.name, 8 * dtype.itemsize - dtype.is_signed)
-        high = min((1 << held) + dtype.is_floating_point, (1 << 63) - 1)
+    if high is None:  # one beyond the largest integer
+        high = min((1 << dtype.digits) + dtype.is_floating_point, (1 << 63) - 1)
     low, high = int64(low, "random_: from"), int64(high, "random_: to")
     return _filled(
         self, "random_", low < high, f"from {low} is not below to {high}",

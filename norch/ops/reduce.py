@@ -91,19 +91,19 @@ def _std_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any, param: float) -
     return expand_reduced(slope, x, axes, keepdim) * _deviations(x, axes, keepdim)
 
 
-def _norm_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
-    """x / norm, 0 at 0."""
+def norm_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
+    """g x / norm, 0 at 0."""
     return expand_reduced(g / out.where(out != 0, math.inf), x, axes, keepdim) * x
 
 
-sum_over = op("sum", grad=expand_reduced, shares_grad=True)
+sum_over: Any = op("sum", grad=expand_reduced, shares_grad=True)
 mean_over = op(
     "mean",
     grad=lambda g, x_meta, axes, keepdim: expand_reduced(g / _count(x_meta, g), x_meta, axes, keepdim),
     shares_grad=True,
 )
 mean_square = op("mean_square", grad=lambda g, x: x * (g * (2 / x._numel)))  # of all elements
-norm_over = op("norm", grad=_norm_grad)
+norm_over = op("norm", grad=norm_grad)
 _prod = op("prod", grad=_prod_grad)
 _max, _min = op("max", row="amax", grad=extreme_grad), op("min", row="amin", grad=extreme_grad)
 _amax, _amin = op("amax", grad=_amax_grad), op("amin", grad=_amax_grad)
@@ -374,5 +374,5 @@ def _sum_method(self: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DT
 METHODS["sum"] = named_function(_sum_method, "sum", _sum_method.__doc__ or "")
 
 # the others are for the other families
-_INTERNAL = "axes_of expand_reduced extreme_grad mean_over mean_square norm_over share_among sum_over taken"
+_INTERNAL = "axes_of expand_reduced extreme_grad mean_over mean_square norm_grad norm_over share_among sum_over taken"
 __all__ = public(globals(), *_INTERNAL.split())

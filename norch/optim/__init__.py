@@ -1,4 +1,4 @@
-"""Optimizers and learning-rate schedules: the face of the folder, which defines nothing."""
+"""Optimizers and learning-rate schedules: the names that the folder exports; nothing is defined here."""
 
 from typing import Any as _Any
 
@@ -31,7 +31,7 @@ _missing = _nothing_more(__name__)
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "swa_utils":  # loaded when it is asked for
+    if name == "swa_utils":  # imported on first use
         from importlib import import_module
 
         return import_module(".swa_utils", __name__)

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from .._handle import bump_all
-from .._lib import address, lib
-from ..ops.create import full_like, zeros_like
+from ..ops.create import full_like
 from ..tensor import Tensor
-from .optimizer import Elementwise, Params, at_least_0, by_step, with_gradients
+from .fused import ROWS, Fused
+from .optimizer import Params
 
 
-class _Adaptive(Elementwise):
-    def _check_options(self, group: dict[str, Any]) -> None:
-        super()._check_options(group)
-        for name in ("eps", "momentum", "alpha", "lr_decay", "initial_accumulator_value"):
-            if name in group and not at_least_0(group[name]):
-                raise ValueError(f"invalid {name} value: {group[name]!r}")
-
-
-class RMSprop(_Adaptive):
-    """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with the factor alpha; centered
-    takes the square of the running average of g away from it. With momentum, buf = momentum * buf + what is above
-    without lr, and p -= lr * buf.
+class RMSprop(Fused):
+    """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with the factor alpha (Hinton
+    2012). centered subtracts the square of the running average of g from it. With momentum,
+    buf = momentum * buf + g / (sqrt(square) + eps) and p -= lr * buf.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.RMSprop([p], lr=0.01)
@@ -32,6 +22,8 @@ class RMSprop(_Adaptive):
     >>> p.data
     tensor([0.9000, 0.9000])
     """
+
+    row = ROWS["rmsprop"]
 
     def __init__(
         self,
@@ -47,44 +39,24 @@ class RMSprop(_Adaptive):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
-        kinds = {"capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable}
-        super().__init__(params, {**options, "centered": centered, **kinds})
+        super().__init__(params, locals())
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
-        loss = self._loss(closure)
-        for group, hyper in self._groups():
-            params, grads = with_gradients(group["params"])
-            if not params:
-                continue
-            hyper[0] = group["lr"]
-            hyper[1] = group["alpha"]
-            hyper[2] = group["eps"]
-            hyper[3] = group["weight_decay"]
-            hyper[4] = group["momentum"]
-            hyper[5] = group["maximize"]
-            entries = [self.state.get(param) or self._entry(param, group) for param in params]
-            buffers = (
-                [entry["square_avg"] for entry in entries],
-                [entry["grad_avg"] for entry in entries] if group["centered"] else None,
-                [entry["momentum_buffer"] for entry in entries] if group["momentum"] > 0 else None,
-            )
-            lib.norch_rmsprop_step((params, grads, *buffers), address(hyper))
-            bump_all(params)
-            for entry in entries:
-                entry["step"] += 1
-        return loss
+    def _fill(self, hyper: Any, group: dict[str, Any]) -> None:
+        hyper.lr = group["lr"]
+        hyper.alpha = group["alpha"]
+        hyper.eps = group["eps"]
+        hyper.weight_decay = group["weight_decay"]
+        hyper.momentum = group["momentum"]
+        hyper.maximize = group["maximize"]
 
-    def _entry(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        names = ["square_avg", *["grad_avg"] * group["centered"], *["momentum_buffer"] * (group["momentum"] > 0)]
-        entry = {"step": 0, **{name: zeros_like(param.detach()) for name in names}}
-        self.state[param] = entry
-        return entry
+    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        centered, momentum = group["centered"], group["momentum"] > 0
+        return "square_avg", "grad_avg" if centered else None, "momentum_buffer" if momentum else None
 
 
-class Adagrad(_Adaptive):
-    """p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where sum adds up g^2 from initial_accumulator_value.
+class Adagrad(Fused):
+    """p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where sum is initial_accumulator_value plus the g^2 of
+    all steps (Duchi, Hazan and Singer 2011).
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adagrad([p], lr=0.5)
@@ -93,6 +65,8 @@ class Adagrad(_Adaptive):
     >>> p.data
     tensor([0.5000, 0.5000])
     """
+
+    row = ROWS["adagrad"]
 
     def __init__(
         self,
@@ -108,36 +82,20 @@ class Adagrad(_Adaptive):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        options = {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay}
-        start = {"initial_accumulator_value": initial_accumulator_value}
-        kinds = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused}
-        super().__init__(params, {**options, **start, **kinds})
+        super().__init__(params, locals())
         for group in self.param_groups:
             for param in group["params"]:
                 self._entry(param, group)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
-        loss = self._loss(closure)
-        for group, hyper in self._groups():
-            params, grads = with_gradients(group["params"])
-            if not params:
-                continue
-            hyper[0] = group["lr"]
-            hyper[1] = group["lr_decay"]
-            hyper[2] = group["eps"]
-            hyper[3] = group["weight_decay"]
-            hyper[4] = group["maximize"]
-            entries = [self.state.get(param) or self._entry(param, group) for param in params]
-            for some, theirs, states in by_step(params, grads, entries):
-                hyper[5] = states[0]["step"] + 1
-                lib.norch_adagrad_step((some, theirs, [entry["sum"] for entry in states]), address(hyper))
-                bump_all(some)
-                for entry in states:
-                    entry["step"] += 1
-        return loss
+    def _fill(self, hyper: Any, group: dict[str, Any]) -> None:
+        hyper.lr = group["lr"]
+        hyper.lr_decay = group["lr_decay"]
+        hyper.eps = group["eps"]
+        hyper.weight_decay = group["weight_decay"]
+        hyper.maximize = group["maximize"]
 
-    def _entry(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        entry = {"step": 0, "sum": full_like(param.detach(), group["initial_accumulator_value"])}
-        self.state[param] = entry
-        return entry
+    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "sum", None, None
+
+    def _start(self, param: Tensor, group: dict[str, Any]) -> Tensor:
+        return full_like(param.detach(), group["initial_accumulator_value"])

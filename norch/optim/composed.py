@@ -1,4 +1,4 @@
-"""Adadelta, Adamax, NAdam, RAdam and Rprop, composed of tensor operations: a formula an optimizer, no kernel."""
+"""Adadelta, Adamax, NAdam, RAdam and Rprop: composed of tensor operations, without a kernel."""
 
 from __future__ import annotations
 
@@ -9,36 +9,27 @@ from typing import Any
 from ..autograd import no_grad
 from ..ops.create import full_like, ones_like, zeros_like
 from ..tensor import Tensor
-from .optimizer import Elementwise, Params, at_least_0
+from .optimizer import Elementwise, Params
 
 
 class _Composed(Elementwise):
-    """A subclass gives move(), which changes one parameter, and names the tensors that it remembers, zeros at first."""
+    """Base. A subclass gives _update(), the formula, and the names of its state tensors, zeros at first."""
 
-    remembers: tuple[str, ...] = ()
+    _states: tuple[str, ...] = ()
 
-    def _check_options(self, group: dict[str, Any]) -> None:
-        super()._check_options(group)
-        for name in ("eps", "momentum_decay"):
-            if name in group and not at_least_0(group[name]):
-                raise ValueError(f"invalid {name} value: {group[name]!r}")
-        for beta in (*group.get("betas", ()), group.get("rho", 0)):
-            if not 0 <= beta <= 1 or (beta == 1 and "betas" in group):
-                raise ValueError(f"invalid betas or rho: {beta!r}")
+    def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The state of a parameter before its first step."""
+        return {"step": 0, **{name: zeros_like(param.detach()) for name in self._states}}
 
-    def first(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """What is remembered of a parameter before its first step."""
-        return {"step": 0, **{name: zeros_like(param.detach()) for name in self.remembers}}
-
-    def move(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of one parameter; entry is what is remembered of it, its step counted already."""
+    def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
+        """Updates one parameter and its state, whose step count includes this step."""
         raise NotImplementedError
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = self._loss(closure)
-        for group, _ in self._groups():
+        for group in self._groups():
             decay = group.get("weight_decay", 0)
             for param in group["params"]:
                 if param.grad is None:
@@ -48,14 +39,14 @@ class _Composed(Elementwise):
                     param.mul_(1 - group["lr"] * decay)
                 elif decay:
                     g = g + param * decay
-                entry = self.state[param] = self.state.get(param) or self.first(param, group)
+                entry = self.state[param] = self.state.get(param) or self._start(param, group)
                 entry["step"] += 1
-                self.move(param, g, entry, group)
+                self._update(param, g, entry, group)
         return loss
 
 
 def _averages(g: Tensor, entry: dict[str, Any], betas: tuple[float, float]) -> tuple[Tensor, Tensor]:
-    """The running averages of g and of its square, brought up to date."""
+    """The updated running averages of g and of its square."""
     average: Tensor = entry["exp_avg"].lerp_(g, 1 - betas[0])
     square: Tensor = entry["exp_avg_sq"].mul_(betas[1]).addcmul_(g, g, value=1 - betas[1])
     return average, square
@@ -73,7 +64,7 @@ class Adadelta(_Composed):
     True
     """
 
-    remembers = ("square_avg", "acc_delta")
+    _states = ("square_avg", "acc_delta")
 
     def __init__(
         self,
@@ -88,11 +79,14 @@ class Adadelta(_Composed):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **kinds})
+        super().__init__(params, locals())
 
-    def move(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
+    def _check_options(self, group: dict[str, Any]) -> None:
+        super()._check_options(group)
+        if not 0 <= group["rho"] <= 1:
+            raise ValueError(f"invalid rho value: {group['rho']!r}")
+
+    def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         rho, eps = group["rho"], group["eps"]
         square = entry["square_avg"].mul_(rho).addcmul_(g, g, value=1 - rho)
         delta = (entry["acc_delta"] + eps).sqrt_().div_((square + eps).sqrt_()).mul_(g)
@@ -101,8 +95,8 @@ class Adadelta(_Composed):
 
 
 class Adamax(_Composed):
-    """p -= lr / (1 - beta1^step) * average / largest, where average is g's with the factor beta1, and largest the
-    maximum of |g| + eps and beta2 times the one before (Kingma and Ba 2014, section 7).
+    """p -= lr / (1 - beta1^step) * average / largest, where average is the running average of g with the factor beta1,
+    and largest the maximum of |g| + eps and beta2 * largest (Kingma and Ba 2014, section 7).
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.Adamax([p], lr=0.5)
@@ -112,7 +106,7 @@ class Adamax(_Composed):
     0.5
     """
 
-    remembers = ("exp_avg", "exp_inf")
+    _states = ("exp_avg", "exp_inf")
 
     def __init__(
         self,
@@ -127,11 +121,9 @@ class Adamax(_Composed):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **kinds})
+        super().__init__(params, locals())
 
-    def move(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
         entry["exp_avg"].lerp_(g, 1 - beta1)
         entry["exp_inf"].copy_((entry["exp_inf"] * beta2).maximum(g.abs() + group["eps"]))
@@ -140,8 +132,8 @@ class Adamax(_Composed):
 
 
 class NAdam(_Composed):
-    """Adam with Nesterov's momentum (Dozat 2016): the moment's factor mu = beta1 (1 - 0.96^(step momentum_decay) / 2)
-    grows, and p takes the share 1 - mu of g and the next mu of the moment.
+    """Adam with Nesterov's momentum (Dozat 2016): p moves along (1 - mu) g plus the next mu times the running average
+    of g, where mu = beta1 (1 - 0.96^(step momentum_decay) / 2) grows with the steps.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.NAdam([p])
@@ -151,7 +143,7 @@ class NAdam(_Composed):
     True
     """
 
-    remembers = ("exp_avg", "exp_avg_sq")
+    _states = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -168,27 +160,24 @@ class NAdam(_Composed):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        more = {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **more, **kinds})
+        super().__init__(params, locals())
 
-    def first(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {**super().first(param, group), "mu_product": 1.0}
+    def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {**super()._start(param, group), "mu_product": 1.0}
 
-    def move(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         (beta1, beta2), step, rate = group["betas"], entry["step"], group["lr"]
         average, square = _averages(g, entry, group["betas"])
         mu, following = (beta1 * (1 - 0.5 * 0.96 ** (k * group["momentum_decay"])) for k in (step, step + 1))
         entry["mu_product"] *= mu
-        width = (square / (1 - beta2**step)).sqrt_().add_(group["eps"])
-        param.addcdiv_(g, width, value=-rate * (1 - mu) / (1 - entry["mu_product"]))
-        param.addcdiv_(average, width, value=-rate * following / (1 - entry["mu_product"] * following))
+        divisor = (square / (1 - beta2**step)).sqrt_().add_(group["eps"])
+        param.addcdiv_(g, divisor, value=-rate * (1 - mu) / (1 - entry["mu_product"]))
+        param.addcdiv_(average, divisor, value=-rate * following / (1 - entry["mu_product"] * following))
 
 
 class RAdam(_Composed):
-    """Adam whose first steps, in which the running square says little yet, do without it; later it counts by a factor
-    that grows to 1 (Liu et al. 2019).
+    """Adam without the division by sqrt(square) in the first steps, where the variance of that average is too large; in
+    later steps it is scaled by a factor that grows to 1 (Liu et al. 2019).
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.RAdam([p], lr=0.5)
@@ -198,7 +187,7 @@ class RAdam(_Composed):
     0.5
     """
 
-    remembers = ("exp_avg", "exp_avg_sq")
+    _states = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -214,26 +203,24 @@ class RAdam(_Composed):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, "decoupled_weight_decay": decoupled_weight_decay, **kinds})
+        super().__init__(params, locals())
 
-    def move(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         (beta1, beta2), step = group["betas"], entry["step"]
         average, square = _averages(g, entry, group["betas"])
         rate, rest = group["lr"] / (1 - beta1**step), 1 - beta2**step
-        most = 2 / (1 - beta2) - 1
-        length = most - 2 * step * beta2**step / rest  # of the average, in steps
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * beta2**step / rest  # of the average, in steps
         if length <= 5:
             param.sub_(average * rate)
             return
-        trust = math.sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length))
+        trust = math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
         param.addcdiv_(average, square.sqrt().add_(group["eps"]), value=-rate * trust * math.sqrt(rest))
 
 
 class Rprop(_Composed):
-    """p -= sign(g) * size, where size, lr at first, grows by etas[1] while g keeps its sign and shrinks by etas[0] when
-    it changes, within step_sizes; then the step is left out (Riedmiller and Braun 1993).
+    """p -= sign(g) * size, where size, lr at first, is multiplied by etas[1] while g keeps its sign and by etas[0] when
+    the sign changes, within step_sizes; after a change of sign p stays (Riedmiller and Braun 1993).
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.Rprop([p], lr=0.5)
@@ -243,7 +230,7 @@ class Rprop(_Composed):
     0.5
     """
 
-    remembers = ("prev",)
+    _states = ("prev",)
 
     def __init__(
         self,
@@ -259,14 +246,12 @@ class Rprop(_Composed):
     ) -> None:
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"invalid etas: {etas!r}")
-        options = {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}
-        kinds = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **kinds})
+        super().__init__(params, locals())
 
-    def first(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {**super().first(param, group), "step_size": full_like(param.detach(), group["lr"])}
+    def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {**super()._start(param, group), "step_size": full_like(param.detach(), group["lr"])}
 
-    def move(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         agree = g * entry["prev"]
         shrink, grow = group["etas"]
         factor = ones_like(agree).masked_fill_(agree > 0, grow).masked_fill_(agree < 0, shrink)

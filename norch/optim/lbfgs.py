@@ -1,4 +1,4 @@
-"""LBFGS (Nocedal 1980): steps along the gradient times an inverse Hessian that the last steps tell of."""
+"""L-BFGS (Nocedal 1980): steps along the gradient times an inverse Hessian estimated from the last steps."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .optimizer import Optimizer, Params, at_least_0
 
 
 class LBFGS(Optimizer):
-    """Up to max_iter steps of length lr a call of step(closure), which asks the closure for the loss and its gradients.
+    """A call of step(closure) makes up to max_iter steps of length lr; the closure computes the loss and its gradients.
 
-    It stops earlier where no gradient is larger than tolerance_grad, the loss or all parameters change by less than
-    tolerance_change, or after max_eval calls (max_iter * 5 // 4 unless given). history_size steps are remembered. With
-    line_search_fn "strong_wolfe" a step is as long as line_search.py finds it good, lr being where it looks first.
-    There is one group of parameters.
+    It stops earlier where no gradient is larger than tolerance_grad, where the loss or all parameters change by less
+    than tolerance_change, or after max_eval calls of the closure (default max_iter * 5 // 4). The Hessian is estimated
+    from the last history_size steps. With line_search_fn "strong_wolfe" the length of a step comes from a line search
+    that starts at lr. There is one group of parameters.
 
     >>> p = norch.nn.Parameter(norch.tensor([3.0, -2.0]))
     >>> opt = norch.optim.LBFGS([p], lr=0.5)
@@ -65,21 +65,21 @@ class LBFGS(Optimizer):
             p.add_(part.view(p.shape))
 
     def _line(self, closure: Callable[[], Any], d: Tensor) -> tuple[Callable[[float], None], Callable[[float], Point]]:
-        """place(t), which puts the parameters t of d further than they are now, and at(t), what is found there."""
+        """move_to(t), which sets the parameters to their present values plus t * d, and at(t), which evaluates it."""
         params = self.param_groups[0]["params"]
         begin = [p.clone() for p in params]
 
-        def place(t: float) -> None:
+        def move_to(t: float) -> None:
             for p, x in zip(params, begin, strict=True):
                 p.copy_(x)
             self._move(d * t)
 
         def at(t: float) -> Point:
-            place(t)
+            move_to(t)
             loss, g = float(self._loss(closure)), self._gradient()
             return Point(t, loss, float(g.dot(d)), g)
 
-        return place, at
+        return move_to, at
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -104,10 +104,10 @@ class LBFGS(Optimizer):
                 break
             reach, evaluations = float(d.abs().amax()), int(left > 0)
             if group["line_search_fn"]:
-                place, at = self._line(closure, d)
+                move_to, at = self._line(closure, d)
                 start, most = Point(0.0, loss, slope, g), group["max_eval"] - calls
                 (rate, loss, _, g), evaluations = strong_wolfe(at, start, rate, reach, most)
-                place(rate)
+                move_to(rate)
                 state["t"] = rate
             else:
                 self._move(d * rate)
@@ -121,7 +121,7 @@ class LBFGS(Optimizer):
         return first
 
     def _direction(self, state: dict[str, Any], g: Tensor, history: int) -> Tensor:
-        """-g times the inverse Hessian: the recursion over the pairs (s, y) of steps and changes of the gradient."""
+        """-g times the inverse Hessian: the two-loop recursion over pairs (s, y), a step and the change of gradient."""
         if state["n_iter"] == 1:
             state.update(old_stps=[], old_dirs=[], H_diag=1.0)
             return -g

@@ -12,7 +12,7 @@ from ..tensor import Tensor
 
 
 class Point(NamedTuple):
-    """A place on the line: how far along it, and the loss, its slope along the line, and its gradient there."""
+    """A point of the line: its distance t, and the loss, the slope along the line and the gradient there."""
 
     t: float
     loss: float
@@ -21,7 +21,7 @@ class Point(NamedTuple):
 
 
 def _cubic(a: Point, b: Point, least: float, most: float) -> float:
-    """Where the cubic through the losses and slopes of a and b is least (their equation 3.59), within bounds."""
+    """The minimum of the cubic through the losses and slopes of a and b (their equation 3.59), within bounds."""
     if a.t > b.t:
         a, b = b, a
     if a.t == b.t:
@@ -40,7 +40,7 @@ def _cubic(a: Point, b: Point, least: float, most: float) -> float:
 def strong_wolfe(
     at: Callable[[float], Point], start: Point, t: float, reach: float, most: int, tolerance: float = 1e-9
 ) -> tuple[Point, int]:
-    """The point found, and how often at(t) was called: most + 1 times at the most. t: where to look first.
+    """The point found and the number of calls of at(t), at most `most` + 1. t: the first length to try.
 
     reach: the largest element of the direction; an interval in which no parameter moves by tolerance is not divided.
     """
@@ -51,7 +51,7 @@ def strong_wolfe(
     def is_flat(point: Point) -> bool:
         return abs(point.slope) <= -0.9 * start.slope
 
-    # Further and further, until an interval holds a minimum.
+    # Bracket: longer steps, until an interval contains a minimum (algorithm 3.5).
     before, now, calls = start, at(t), 1
     while calls <= most:
         if falls_short(now) or (calls > 2 and now.loss >= before.loss):
@@ -65,17 +65,17 @@ def strong_wolfe(
     else:
         before = start
     low, high = (before, now) if before.loss <= now.loss else (now, before)
-    # Narrower and narrower.
-    cornered = False
+    # Zoom: smaller intervals (algorithm 3.6).
+    at_end = False
     while calls <= most and abs(high.t - low.t) * reach >= tolerance:
         left, right = min(low.t, high.t), max(low.t, high.t)
         t, margin = _cubic(low, high, left, right), 0.1 * (right - left)
         if min(right - t, t - left) >= margin:
-            cornered = False
-        elif cornered or not left < t < right:  # twice in a corner, which is left by a tenth
-            t, cornered = (right - margin if right - t < t - left else left + margin), False
+            at_end = False
+        elif at_end or not left < t < right:  # twice near an end: move a tenth of the interval away from it
+            t, at_end = (right - margin if right - t < t - left else left + margin), False
         else:
-            cornered = True
+            at_end = True
         now = at(t)
         calls += 1
         if falls_short(now) or now.loss >= low.loss:

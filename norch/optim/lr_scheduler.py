@@ -1,7 +1,7 @@
 """Schedules of the learning rate: each `step()`, called once an epoch, writes `group["lr"]`.
 
-The rates are closed forms of the epoch, so that a schedule can be resumed at any epoch. Where somebody else, such as
-another schedule, has written a rate since the last step, a step changes that one in proportion.
+A rate is a closed form of the epoch, so that a schedule can be resumed at any epoch. Where another schedule or the user
+has written a rate since the last step, a step changes that rate in proportion.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from .optimizer import Optimizer
 
 
 class LRScheduler:
-    """Base. A subclass gives `factor(epoch, index)`, by which the first rate of group `index` is multiplied, or
-    overrides `rate`, or gives `get_lr()`: the rates of all groups, of `self.last_epoch`, `self.base_lrs` and what the
-    groups of `self.optimizer` hold. Constructing it sets the rates of epoch 0.
+    """Base of the schedules. A subclass overrides one of `factor(epoch, index)`, which multiplies the initial rate of
+    group `index`, `rate(epoch, index)`, and `get_lr()`, which gives the rates of all groups from `self.last_epoch`,
+    `self.base_lrs` and the groups of `self.optimizer`. The constructor sets the rates of epoch 0.
 
-    With last_epoch the groups need their 'initial_lr', as a loaded optimizer has it; a KeyError else.
+    With last_epoch each group needs an 'initial_lr', as a loaded optimizer has; KeyError otherwise.
     """
 
-    chains = True  # whether it goes on from a rate that somebody else has written
-    eta_min = 0.0  # what the factor is counted from
+    chains = True  # a rate that another schedule wrote is changed in proportion
+    eta_min = 0.0  # the rate where the factor is 0
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -44,7 +44,7 @@ class LRScheduler:
         self.step()
 
     def factor(self, epoch: int, index: int) -> float:
-        """What the initial rate of group `index` is multiplied by in this epoch."""
+        """The factor of the initial rate of group `index` in this epoch."""
         raise NotImplementedError
 
     def rate(self, epoch: int, index: int) -> float:
@@ -66,7 +66,7 @@ class LRScheduler:
         return rates
 
     def step(self, epoch: int | None = None) -> None:
-        """The next epoch begins, or the one given: writes its rates into the groups."""
+        """Starts the next epoch, or the one given: writes its rates to the groups."""
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed = epoch is not None and type(self).get_lr is LRScheduler.get_lr
@@ -79,7 +79,7 @@ class LRScheduler:
         return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """What a schedule needs to go on: all that it holds but the optimizer.
+        """The state needed to resume: all attributes except the optimizer.
 
         >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
         >>> norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5).state_dict()["last_epoch"]
@@ -88,23 +88,12 @@ class LRScheduler:
         return {name: value for name, value in vars(self).items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Goes on from a saved epoch; the optimizer's own state holds the rates."""
+        """Resumes from a saved epoch; the rates are in the state of the optimizer."""
         vars(self).update(state_dict)
 
 
-def _states_of_all(self: Any) -> dict[str, Any]:
-    states = [schedule.state_dict() for schedule in self._schedulers]
-    return {**LRScheduler.state_dict(self), "_schedulers": states}
-
-
-def _load_states_of_all(self: Any, state_dict: dict[str, Any]) -> None:
-    LRScheduler.load_state_dict(self, {name: value for name, value in state_dict.items() if name != "_schedulers"})
-    for schedule, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
-        schedule.load_state_dict(state)
-
-
 def _one_a_group(optimizer: Optimizer, given: Any) -> list[Any]:
-    """A number or a function for all groups, or a sequence that has one for each."""
+    """One value a group, of a single one or a sequence."""
     groups = len(optimizer.param_groups)
     listed = list(given) if isinstance(given, (list, tuple)) else [given] * groups
     if len(listed) != groups:
@@ -112,15 +101,7 @@ def _one_a_group(optimizer: Optimizer, given: Any) -> list[Any]:
     return listed
 
 
-def _set_momentum(group: dict[str, Any], momentum: float) -> None:
-    """Sets the momentum of a group, which is the first of Adam's betas."""
-    if "betas" in group:
-        group["betas"] = (momentum, *group["betas"][1:])
-    elif "momentum" in group:
-        group["momentum"] = momentum
-
-
-_LRScheduler = LRScheduler  # the name that older subclasses ask for
+_LRScheduler = LRScheduler  # the name that older subclasses use
 
 
 class StepLR(LRScheduler):
@@ -186,9 +167,8 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, epoch: int, index: int) -> float:
-        return (
-            self.start_factor + (self.end_factor - self.start_factor) * min(epoch, self.total_iters) / self.total_iters
-        )
+        span = self.end_factor - self.start_factor
+        return self.start_factor + span * min(epoch, self.total_iters) / self.total_iters
 
 
 class ConstantLR(LRScheduler):
@@ -249,15 +229,32 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return (1 + math.cos(math.pi * epoch / length)) / 2
 
 
-class OneCycleLR(LRScheduler):
-    """Called each batch: up from max_lr / div_factor to max_lr in pct_start of total_steps, and down to
-    final_div_factor times less than it began with (Smith and Topin 2017). Momentum goes the other way.
-
-    total_steps, or epochs and steps_per_epoch, whose product it is. max_lr: a number, or one a group.
-    three_phase: the way back to the first rate takes as many steps as the way up, and the rest goes on down from there.
-    """
+class _Cycle(LRScheduler):
+    """Base of the schedules by batch whose momentum falls while the rate rises. A subclass gives `_momentum`."""
 
     chains = False
+    cycle_momentum: bool
+
+    def _momentum(self, epoch: int, index: int) -> float:
+        """The momentum of group `index` in this step."""
+        raise NotImplementedError
+
+    def step(self, epoch: int | None = None) -> None:
+        super().step(epoch)
+        for index, group in enumerate(self.optimizer.param_groups if self.cycle_momentum else ()):
+            if "betas" in group:
+                group["betas"] = (self._momentum(self.last_epoch, index), *group["betas"][1:])
+            elif "momentum" in group:
+                group["momentum"] = self._momentum(self.last_epoch, index)
+
+
+class OneCycleLR(_Cycle):
+    """Called each batch: the rate rises from max_lr / div_factor to max_lr in pct_start of total_steps, and falls to
+    the initial rate / final_div_factor (Smith and Topin 2017). Momentum falls and rises the opposite way.
+
+    total_steps may be given as epochs times steps_per_epoch. max_lr: a number, or one a group. three_phase: the rate
+    falls to the initial one in as many steps as it rose, and to the final one in the rest.
+    """
 
     def __init__(
         self,
@@ -313,30 +310,24 @@ class OneCycleLR(LRScheduler):
         first = self.base_lrs[index]
         return self._between(first, self.max_lrs[index], first / self.final_div_factor, epoch)
 
-    def step(self, epoch: int | None = None) -> None:
-        super().step(epoch)
-        if not self.cycle_momentum:
-            return
+    def _momentum(self, epoch: int, index: int) -> float:
         low, high = self.momenta
-        for group in self.optimizer.param_groups:
-            _set_momentum(group, self._between(high, low, high, self.last_epoch))
+        return self._between(high, low, high, epoch)
 
 
-class CyclicLR(LRScheduler):
-    """Called each batch: up from base_lr to max_lr in step_size_up steps, down again in step_size_down (as many unless
-    given), and so on (Smith 2017). Momentum goes the other way.
+class CyclicLR(_Cycle):
+    """Called each batch: the rate rises from base_lr to max_lr in step_size_up steps, falls in step_size_down (default
+    step_size_up), and so on (Smith 2017). Momentum falls and rises the opposite way.
 
-    mode: the height stays ("triangular"), halves each cycle ("triangular2") or is gamma ** step ("exp_range");
-    scale_fn gives another, of the cycle, counted from 1, or ("iterations" as scale_mode) of the step. base_lr and
-    max_lr, base_momentum and max_momentum: a number, or one a group.
+    mode: the amplitude is constant ("triangular"), halved each cycle ("triangular2") or gamma ** step ("exp_range").
+    scale_fn replaces it by a function of the cycle, counted from 1, or with scale_mode "iterations" of the step.
+    base_lr and max_lr, base_momentum and max_momentum: a number, or one a group.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.CyclicLR(opt, 0.5, 1.5, step_size_up=2, cycle_momentum=False)
     >>> schedule.step(), schedule.get_last_lr()
     (None, [1.0])
     """
-
-    chains = False
 
     def __init__(
         self,
@@ -364,41 +355,51 @@ class CyclicLR(LRScheduler):
         self.mode, self.gamma, self.scale_fn, self.scale_mode = mode, gamma, scale_fn, scale_mode
         lowest, self.max_lrs = _one_a_group(optimizer, base_lr), _one_a_group(optimizer, max_lr)
         self.cycle_momentum = cycle_momentum
-        self.momenta = list(
-            zip(_one_a_group(optimizer, base_momentum), _one_a_group(optimizer, max_momentum), strict=True)
-        )
+        self.momenta = [*zip(_one_a_group(optimizer, base_momentum), _one_a_group(optimizer, max_momentum))]
         if last_epoch == -1:
             for group, rate in zip(groups, lowest):
                 group["lr"] = rate
         super().__init__(optimizer, last_epoch)
         self.base_lrs = lowest
 
-    def _height(self) -> float:
-        """Where between the lower and the upper bound this step lies."""
-        cycle = math.floor(1 + self.last_epoch / self.total_size)
-        part = 1 + self.last_epoch / self.total_size - cycle
+    def _height(self, epoch: int) -> float:
+        """The position of a step between the lower bound, 0, and the upper one, 1."""
+        cycle = math.floor(1 + epoch / self.total_size)
+        part = 1 + epoch / self.total_size - cycle
         height = part / self.step_ratio if part <= self.step_ratio else (part - 1) / (self.step_ratio - 1)
         if self.scale_fn is not None:
-            return height * self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+            return height * self.scale_fn(cycle if self.scale_mode == "cycle" else epoch)
         if self.mode == "exp_range":
-            return height * self.gamma**self.last_epoch
+            return height * self.gamma**epoch
         return height * (0.5 ** (cycle - 1) if self.mode == "triangular2" else 1.0)
 
     def rate(self, epoch: int, index: int) -> float:
-        return self.base_lrs[index] + (self.max_lrs[index] - self.base_lrs[index]) * self._height()
+        return self.base_lrs[index] + (self.max_lrs[index] - self.base_lrs[index]) * self._height(epoch)
 
-    def step(self, epoch: int | None = None) -> None:
-        super().step(epoch)
-        if self.cycle_momentum:
-            for group, (low, high) in zip(self.optimizer.param_groups, self.momenta, strict=True):
-                _set_momentum(group, high - (high - low) * self._height())
+    def _momentum(self, epoch: int, index: int) -> float:
+        low, high = self.momenta[index]
+        return high - (high - low) * self._height(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         return {name: value for name, value in super().state_dict().items() if name != "scale_fn"}
 
 
-class ChainedScheduler(LRScheduler):
-    """Several schedules of one optimizer at once: each changes what those before it made of the rate.
+class _Several(LRScheduler):
+    """Base of the schedules that are made of others."""
+
+    _schedulers: list[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "_schedulers": [schedule.state_dict() for schedule in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        for schedule, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            schedule.load_state_dict(state)
+        super().load_state_dict({**state_dict, "_schedulers": self._schedulers})
+
+
+class ChainedScheduler(_Several):
+    """Several schedules of one optimizer at once: each changes the rate that those before it gave.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]
@@ -422,12 +423,10 @@ class ChainedScheduler(LRScheduler):
             schedule.step()
         self._last_lr = self._schedulers[-1].get_last_lr()
 
-    state_dict, load_state_dict = _states_of_all, _load_states_of_all
 
-
-class SequentialLR(LRScheduler):
-    """One schedule after another: the next begins, at its own epoch 0, with each of the milestones. The first begins
-    from the initial_lr of each group, which another of them may have written (OneCycleLR does)."""
+class SequentialLR(_Several):
+    """Schedules one after another: at each of the milestones the next one starts, at its epoch 0. The first starts from
+    the initial_lr of each group, which another of them may have written (OneCycleLR does)."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
@@ -442,7 +441,7 @@ class SequentialLR(LRScheduler):
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         i = bisect_right(self._milestones, self.last_epoch)
         schedule, within = self._schedulers[i], self.last_epoch - (self._milestones[i - 1] if i else 0)
-        if self._step_count == 1 and self.last_epoch == 0:  # the constructor's: no other schedule has begun
+        if self._step_count == 1 and self.last_epoch == 0:  # the constructor's: no other schedule has started
             for group in self.optimizer.param_groups:
                 group["lr"] = group["initial_lr"]
             schedule.last_epoch, schedule._step_count = -1, 0
@@ -450,15 +449,13 @@ class SequentialLR(LRScheduler):
         schedule.step(within if begins or schedule.last_epoch != within - 1 else None)
         self._last_lr = schedule.get_last_lr()
 
-    state_dict, load_state_dict = _states_of_all, _load_states_of_all
-
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times factor when step(metrics) has seen no better metrics for more than `patience` epochs.
+    """The rate times factor when the metrics given to step() have not improved for more than `patience` epochs.
 
-    mode: "min" or "max". Better is by more than threshold, of the best ("rel") or as it is ("abs"). For `cooldown`
-    epochs after a change nothing is counted; min_lr, a number or one a group, bounds the rates; changes by less than
-    eps are left out.
+    mode: "min" or "max", the better metrics. An improvement exceeds threshold, relative to the best ("rel") or absolute
+    ("abs"). For `cooldown` epochs after a change no epoch counts as bad; min_lr, a number or one a group, bounds the
+    rates; a change of less than eps is not made.
     """
 
     def __init__(
@@ -481,14 +478,14 @@ class ReduceLROnPlateau(LRScheduler):
         self.factor = factor  # type: ignore[method-assign, assignment]
         self.mode, self.threshold_mode, self.cooldown, self.eps = mode, threshold_mode, cooldown, eps
         self.min_lr = min_lr
-        _one_a_group(optimizer, min_lr)  # raises where it does not fit
+        _one_a_group(optimizer, min_lr)  # raises where the length is wrong
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
         self._last_lr = [group["lr"] for group in optimizer.param_groups]
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether bad epochs are not counted for now."""
+        """Whether bad epochs are not counted at present."""
         return self.cooldown_counter > 0
 
     def _is_better(self, now: float) -> bool:
@@ -498,7 +495,7 @@ class ReduceLROnPlateau(LRScheduler):
         return sign * now < sign * bound
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """An epoch, the next one or the one given, ended with these metrics, a number."""
+        """Ends an epoch, the next one or the one given, with these metrics, a number."""
         now = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(now):
@@ -518,8 +515,8 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times lr_lambda(epoch); a list gives one function a group. Of lr_lambda the state holds what
-    objects that can be called keep, and None for functions."""
+    """The initial rate times lr_lambda(epoch); a list gives one function a group. The state holds the attributes of a
+    lr_lambda that is a callable object, and None for a function."""
 
     chains = False
 
@@ -547,11 +544,11 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate of the epoch before times lr_lambda(epoch); a list gives one function a group."""
+    """The rate of the previous epoch times lr_lambda(epoch); a list gives one function a group."""
 
     def get_lr(self) -> list[float]:
         pairs = zip(self.optimizer.param_groups, self.lr_lambdas, strict=True)
-        first = self._step_count == 1  # the constructor's step, which leaves the rate as it is
+        first = self._step_count == 1  # the constructor's step, which keeps the rate
         return [group["lr"] * (1 if first else of(self.last_epoch)) for group, of in pairs]
 
 

@@ -1,8 +1,5 @@
-"""Optimizer: parameter groups, their options and state, saving and loading. What a step computes is C; the
-subclasses gather the tensors and write the numbers that it reads.
-
-A step is one call of the library for all tensors of a group. Its numbers (learning rate and so on) lie in an
-array that belongs to the group and is rewritten each time, so that a step reads what holds when it runs.
+"""Optimizer: parameter groups, their options and state, hooks, saving and loading. Subclasses compute the steps: those
+with a kernel in fused.py, the others in composed.py.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
-from .._lib import doubles
 from ..autograd import enable_grad
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..errors import DTypeError, Error, ShapeError
@@ -25,15 +21,15 @@ required: Any = object()  # as a default: an option that each group must give
 
 
 class Optimizer:
-    """Base of the optimizers. One of your own gives its defaults, and a step() under no_grad() that walks
-    `self.param_groups` and keeps what it remembers of a parameter in `self.state[param]`, a dict, empty at first.
+    """Base of the optimizers. A subclass passes its defaults to the constructor, and has a step() under no_grad() that
+    goes through `self.param_groups` and keeps the state of a parameter in `self.state[param]`, a dict, empty at first.
 
-    The optimizers take foreach, fused and capturable, PyTorch's choice among ways to compute the same, and do not look
-    at them. differentiable=True, a step that autograd records, raises NotImplementedError.
+    foreach, fused and capturable, which in PyTorch choose among implementations, are accepted and ignored.
+    differentiable=True, a step that autograd records, raises NotImplementedError.
 
     params: an iterable of leaf tensors, or of (name, tensor) as named_parameters() gives them, or of groups
     `{"params": [...], "lr": ...}` whose options override the defaults. An empty list, a parameter of two groups and a
-    tensor that is no leaf raise a ValueError; one that stands twice in a group gives a warning.
+    tensor that is not a leaf raise a ValueError; a parameter that is in a group twice gives a warning.
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -82,7 +78,7 @@ class Optimizer:
             if id(param) in elsewhere:
                 raise ValueError("some parameters appear in more than one parameter group")
         if len({id(param) for param in params}) != len(params):
-            warnings.warn("a parameter group holds a parameter twice, which each step moves twice", stacklevel=3)
+            warnings.warn("a parameter group holds a parameter twice, which each step updates twice", stacklevel=3)
         group: dict[str, Any] = {"params": params}
         if names:
             group["param_names"] = names
@@ -95,7 +91,7 @@ class Optimizer:
         self.param_groups.append(group)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and deepcopy: all but the C arrays, which hold nothing between steps, and the hooks."""
+        """For pickle and deepcopy: without the hyper-parameters of C, which each step writes anew, and the hooks."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_hyper", "_hooks", "step")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -104,12 +100,12 @@ class Optimizer:
         self._hooks = defaultdict(dict)
 
     def _check_options(self, group: dict[str, Any]) -> None:
-        """Raises a ValueError for options that make no sense; subclasses add theirs."""
+        """Raises a ValueError for invalid options; subclasses add their own checks."""
         if group.get("differentiable"):
             raise NotImplementedError(f"{type(self).__name__}: a step is not recorded; differentiable must be False")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drops the gradients, or fills them with zeros."""
+        """Sets the gradients to None, or with set_to_none=False to zeros."""
         for group in self.param_groups:
             for param in group["params"]:
                 if set_to_none:
@@ -118,14 +114,15 @@ class Optimizer:
                     param._grad = param._grad.detach().zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step. `closure`, if given, computes the loss and its gradients first; its result comes back."""
+        """One step. `closure`, if given, is called first, computes the loss and its gradients, and its result is
+        returned."""
         raise NotImplementedError
 
     # ---- hooks ---------------------------------------------------------------------------------------------
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Calls hook(optimizer, args, kwargs) before each step. args begin with the optimizer; what it gives, unless
-        None, replaces (args, kwargs)."""
+        """Calls hook(optimizer, args, kwargs) before each step. args begin with the optimizer; a result other than None
+        replaces (args, kwargs)."""
         return self._around_steps("before", hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -144,14 +141,14 @@ class Optimizer:
             for hook in list(self._hooks["before"].values()):
                 if (changed := hook(self, args, kwargs)) is not None:
                     if not isinstance(changed, tuple) or len(changed) != 2:
-                        raise Error(f"a step pre-hook gives None or (args, kwargs), not {changed!r}")
+                        raise Error(f"a step pre-hook returns None or (args, kwargs), not {changed!r}")
                     args, kwargs = changed
             result = type(self).step(*args, **kwargs)
             for hook in list(self._hooks["after"].values()):
                 hook(self, args, kwargs)
             return result
 
-        self.__dict__.setdefault("step", step)  # a step without hooks pays nothing
+        self.__dict__.setdefault("step", step)  # a step without hooks costs nothing more
         return hook_into(self._hooks[when], hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
@@ -159,11 +156,11 @@ class Optimizer:
         return hook_into(self._hooks["state_dict"], hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Calls hook(optimizer, state_dict) after state_dict(); what it gives, unless None, replaces the result."""
+        """Calls hook(optimizer, state_dict) after state_dict(); a result other than None replaces it."""
         return hook_into(self._hooks["state_dict done"], hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Calls hook(optimizer, state_dict) before load_state_dict(); what it gives, unless None, is loaded instead."""
+        """Calls hook(optimizer, state_dict) before load_state_dict(); a result other than None is loaded instead."""
         return hook_into(self._hooks["load"], hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
@@ -185,8 +182,8 @@ class Optimizer:
             return closure()
 
     def state_dict(self) -> dict[str, Any]:
-        """`{"state": {index: {...}}, "param_groups": [...]}`, the parameters replaced by their number. The
-        tensors in it are the optimizer's own: copy them to keep a moment.
+        """`{"state": {index: {...}}, "param_groups": [...]}`, with numbers for the parameters. Its tensors are those of
+        the optimizer, which the next step changes.
 
         >>> opt = norch.optim.SGD(norch.nn.Linear(2, 2).parameters(), lr=0.1)
         >>> opt.state_dict()["param_groups"][0]["params"]
@@ -211,9 +208,8 @@ class Optimizer:
         return self._through_hooks("state_dict done", found)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over copies of the state and the options. Groups of other sizes than the optimizer's, and
-        in norch's own optimizers state of another shape than its parameter, raise a ValueError, and nothing has been
-        changed then."""
+        """Loads copies of the state and the options. Groups of other sizes than the optimizer's raise a ValueError, as
+        does, in the optimizers of this package, state of another shape than its parameter; nothing is changed then."""
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
             raise ValueError("load_state_dict: expected what state_dict() gave, with 'state' and 'param_groups'")
         state_dict = self._through_hooks("load", dict(state_dict))
@@ -230,7 +226,7 @@ class Optimizer:
             owner.update(zip(theirs["params"], ours["params"], strict=True))
         state: dict[Any, Any] = defaultdict(dict)
         for number, entry in state_dict["state"].items():
-            if not isinstance(number, int):  # what an optimizer of one's own keeps beside its parameters
+            if not isinstance(number, int):  # state of a user's optimizer that belongs to no parameter
                 state[number] = entry
                 continue
             if number not in owner:
@@ -244,7 +240,7 @@ class Optimizer:
             self._check_options(group)
         self.state = state
         for ours, group in zip(self.param_groups, fresh, strict=True):
-            # The same dict objects stay: schedulers hold on to them.
+            # The dicts stay the same objects: schedules refer to them.
             ours.clear()
             ours.update(group)
         for hook in list(self._hooks["load done"].values()):
@@ -268,17 +264,31 @@ class Optimizer:
         return text + ")"
 
 
-NUMBERS = {"step": int, "mu_product": float}  # what PyTorch keeps in tensors of one element
+NUMBERS = {"step": int, "mu_product": float}  # in tensors of one element in PyTorch's state
+
+
+NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initial_accumulator_value".split()
 
 
 class Elementwise(Optimizer):
-    """The optimizers of this package: no negative rates, and state in the shapes of the parameters."""
+    """Base of the optimizers that update each element independently: it checks the ranges of the options, and the state
+    that is loaded, which has the shapes of the parameters."""
+
+    def __init__(self, params: Params, given: dict[str, Any]) -> None:
+        """given: locals() of the subclass's __init__, whose other arguments are the options."""
+        super().__init__(params, {name: given[name] for name in given if name not in ("self", "params", "__class__")})
 
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)
-        for name in ("lr", "weight_decay"):
+        for name in NOT_NEGATIVE:
             if name in group and not at_least_0(group[name]):
                 raise ValueError(f"invalid {name} value: {group[name]!r}")
+        betas = group.get("betas", (0, 0))
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise ValueError(f"betas are two numbers, not {betas!r}")
+        for index, beta in enumerate(betas):
+            if not (at_least_0(beta) and beta < 1):
+                raise ValueError(f"invalid beta parameter at index {index}: {beta}")
 
     def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
         if isinstance(value, Tensor) and name in NUMBERS and value.numel() == 1:
@@ -288,46 +298,15 @@ class Elementwise(Optimizer):
             raise ShapeError(f"loaded state {name!r} has shape {shapes}")
         return super()._adapted(value, name, param)
 
-    def _groups(self) -> Iterable[tuple[dict[str, Any], Any]]:
-        """The groups of a step, each beside an array for its numbers. A user may have put in, taken out or replaced
-        groups since the last step, and options in them."""
-        groups, hyper = self.param_groups, self._hyper
-        while len(hyper) < len(groups):
-            hyper.append(doubles(*(0.0,) * 8))
-        for group in groups:
+    def _groups(self) -> list[dict[str, Any]]:
+        """The groups of a step, their rates checked: a user may have changed both since the last step."""
+        for group in self.param_groups:
             rate = group["lr"]
             if type(rate) is not float and not isinstance(rate, (Real, Tensor)):
                 raise TypeError(f"{type(self).__name__}: lr must be a number, not {rate!r}")
-        return zip(groups, hyper, strict=False)
+        return self.param_groups
 
 
 def at_least_0(value: Any) -> bool:
     """Whether an option is a number, perhaps as a tensor, and neither negative nor NaN."""
     return (isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)) and float(value) >= 0
-
-
-def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """The parameters that have a gradient, and the gradients."""
-    chosen = []
-    grads = []
-    for param in params:
-        grad = param._grad
-        if grad is not None:
-            chosen.append(param)
-            grads.append(grad)
-    return chosen, grads
-
-
-def by_step(
-    params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]
-) -> list[tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]]:
-    """One bucket, as a rule; parameters that once had no gradient lag behind, and get a call of their own."""
-    if len({entry["step"] for entry in entries}) == 1:
-        return [(params, grads, entries)]
-    buckets: dict[int, tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]] = {}
-    for param, grad, entry in zip(params, grads, entries, strict=True):
-        bucket = buckets.setdefault(entry["step"], ([], [], []))
-        bucket[0].append(param)
-        bucket[1].append(grad)
-        bucket[2].append(entry)
-    return list(buckets.values())

@@ -45,7 +45,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """The function (average, current, count) that gives the mean of count averaged ones and the current one."""
+    """The function (average, current, count) that gives the mean of `current` and `count` values averaged before."""
     return no_grad()(lambda average, current, count: average + (current - average) / (count + 1))
 
 
@@ -59,21 +59,21 @@ def _of_lists(average: Average) -> MultiAverage:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
-    """get_ema_avg_fn() for lists of tensors, the first of which is written to."""
+    """get_ema_avg_fn() for lists of tensors; the averages are updated in place."""
     return _of_lists(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> MultiAverage:
-    """get_swa_avg_fn() for lists of tensors, the first of which is written to."""
+    """get_swa_avg_fn() for lists of tensors; the averages are updated in place."""
     return _of_lists(get_swa_avg_fn())
 
 
 class AveragedModel(Module):
-    """A copy of model, on device if one is named, whose parameters are averages of those that it is shown.
+    """A copy of model, on device if given, whose parameters are averages.
 
-    update_parameters(model) takes the parameters over when it is called first, later with
-    avg_fn(average, current, n_averaged), or multi_avg_fn, which gets lists and writes into the first; with neither of
-    them all weigh the same. Buffers are averaged with use_buffers, and else those of the model shown last.
+    The first update_parameters(model) copies the parameters. Later calls average them with
+    avg_fn(average, current, n_averaged), or with multi_avg_fn, which gets lists and writes to the first; by default all
+    weights are equal. With use_buffers buffers are averaged too, otherwise copied.
 
     >>> model = norch.nn.Linear(1, 1, bias=False)
     >>> average = norch.optim.swa_utils.AveragedModel(model, avg_fn=norch.optim.swa_utils.get_ema_avg_fn(0.5))
@@ -108,8 +108,8 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
-        """Takes the parameters of model, shaped as those of the copied one, into the averages."""
-        groups: dict[Any, list[tuple[Tensor, Tensor]]] = {}  # of one device and dtype, as a multi_avg_fn may want them
+        """Averages in the parameters of model, which has the structure of the copied one."""
+        groups: dict[Any, list[tuple[Tensor, Tensor]]] = {}  # of one device and dtype, for a multi_avg_fn
         pairs: list[tuple[Tensor, Tensor]] = [*zip(self.module.parameters(), model.parameters(), strict=True)]
         buffers = [*zip(self.module.buffers(), model.buffers(), strict=True)]
         for mine, theirs in pairs + buffers * self.use_buffers:
@@ -131,8 +131,8 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Sets the running statistics of all batch normalisations in model to the means over the batches of loader, each
-    the input of model or a tuple or list that begins with it.
+    """Sets the running statistics of all batch normalisations in model to the means over the batches of loader. A batch
+    is the input of model, or a tuple or list that begins with it.
 
     >>> model = norch.nn.Sequential(norch.nn.BatchNorm1d(1))
     >>> norch.optim.swa_utils.update_bn([norch.tensor([[1.0], [3.0]]), norch.tensor([[5.0], [7.0]])], model)
@@ -156,8 +156,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """The rate of each group goes from what it is to swa_lr within anneal_epochs, and stays there. swa_lr: a number, or
-    one for each group; anneal_strategy: "cos", half a period of the cosine, or "linear".
+    """The rate of each group goes from its present value to swa_lr within anneal_epochs, and stays there. swa_lr: a
+    number, or one a group; anneal_strategy: "cos", half a period of the cosine, or "linear".
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.swa_utils.SWALR(opt, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
@@ -188,12 +188,12 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step: int) -> float:
-        """How far the way to swa_lr has been gone."""
+        """The fraction of the way to swa_lr after some steps."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch, from those before: other schedules may have set them."""
+        """The rates of this epoch, from those of the epoch before, which other schedules may have set."""
         step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
         before, now = self._share(step - 1), self._share(step)
         rates = []

@@ -1,4 +1,4 @@
-"""Helpers around training: the face of the folder, which defines nothing."""
+"""``norch.utils``: data loading and checkpoints."""
 
 from .._left_out import nothing_more as _nothing_more
 from . import checkpoint as checkpoint

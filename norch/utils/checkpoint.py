@@ -1,5 +1,5 @@
-"""Checkpoints: memory for time. What a function saves for its derivative is thrown away, and computed again when the
-derivative is asked for.
+"""Checkpoints, which save memory for time: what a function saves for its derivative is freed, and recomputed in
+backward.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ..random import fork_rng, get_rng_state, set_rng_state
 
 
 class Checkpoint(Node):
-    """Stands for all that a function recorded. again: calls it once more; edges: where gradients leave its graph."""
+    """Replaces the graph of a function. recompute: calls it again; edges: the nodes to which its gradients go."""
 
-    __slots__ = ("again",)
-    again: Callable[[], list[Any]] | None
+    __slots__ = ("recompute",)
+    recompute: Callable[[], list[Any]] | None
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        if self.again is None:
+        if self.recompute is None:
             raise freed(self)
-        outs = self.again()
+        outs = self.recompute()
         roots = [(edge(outs[i]), one) for i, one in (g if isinstance(g, Outputs) else {0: g}).items()]
         wanted = {node: i for i, node in enumerate(self.edges) if node is not None}
         hooks = [(node, node.hooks) for node in wanted]
         try:
-            for node in wanted:  # the walk that came here calls their hooks
+            for node in wanted:  # the outer walk calls their hooks
                 node.hooks = None
             recorded = is_grad_enabled()
             live = [(node, one) for node, one in roots if node is not None]
@@ -40,7 +40,7 @@ class Checkpoint(Node):
                 node.hooks = known
 
     def release(self) -> None:
-        self.again = None
+        self.recompute = None
 
 
 def checkpoint(
@@ -50,11 +50,11 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """function(*args, **kwargs), a tensor or a tuple or list of tensors and others. Until backward only the arguments
-    are kept; then function is called a second time, with the same random numbers if preserve_rng_state.
+    """function(*args, **kwargs): a tensor, or a tuple or list with tensors. Only the arguments are kept; backward calls
+    function a second time, with the same random numbers if preserve_rng_state.
 
-    Gradients also reach what function uses beside its arguments. use_reentrant, PyTorch's choice among two ways, has no
-    effect: the way is that of False.
+    Gradients also reach leaves that function uses beside its arguments. use_reentrant has no effect; the implementation
+    is PyTorch's for use_reentrant=False.
 
     >>> from norch.utils.checkpoint import checkpoint
     >>> x = norch.zeros(2, requires_grad=True)
@@ -68,7 +68,7 @@ def checkpoint(
         kind[0] = type(result) if isinstance(result, (tuple, list)) else None
         return [result] if kind[0] is None else list(result)
 
-    def again() -> list[Any]:
+    def recompute() -> list[Any]:
         with enable_grad(), fork_rng(enabled=preserve_rng_state):
             if preserve_rng_state:
                 set_rng_state(state)
@@ -81,16 +81,16 @@ def checkpoint(
     inside, frontier = _region([node for node in nodes if node is not None], start)
     if inside and is_grad_enabled():
         whole = Checkpoint(*frontier)
-        whole.again = again
+        whole.recompute = recompute
         for i, node in enumerate(nodes):
-            if node in inside:  # what was recorded dies with the tensors that it made
+            if node in inside:  # the recorded graph is freed with the tensors that it made
                 outs[i] = alias(outs[i])
                 outs[i]._node = whole if len(outs) == 1 else Output(whole, i)
     return outs[0] if kind[0] is None else kind[0](outs)
 
 
 def _region(outs: list[Node], start: int) -> tuple[set[Node], list[Node]]:
-    """The nodes behind outs that are younger than start, and those that they lead to."""
+    """(the nodes behind outs that were recorded after start, the earlier nodes that their edges lead to)."""
     inside: set[Node] = set()
     frontier: dict[Node, None] = {}
     todo = list(outs)
@@ -107,8 +107,7 @@ def _region(outs: list[Node], start: int) -> tuple[set[Node], list[Node]]:
 def checkpoint_sequential(
     functions: Sequence[Callable[..., Any]], segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """The functions (or the layers of a Sequential) one after another, cut into segments, each of them a checkpoint
-    but for the last."""
+    """The functions (or the layers of a Sequential) in sequence, in segments, each but the last a checkpoint."""
 
     def through(layers: list[Callable[..., Any]], x: Any) -> Any:
         for layer in layers:

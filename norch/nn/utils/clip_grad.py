@@ -1,4 +1,4 @@
-"""Clipping of gradients, between backward() and step()."""
+"""Gradient clipping, between backward() and step(). `foreach` is accepted and has no effect."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all elements of the tensors together; norm_type: any that norm() takes.
+    """The norm of all elements of the tensors together, on the device of the first.
 
-    It lies on the device of the first. With error_if_nonfinite a norm of NaN or inf raises a RuntimeError.
+    norm_type: any that norm() takes. error_if_nonfinite: RuntimeError for a norm of NaN or inf.
 
     >>> norch.nn.utils.get_total_norm([norch.tensor([3.0]), norch.tensor([4.0])])
     tensor(5.)
@@ -42,7 +42,7 @@ def get_total_norm(
 
 
 def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> tuple[Tensor, DType]:
-    """Their norm, and the dtype that they have in common; it is float32 at least, as squares of halves overflow."""
+    """The norm, in at least float32 because squares overflow in float16, and the common dtype of the tensors."""
     if not tensors:
         return tensor(0.0), float32
     device, wide = tensors[0].device, [x.to(promote_types(x.dtype, float32)) for x in tensors]
@@ -55,7 +55,7 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> 
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scales all gradients in place by max_norm / total_norm where that is below 1."""
+    """Multiplies all gradients in place by min(1, max_norm / total_norm)."""
     _scale(_listed(parameters, "clip_grads_with_norm_"), max_norm, tensor_of(total_norm, "clip_grads_with_norm_"))
 
 
@@ -73,10 +73,9 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales all gradients in place so that their common norm is at most max_norm; gives the norm before.
+    """Scales all gradients in place so that their total norm is at most max_norm. Returns the norm before.
 
-    norm_type: any that norm() takes. With error_if_nonfinite a norm of NaN or inf raises a RuntimeError
-    and changes nothing.
+    norm_type: any that norm() takes. error_if_nonfinite: RuntimeError for a norm of NaN or inf, before any change.
 
     >>> p = norch.nn.Parameter(norch.zeros(2))
     >>> (p * norch.tensor([3.0, 4.0])).sum().backward()
@@ -92,7 +91,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Clamps every element of the gradients to [-clip_value, clip_value], in place."""
+    """Clamps the elements of all gradients to [-clip_value, clip_value], in place."""
     listed = _listed(parameters, "clip_grad_value_")
     check_numbers("clip_grad_value_", clip_value=clip_value)
     with no_grad():

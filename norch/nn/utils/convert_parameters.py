@@ -1,4 +1,4 @@
-"""All parameters as one vector, and back."""
+"""Parameters to one vector, and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements in one row, recorded.
+    """All elements of the parameters in one vector, with history.
 
     >>> norch.nn.utils.parameters_to_vector(norch.nn.Linear(3, 2).parameters()).shape
     norch.Size([8])
@@ -19,7 +19,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Makes the parameters views of what parameters_to_vector would give; ShapeError where vec is too short or long."""
+    """The inverse: makes the parameters views of vec. ShapeError if its length is not their number of elements."""
     listed = list(parameters)
     counts = [param.numel() for param in listed]
     if tuple(vec.shape) != (sum(counts),):

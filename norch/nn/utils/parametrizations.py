@@ -1,4 +1,4 @@
-"""Weight and spectral normalisation as parametrizations (parametrize.py)."""
+"""Weight and spectral normalization as parametrizations (parametrize.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["spectral_norm", "weight_norm"]
 
 
 def norms(v: Tensor, dim: int | None) -> Tensor:
-    """The lengths of the parts of v along dim, with the other axes at size 1; of all of v for None (or -1)."""
+    """The norms of the slices of v along dim, with size 1 in the other axes; for None or -1 the norm of v."""
     if dim is None or dim == -1:
         return v.norm()
     dim = dim + v.ndim if dim < 0 else dim
@@ -28,8 +28,8 @@ def norms(v: Tensor, dim: int | None) -> Tensor:
     return v.norm(2, axes, keepdim=True) if axes else v.abs()
 
 
-def directed(g: Tensor, v: Tensor, dim: int | None) -> Tensor:
-    """The parts of v, along dim, with the lengths g."""
+def rescaled(g: Tensor, v: Tensor, dim: int | None) -> Tensor:
+    """v, its slices along dim rescaled to the norms g."""
     return v * (g / norms(v, dim))
 
 
@@ -39,67 +39,66 @@ class _WeightNorm(Module):
         self.dim = dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        return directed(weight_g, weight_v, self.dim)
+        return rescaled(weight_g, weight_v, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return norms(weight, self.dim), weight
 
 
-def _of_the_older(name: str, module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Renames what a module with the older weight_norm() of this name has saved."""
+def _rename_hooked(name: str, module: Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Renames the entries that a module with nn.utils.weight_norm() has saved."""
     if all(f"{prefix}{name}_{part}" in state for part in "gv"):
         for number, part in enumerate("gv"):
             state[f"{prefix}parametrizations.{name}.original{number}"] = state.pop(f"{prefix}{name}_{part}")
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Parametrizes module.<name> by its lengths g along dim (one length for None), `original0`, and directions v,
-    `original1`: g v / |v| (Salimans and Kingma 2016, equation 2). Gives module back.
+    """Parametrizes module.<name> as g v / |v| (Salimans and Kingma 2016, equation 2), with the norms g along dim (one
+    norm for None) as `original0` and the directions v as `original1`. Returns module.
 
     >>> layer = norch.nn.utils.parametrizations.weight_norm(norch.nn.Linear(20, 40))
     >>> layer.parametrizations.weight.original0.shape, layer.weight.shape
     (norch.Size([40, 1]), norch.Size([40, 20]))
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
-    module.register_load_state_dict_pre_hook(partial(_of_the_older, name))
+    module.register_load_state_dict_pre_hook(partial(_rename_hooked, name))
     return module
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
-    """Axis dim to the front, the others as one."""
+    """weight as a matrix, with axis dim as its rows."""
     return weight.movedim(dim, 0).flatten(1)
 
 
 @no_grad()
-def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float) -> None:
-    """The power method: moves u and v, in place, towards the singular vectors of the largest singular value."""
+def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float) -> None:
+    """Updates u and v in place towards the singular vectors of the largest singular value."""
     for _ in range(times):
         u.copy_(normalize(matrix.mv(v), dim=0, eps=eps))
         v.copy_(normalize(matrix.mT.mv(u), dim=0, eps=eps))
 
 
-def largest(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """The singular value that u and v belong to; of copies, as the next use moves them, maybe before backward."""
+def singular_value(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    """u^T matrix v. Copies, because the next forward may update u and v before backward."""
     return u.clone().dot(matrix.mv(v.clone()))
 
 
-def start_vectors(matrix: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """Random ones, of length 1, one for the rows and one for the columns of matrix."""
+def random_unit_vectors(matrix: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """Random unit vectors, one for the rows and one for the columns of matrix."""
     with no_grad():
         u, v = (normalize(matrix.new_empty(size).normal_(), dim=0, eps=eps) for size in matrix.shape)
     return u, v
 
 
-def check(weight: Tensor, iterations: int, dim: int) -> None:
-    """Raises what does not fit."""
+def check_spectral_norm(weight: Tensor, iterations: int, dim: int) -> None:
     if iterations < 1:
         raise ArgumentError(f"spectral_norm: n_power_iterations is positive, not {iterations}")
     if not -weight.ndim <= dim < weight.ndim:
         raise BoundsError(f"spectral_norm: there is no axis {dim} in shape {tuple(weight.shape)}")
 
 
-def outputs_axis(module: Module, dim: int | None) -> int:
-    """dim, or the axis of a weight that is over the outputs."""
+def output_axis(module: Module, dim: int | None) -> int:
+    """dim, or by default the axis of the output channels of a weight."""
     return dim if dim is not None else int(isinstance(module, (ConvTranspose1d, ConvTranspose2d)))
 
 
@@ -109,21 +108,21 @@ class _SpectralNorm(Module):
 
     def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float) -> None:
         super().__init__()
-        check(weight, n_power_iterations, dim)
+        check_spectral_norm(weight, n_power_iterations, dim)
         self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
         if weight.ndim > 1:
             matrix = as_matrix(weight, dim)
-            for name, vector in zip(("_u", "_v"), start_vectors(matrix, eps), strict=True):
+            for name, vector in zip(("_u", "_v"), random_unit_vectors(matrix, eps), strict=True):
                 self.register_buffer(name, vector)
-            iterate(matrix, self._u, self._v, 15, eps)
+            power_iteration(matrix, self._u, self._v, 15, eps)
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
             return normalize(weight, dim=0, eps=self.eps)
         matrix = as_matrix(weight, self.dim)
         if self.training:
-            iterate(matrix, self._u, self._v, self.n_power_iterations, self.eps)
-        return weight / largest(matrix, self._u, self._v)
+            power_iteration(matrix, self._u, self._v, self.n_power_iterations, self.eps)
+        return weight / singular_value(matrix, self._u, self._v)
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value
@@ -132,9 +131,10 @@ class _SpectralNorm(Module):
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Parametrizes module.<name> by itself over its largest singular value, which n_power_iterations of the power
-    method follow at each use in training (Miyato et al. 2018, algorithm 1). dim: the axis over the outputs, 1 for
-    transposed convolutions and 0 for others unless given; the others are the columns. Gives module back.
+    """Parametrizes module.<name> as weight / sigma, with sigma its largest singular value, which n_power_iterations of
+    the power method track in each forward in training (Miyato et al. 2018, algorithm 1). The weight is a matrix with
+    axis dim as its rows: the output channels, axis 1 for transposed convolutions and 0 otherwise, by default. Returns
+    module. ValueError if there is no such parameter or buffer.
 
     >>> layer = norch.nn.utils.parametrizations.spectral_norm(norch.nn.Linear(1, 3, bias=False))
     >>> round(layer.weight.norm().item(), 4)
@@ -143,8 +143,8 @@ def spectral_norm(
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"{module._get_name()} has no parameter or buffer {name!r}")
-    made = _SpectralNorm(weight, n_power_iterations, outputs_axis(module, dim), eps)
-    return register_parametrization(module, name, made)
+    norm = _SpectralNorm(weight, n_power_iterations, output_axis(module, dim), eps)
+    return register_parametrization(module, name, norm)
 
 
 __getattr__ = nothing_more(__name__)

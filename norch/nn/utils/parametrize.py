@@ -1,6 +1,6 @@
-"""Parameters that are functions of others: what a module reads as its weight is computed from what it trains.
+"""Parametrizations: an attribute of a module, such as its weight, is computed from the parameters that are trained.
 
-A module with such a parameter is of a class of its own, made once for each class of modules, that looks them up.
+A module with a parametrization gets a subclass of its class, created once per class, that computes such attributes.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = [
     "type_before_parametrizations",
 ]
 
-_computed: dict[Any, Tensor] | None = None  # within cached(): what each ParametrizationList gives
+_cache: dict[Any, Tensor] | None = None  # inside cached(): the result of each ParametrizationList
 
 
-def _own(module: Any, name: str, value: Tensor) -> None:
-    """Registers value as a parameter or a buffer, whichever it is."""
+def _register(module: Any, name: str, value: Tensor) -> None:
+    """Registers a Parameter as a parameter and another tensor as a buffer."""
     if isinstance(value, Parameter):
         module.register_parameter(name, value)
     else:
@@ -39,8 +39,8 @@ def _own(module: Any, name: str, value: Tensor) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """Modules applied one after another to `original`, a parameter or buffer, or the first to `original0`,
-    `original1` ... where its right_inverse() gives several: what a parametrized module holds for each name."""
+    """The modules that compute one attribute, applied in order. The input of the first is `original`, a parameter or
+    buffer, or `original0`, `original1` ... if its right_inverse() returns several tensors."""
 
     is_tensor: bool
     original: Tensor
@@ -50,21 +50,21 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         value: Any = original
         with no_grad():
-            for one in reversed(modules):
-                value = one.right_inverse(value) if hasattr(one, "right_inverse") else value
+            for module in reversed(modules):
+                value = module.right_inverse(value) if hasattr(module, "right_inverse") else value
         self.is_tensor = isinstance(value, Tensor)
         if self.is_tensor:
             if value is not original:
                 original.data = value.detach()
-            _own(self, "original", original)
+            _register(self, "original", original)
             return
         self.ntensors = len(value)
         for number, part in enumerate(value):
             if not isinstance(part, Tensor):
-                raise ValueError(f"right_inverse() gives tensors, not {type(part).__name__}")
-            trained = isinstance(original, Parameter) and part.is_floating_point()
+                raise ValueError(f"right_inverse() must return tensors, not {type(part).__name__}")
+            is_trained = isinstance(original, Parameter) and part.is_floating_point()
             leaf = part.detach()
-            _own(self, f"original{number}", Parameter(leaf, original.requires_grad) if trained else leaf)
+            _register(self, f"original{number}", Parameter(leaf, original.requires_grad) if is_trained else leaf)
 
     def _originals(self) -> list[Tensor]:
         if self.is_tensor:
@@ -72,37 +72,37 @@ class ParametrizationList(ModuleList):
         return [getattr(self, f"original{number}") for number in range(self.ntensors)]
 
     def forward(self) -> Tensor:
-        """What the module reads."""
-        if _computed is not None and self in _computed:
-            return _computed[self]
+        """The value of the attribute."""
+        if _cache is not None and self in _cache:
+            return _cache[self]
         first, *rest = self
         x = first(*self._originals())
-        for one in rest:
-            x = one(x)
-        if _computed is not None:
-            _computed[self] = x
+        for module in rest:
+            x = module(x)
+        if _cache is not None:
+            _cache[self] = x
         return x
 
     @no_grad()
     def right_inverse(self, value: Tensor) -> None:
-        """Sets the originals so that forward() gives value, by the right_inverse() of each module."""
+        """Sets the originals so that forward() returns value, with the right_inverse() of each module."""
         parts: Any = value
-        for one in reversed(list(self)):
-            if not hasattr(one, "right_inverse"):
-                raise NotImplementedError(f"{type(one).__name__} has no right_inverse(): its result cannot be set")
-            parts = one.right_inverse(parts)
+        for module in reversed(list(self)):
+            if not hasattr(module, "right_inverse"):
+                raise NotImplementedError(f"{type(module).__name__} has no right_inverse(): its result cannot be set")
+            parts = module.right_inverse(parts)
         for original, part in zip(self._originals(), [parts] if self.is_tensor else parts, strict=True):
             original.data = part.detach()
 
 
-_made: WeakValueDictionary[type, type] = WeakValueDictionary()  # of each class its own one, while a module is of that
+_subclasses: WeakValueDictionary[type, type] = WeakValueDictionary()  # class: its parametrized subclass, while in use
 
 
 def _parametrized(base: Any) -> Any:
-    """The subclass of base that computes what its `parametrizations` name."""
-    made = _made.get(base)
-    if made is not None:
-        return made
+    """The subclass of base that computes the attributes named in `parametrizations`."""
+    subclass = _subclasses.get(base)
+    if subclass is not None:
+        return subclass
 
     def lookup(self: Any, name: str) -> Any:
         lists = self.__dict__.get("parametrizations", ())
@@ -120,24 +120,25 @@ def _parametrized(base: Any) -> Any:
             base.__setattr__(self, name, value)
 
     def reduce(self: Any, protocol: Any) -> Any:
-        return _blank, (base,), self.__dict__
+        return _new, (base,), self.__dict__
 
     methods = {"__getattr__": lookup, "__setattr__": assign, "__reduce_ex__": reduce}
-    made = _made[base] = type(f"Parametrized{base.__name__}", (base,), {**methods, "_before": base})
-    return made
+    subclass = _subclasses[base] = type(f"Parametrized{base.__name__}", (base,), {**methods, "_base": base})
+    return subclass
 
 
-def _blank(base: type) -> Any:
-    """What pickle and copy fill."""
+def _new(base: type) -> Any:
+    """An empty parametrized module; pickle and copy fill it."""
     return object.__new__(_parametrized(base))
 
 
 def register_parametrization(module: Any, tensor_name: str, parametrization: Any, *, unsafe: bool = False) -> Any:
-    """Makes module.<tensor_name>, a parameter or buffer, what parametrization gives of it; the one that is trained is
-    module.parametrizations.<tensor_name>.original then. A second parametrization is applied to the result of the first.
+    """Replaces module.<tensor_name>, a parameter or buffer, by parametrization(original), with the former as
+    module.parametrizations.<tensor_name>.original. A further parametrization is applied to the result. Returns module.
 
-    parametrization may have right_inverse(value), which gives what to start from, and by which
-    `module.<tensor_name> = value` sets the original. Unless unsafe, it must keep shape and dtype. Gives module back.
+    parametrization.right_inverse(value), if defined, computes the first original, and the new one when
+    `module.<tensor_name>` is assigned. Unless unsafe, the result must have the same shape and dtype: ArgumentError
+    otherwise. ValueError if there is no such parameter or buffer.
 
     >>> class Positive(norch.nn.Module):
     ...     def forward(self, x):
@@ -153,24 +154,24 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Any
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
-        known = module.parametrizations[tensor_name]
+        listed = module.parametrizations[tensor_name]
         if not unsafe:
             with no_grad():
                 x = getattr(module, tensor_name)
-                _check_like(x, parametrization(x), tensor_name)
-        known.append(parametrization)
-        known.unsafe |= unsafe
+                _check_result(x, parametrization(x), tensor_name)
+        listed.append(parametrization)
+        listed.unsafe |= unsafe
         return module
     original = {**module._parameters, **module._buffers}.get(tensor_name)
     if original is None:
         raise ValueError(f"{module._get_name()} has no parameter or buffer {tensor_name!r}")
     if not unsafe:  # before anything is changed
         with no_grad():
-            start = original
+            initial = original
             if hasattr(parametrization, "right_inverse"):
-                start = parametrization.right_inverse(original.clone())
-            several = not isinstance(start, Tensor)
-            _check_like(original, parametrization(*start) if several else parametrization(start), tensor_name)
+                initial = parametrization.right_inverse(original.clone())
+            several = not isinstance(initial, Tensor)
+            _check_result(original, parametrization(*initial) if several else parametrization(initial), tensor_name)
     found = ParametrizationList([parametrization], original, unsafe)
     module._unbind(tensor_name)
     if not is_parametrized(module):
@@ -180,11 +181,11 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Any
     return module
 
 
-def _check_like(wanted: Tensor, made: Any, name: str) -> None:
-    found = (tuple(made.shape), made.dtype) if isinstance(made, Tensor) else type(made).__name__
-    if found != (tuple(wanted.shape), wanted.dtype):
-        told = f"{tuple(wanted.shape)} of {wanted.dtype}"
-        raise ArgumentError(f"register_parametrization: {name!r} is {told}, the parametrization gives {found}")
+def _check_result(original: Tensor, result: Any, name: str) -> None:
+    found = (tuple(result.shape), result.dtype) if isinstance(result, Tensor) else type(result).__name__
+    if found != (tuple(original.shape), original.dtype):
+        expected = f"{tuple(original.shape)} of {original.dtype}"
+        raise ArgumentError(f"register_parametrization: {name!r} is {expected}, the parametrization gives {found}")
 
 
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
@@ -196,50 +197,50 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
 
 
 def type_before_parametrizations(module: Any) -> type:
-    """The class of module as it was."""
-    kind: type = type(module)
-    return kind.__dict__.get("_before", kind)
+    """The class that module had before it was parametrized."""
+    cls: type = type(module)
+    return cls.__dict__.get("_base", cls)
 
 
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
-    """Makes module.<tensor_name> an ordinary parameter or buffer: with what it gives now, or, unless
-    leave_parametrized, with the original, which must be one tensor then. Gives module back."""
+    """Makes module.<tensor_name> an ordinary parameter or buffer again: with its current value, or, without
+    leave_parametrized, the original, which must be a single tensor (ValueError). Returns module."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"{module._get_name()} has no parametrization of {tensor_name!r}")
     found = module.parametrizations[tensor_name]
     if not leave_parametrized and not found.is_tensor:
-        raise ValueError(f"remove_parametrizations: {tensor_name!r} is made of several tensors: leave it parametrized")
+        raise ValueError(f"remove_parametrizations: {tensor_name!r} has several originals: use leave_parametrized=True")
     with no_grad():
-        now = getattr(module, tensor_name)
+        current = getattr(module, tensor_name)
     if found.is_tensor:
         value = found.original
         if leave_parametrized:
-            value.data = now
+            value.data = current
     else:
-        value = Parameter(now) if any(one.requires_grad for one in found._originals()) else now
+        value = Parameter(current) if any(x.requires_grad for x in found._originals()) else current
     del module.parametrizations[tensor_name]
     if not len(module.parametrizations):
         module.__class__ = type_before_parametrizations(module)
         module._unbind("parametrizations")
-    _own(module, tensor_name, value)
+    _register(module, tensor_name, value)
     return module
 
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Within it each parametrized tensor is computed once, when it is first read.
+    """A context in which each parametrized tensor is computed once, when it is first read.
 
     >>> layer = norch.nn.utils.parametrizations.weight_norm(norch.nn.Linear(2, 2))
     >>> with norch.nn.utils.parametrize.cached():
     ...     print(layer.weight is layer.weight)
     True
     """
-    global _computed
-    outer, _computed = _computed, {} if _computed is None else _computed
+    global _cache
+    outer, _cache = _cache, {} if _cache is None else _cache
     try:
         yield
     finally:
-        _computed = outer
+        _cache = outer
 
 
 __getattr__ = nothing_more(__name__)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ..._handle import Handle
-from ...autograd import derivatives as d
+from ...autograd.grad_mode import mode
+from ...autograd.record import differentiable
 from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError
-from .._forms import derived
-from .._inplace import in_place
 from .._operand import as_operand, at_least, floats_of, rename_errors
 from ..copy import cat, result_type
 from ..create import triu_indices
 from ..index import index_select, on_common_device
 from ..matmul import matmul
-from ..norm import vector_norm
+from ..norm import max_norm_grad, vector_norm, vector_norm_grad
+from ..op import method
 from ..pointwise import where
+from ..reduce import norm_grad, sum_over
 from ..reduce import sum as sum_
 from ..view import unsqueeze
 from .shape import broadcast_tensors
@@ -34,17 +35,63 @@ AT_ONCE = 1 << 18  # differences, which then stay in the cache
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-def _euclidean(a: Any, b: Any) -> Any:
-    size = sum_(a * a, -1, True) + sum_(b * b, -1).unsqueeze(-2)
-    square = size - matmul(a * 2, b.transpose(-1, -2))
-    return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt()
+def _row_norm_grad(g: Any, x: Any, norms: Any, p: float) -> Any:
+    """The gradient of x (..., K) from that of its norms (...) of order p."""
+    if p < 2 and p % 1 == 0:
+        return x.sign() * (g * p).unsqueeze(-1)
+    if p == 2 or p == math.inf:
+        return (norm_grad if p == 2 else max_norm_grad)(g, x, norms, (-1,), False)
+    return vector_norm_grad(g, x, norms, (-1,), False, p)
 
 
-def _distances(a: Any, b: Any, p: float, rows: int) -> Any:
+def _cdist_backward(
+    g: Any, a: Any, b: Any, out: Any, p: float, rows: int, needs_input_grad: tuple[bool, ...]
+) -> tuple[Any, Any]:
+    """So many rows of a at a time where nobody records; but not of halves, whose sums are rounded once."""
+    to_a, to_b = needs_input_grad
+    b = b.unsqueeze(-3)
+    parts: Any = [(a, out, g)]
+    if not mode.enabled and rows < g.shape[-2] and g.element_size() >= 4:
+        parts = zip(*(x.split(rows, -2) for x in parts[0]))  # noqa: B905  (of as many rows)
+    by_a, by_b = [], None
+    for a_part, norms, g_part in parts:
+        slope = _row_norm_grad(g_part, a_part.unsqueeze(-2) - b, norms, p)
+        if to_a:
+            by_a.append(sum_over(slope, (-2,)))
+        if to_b:
+            column = sum_over(slope, (-3,))
+            by_b = column if by_b is None else by_b + column
+    return cat(by_a, -2) if to_a else None, None if by_b is None else -by_b
+
+
+@differentiable("cdist", inputs=("a", "b"), broadcast=True, backward=_cdist_backward)
+def _cdist(a: Any, b: Any, p: float, rows: int) -> Any:
     """The p-norms, of some rows of a at a time: the differences of all rows would be K times as large as the result."""
     b = unsqueeze(b, -3)
     parts = [_norm(unsqueeze(part, -2) - b, p) for part in (a.split(rows, -2) if rows < a.shape[-2] else [a])]
     return parts[0] if len(parts) == 1 else cat(parts, -2)
+
+
+def _euclidean_backward(g: Any, a: Any, b: Any, out: Any, needs_input_grad: tuple[bool, ...]) -> tuple[Any, Any]:
+    to_a, to_b = needs_input_grad
+    slope = g / out.where(out != 0, math.inf)
+    return (
+        _weighted_differences(a, slope, b) if to_a else None,
+        _weighted_differences(b, slope.mT, a) if to_b else None,
+    )
+
+
+def _weighted_differences(a: Any, slope: Any, b: Any) -> Any:
+    """The sum of slope_ij (a_i - b_j) over j."""
+    return a * sum_over(slope, (-1,), True) - matmul(slope, b)
+
+
+@differentiable("euclidean", inputs=("a", "b"), broadcast=True, backward=_euclidean_backward)
+def _euclidean(a: Any, b: Any) -> Any:
+    """_cdist() of order 2, by a product of matrices."""
+    size = sum_(a * a, -1, True) + sum_(b * b, -1).unsqueeze(-2)
+    square = size - matmul(a * 2, b.transpose(-1, -2))
+    return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt()
 
 
 @rename_errors
@@ -72,9 +119,9 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     many = max(a.shape[-2], b.shape[-2]) > 25 and a.shape[-1] > 0
     if p == 2 and a.dtype is b.dtype in (float32, float64):
         if compute_mode == "use_mm_for_euclid_dist" or (many and compute_mode != "donot_use_mm_for_euclid_dist"):
-            return derived(d.Euclidean, _euclidean, a, b)
+            return _euclidean(a, b)
     rows = max(1, AT_ONCE // max(1, b.numel()))
-    return derived(d.Cdist, lambda a, b: _distances(a, b, p, rows), a, b, param=p, rows=rows)
+    return _cdist(a, b, p, rows)
 
 
 @rename_errors
@@ -91,6 +138,18 @@ def _pairs(x: Any) -> Any:
     return triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
 
 
+def _pdist_grad(g: Any, x: Any, out: Any, p: float) -> Any:
+    i, j = _pairs(x)
+    slope = _row_norm_grad(g, x.index_select(0, i) - x.index_select(0, j), out, p)
+    return x.new_zeros(x.shape).index_add(0, i, slope).index_add(0, j, -slope)
+
+
+@differentiable(grad=_pdist_grad)
+def _pdist(x: Any, p: float) -> Any:
+    i, j = _pairs(x)
+    return _norm(index_select(x, 0, i) - index_select(x, 0, j), p)
+
+
 @rename_errors
 def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     """The p-norms of the differences of each two rows of input (N, M): (N (N - 1) / 2), row 0 with 1, 0 with 2 ...
@@ -104,12 +163,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     check_numbers("pdist", p=p)
     if p < 0:
         raise ArgumentError(f"pdist: p is not negative, not {p}")
-
-    def distances(x: Any) -> Any:
-        a, b = _pairs(x)
-        return _norm(index_select(x, 0, a) - index_select(x, 0, b), p)
-
-    return derived(d.Pdist, distances, x, pairs=_pairs, param=p)
+    return _pdist(x, p)
 
 
 @rename_errors
@@ -128,6 +182,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     return sum_(a * b, dim) / lengths
 
 
+@method(inplace=True)
 @rename_errors
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that."""
@@ -136,12 +191,3 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     norms = _norm(rows, p, True)
     factors = where(norms <= maxnorm, 1, maxnorm / (norms + 1e-7))
     return (rows * factors).reshape(x.transpose(0, dim).shape).transpose(0, dim)
-
-
-class DistanceMethods(Handle):
-    """Those of Tensor."""
-
-    __slots__ = ()
-
-    renorm = renorm
-    (renorm_,) = in_place(renorm)

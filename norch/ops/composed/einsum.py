@@ -1,16 +1,16 @@
-"""einsum: any product of tensors, by naming their axes. Lowered to views and the batched matrix product.
+"""einsum: products of tensors by labels of their axes, lowered to views and the batched matrix product.
 
-The equation and the sizes and strides of the operands make a plan, a list of steps that is kept for the next call:
-  1. Axes of one operand with the same label become their diagonal; axes of size 1, which broadcast, are dropped.
-  2. A label that one operand alone has, and the output has not, is summed at once.
-  3. Operands meet two at a time, in the order of the fewest multiplications: up to five have every order tried, of more
-     the pair that shrinks most goes first (the greedy path of Smith and Gray, opt_einsum, 2018).
-  4. The labels of a pair are of four kinds: both have it and it is still wanted (batch), both have it and it goes
-     (inner), one has it (rows, columns). Without inner labels the pair is multiplied by broadcasting. Else each operand
-     is permuted and reshaped to (batch, rows, inner) or its transpose, which the matrix product reads as it lies:
-     there is a copy only where the axes of a group do not lie evenly in memory, in any order that suits both operands.
+The equation, the sizes and the strides of the operands make a plan: a list of steps, which is cached for the next call.
+  1. Axes of one operand with the same label become their diagonal. Axes of size 1, which broadcast, are dropped.
+  2. A label that only one operand has, and the output has not, is summed.
+  3. Operands are contracted in pairs, in the order of the fewest multiplications: for up to five operands the best of
+     all orders, for more the pair that shrinks most first (the greedy path of Smith and Gray, opt_einsum, 2018).
+  4. The labels of a pair are of four kinds: in both and needed later (batch), in both and summed (inner), in one (rows,
+     columns). A pair without inner labels is multiplied by broadcasting. Else each operand is permuted and reshaped to
+     (batch, rows, inner) or its transpose, which the matrix product reads in place: it is copied only where the strides
+     of a group of axes do not merge into one, in any order that suits both operands.
   5. The result is permuted, and gets its axes of size 1.
-Every step is a recorded operation, so derivatives come by themselves.
+Each step is a recorded operation, so einsum needs no derivative of its own. benchmarks/cases_einsum.py times the plans.
 """
 
 from __future__ import annotations
@@ -29,29 +29,26 @@ from ..pointwise import mul
 from ..reduce import sum as sum_
 from ..view import diagonal, permute, reshape
 
-Labels = tuple[int, ...]  # letters by their code, axes of an ellipsis as -1 for the last, -2 for the one before ...
+Labels = tuple[int, ...]  # letters by their code; axes of an ellipsis as -1 for the last, -2 for the one before ...
 Step = tuple[Any, int, int, tuple[Any, ...]]  # function, slot, second slot or -1, further arguments
-Plan = tuple[list[Step], int, bool]  # and where the result stands; whether a factor is a mere number when it is used
+Plan = tuple[list[Step], int, bool]  # the steps, the slot of the result, whether a 0-d factor is multiplied
 
-# So many operands have every order tried.
-_EXHAUSTIVE = 5
-# A batch of products over rows that do not lie evenly needs that many rows in each, else they are copied together.
-_ENOUGH_ROWS = 16
-# More batch axes than these are made one, to stay below the limit of axes.
-_BATCH_AXES = 8
+_EXHAUSTIVE = 5  # up to so many operands, all orders are compared
+_MIN_ROWS = 16  # of each product in a batch over rows that do not merge; with fewer the operand is copied
+_BATCH_AXES = 8  # more batch axes are merged into one, to stay below the limit of axes
 
 _TERM = re.compile(r"([A-Za-z]*)(?:(\.\.\.)([A-Za-z]*))?")
 
 
 def einsum(equation: Any, *operands: Any) -> Any:
-    """The sum of products of the operands' elements over all labels that the output lacks.
+    """The product of the operands' elements, summed over all labels that the output lacks.
 
-    The equation labels the axes of each operand with letters, and those of the output behind "->"; without that the
-    output has the labels that occur once, in alphabetical order. A label twice in an operand takes the diagonal. "..."
-    stands for any number of further axes, which broadcast and come first in an output that is not written. Spaces are
-    ignored. einsum(a, [0, 1], b, [1, 2], [0, 2]) takes numbers from 0 to 51 in place of letters. ShapeError,
-    ArgumentError or DTypeError, which name the equation and the operand, when they do not fit; DeviceError for operands
-    on two devices, of which numbers (0-d, on the CPU) go with any.
+    The equation labels the axes of each operand with letters, and those of the output after "->". Without "->" the
+    output has the labels that occur once, in alphabetical order. A label that an operand has twice takes the diagonal.
+    "..." stands for any number of further axes, which broadcast; they come first in an output that is not written.
+    Spaces are ignored. einsum(a, [0, 1], b, [1, 2], [0, 2]) takes numbers from 0 to 51 in place of letters.
+    ShapeError, ArgumentError or DTypeError, which name the equation and the operand, for operands that do not match it;
+    DeviceError for operands on two devices, except for numbers (0-d tensors of the CPU).
 
     >>> a, b = norch.arange(6.0).view(2, 3), norch.ones(3, 4)
     >>> norch.einsum("ij,jk->ik", a, b)
@@ -73,14 +70,14 @@ def einsum(equation: Any, *operands: Any) -> Any:
 
 
 def contract(name: str, tensors: Sequence[Any], inputs: tuple[Labels, ...], output: Labels) -> Any:
-    """einsum with its labels given as numbers."""
+    """einsum() with labels given as numbers; name is that of the caller, for errors."""
     shapes, strides = tuple([x.shape for x in tensors]), tuple([x.stride() for x in tensors])
     return _run(name, _plan(name, inputs, output, shapes, strides), list(tensors))
 
 
 def _run(name: str, plan: Plan, work: list[Any]) -> Any:
     steps, result, numbers = plan
-    if numbers:  # which go with any device, unlike the operands that they came from
+    if numbers:  # a 0-d tensor is accepted on any device, the operand that it came from is not
         arrays = [x for x in work if x.ndim]
         for x in arrays[1:]:
             on_one_device(name, arrays[0], x)
@@ -95,8 +92,8 @@ def _run(name: str, plan: Plan, work: list[Any]) -> Any:
     return work[result]
 
 
-def _sum_as(x: Any, dims: tuple[int, ...]) -> Any:
-    return sum_(x, dims, dtype=x.dtype)  # a factor stays of its dtype
+def _sum_same_dtype(x: Any, dims: tuple[int, ...]) -> Any:
+    return sum_(x, dims, dtype=x.dtype)  # sum() would make int64 of integers
 
 
 # ---- the equation -----------------------------------------------------------------------------------------------
@@ -167,8 +164,10 @@ def _split(name: str, text: str, where: str) -> tuple[str, str, str]:
 
 
 class _Operand:
-    """A tensor while the plan is made: where it stands, its labels in order, their strides, its shape as it really is
-    (groups of labels may be one axis, and axes of size 1 lie between)."""
+    """A tensor during planning: its slot, its labels in order with their strides, and the shape that it has.
+
+    An axis of that shape may be several labels merged, or of size 1 and without a label.
+    """
 
     def __init__(self, slot: int, labels: list[int], strides: dict[int, int], shape: tuple[int, ...]):
         self.slot, self.labels, self.strides, self.shape = slot, labels, strides, shape
@@ -190,20 +189,20 @@ class _Planner:
         self.numbers = False
 
     def run(self, name: str, inputs: Any, output: Labels, shapes: Any, strides: Any) -> int:
-        """Fills steps; the slot of the result."""
+        """Fills steps and returns the slot of the result."""
         self.sizes = _sizes(name, inputs, shapes)
         operands = [self._operand(*given) for given in zip(range(len(inputs)), inputs, shapes, strides, strict=True)]
         final = [label for label in output if self.sizes[label] != 1]
         for x in operands:
             others = {label for y in operands if y is not x for label in y.labels}
-            gone = [label for label in x.labels if label not in others and label not in final]
-            if gone:
-                self._sum(x, gone, sum_ if len(operands) == 1 else _sum_as)
+            alone = [label for label in x.labels if label not in others and label not in final]
+            if alone:
+                self._sum(x, alone, sum_ if len(operands) == 1 else _sum_same_dtype)
         for i, j in _order([frozenset(x.labels) for x in operands], frozenset(final), self.sizes):
             a, b = operands[i], operands[j]
             operands = [x for x in operands if x is not a and x is not b]
-            wanted = {label for x in operands for label in x.labels}.union(final)
-            operands.append(self._meet(a, b, wanted, [] if operands else final))
+            needed = {label for x in operands for label in x.labels}.union(final)
+            operands.append(self._contract(a, b, needed, [] if operands else final))
         result = operands[0]
         self._arrange(result, final, tuple(self.sizes[label] for label in output))
         if not self.steps:
@@ -217,7 +216,7 @@ class _Planner:
         return math.prod(self.sizes[label] for label in labels)
 
     def _operand(self, slot: int, labels: Labels, shape: tuple[int, ...], strides: tuple[int, ...]) -> _Operand:
-        """An operand with its diagonals taken, and without labels of size 1."""
+        """An operand after its diagonals are taken, without labels of size 1."""
         rest, steps, sizes = list(labels), list(strides), list(shape)
         for label in dict.fromkeys(labels):
             while rest.count(label) > 1:
@@ -230,8 +229,8 @@ class _Planner:
         kept = [k for k, size in enumerate(sizes) if size != 1]
         return _Operand(slot, [rest[k] for k in kept], {rest[k]: steps[k] for k in kept}, tuple(sizes))
 
-    def _fresh(self, slot: int, labels: Sequence[int], shape: tuple[int, ...]) -> _Operand:
-        """What an operation made: its elements lie in C order."""
+    def _result(self, slot: int, labels: Sequence[int], shape: tuple[int, ...]) -> _Operand:
+        """What an operation gives: a contiguous tensor."""
         strides, step = {}, 1
         for label in reversed(labels):
             strides[label] = step
@@ -239,9 +238,9 @@ class _Planner:
         return _Operand(slot, list(labels), strides, shape)
 
     def _arrange(self, x: _Operand, order: Sequence[int], shape: tuple[int, ...]) -> None:
-        """Brings the labels of x into an order, seen in a shape of as many elements."""
+        """Permutes the labels of x into an order, and reshapes x."""
         if list(order) != x.labels:
-            self._plain(x)
+            self._split(x)
             self._step(permute, x, tuple(x.labels.index(label) for label in order))
             x.labels = list(order)
             x.shape = tuple(self.sizes[label] for label in order)
@@ -249,52 +248,54 @@ class _Planner:
             self._step(reshape, x, shape)
             x.shape = shape
 
-    def _plain(self, x: _Operand) -> None:
-        """One axis a label."""
+    def _split(self, x: _Operand) -> None:
+        """Reshapes x to one axis for each label."""
         shape = tuple(self.sizes[label] for label in x.labels)
         if x.shape != shape:
             self._step(reshape, x, shape)
             x.shape = shape
 
-    def _sum(self, x: _Operand, gone: list[int], function: Any) -> None:
-        self._plain(x)
-        self._step(function, x, tuple(x.labels.index(label) for label in gone))
-        kept = [label for label in x.labels if label not in gone]
-        fresh = self._fresh(x.slot, kept, tuple(self.sizes[label] for label in kept))
-        x.labels, x.strides, x.shape = fresh.labels, fresh.strides, fresh.shape
+    def _sum(self, x: _Operand, summed: list[int], function: Any) -> None:
+        self._split(x)
+        self._step(function, x, tuple(x.labels.index(label) for label in summed))
+        kept = [label for label in x.labels if label not in summed]
+        result = self._result(x.slot, kept, tuple(self.sizes[label] for label in kept))
+        x.labels, x.strides, x.shape = result.labels, result.strides, result.shape
 
     # ---- two operands ---------------------------------------------------------------------------------------
 
-    def _meet(self, a: _Operand, b: _Operand, wanted: set[int], final: list[int]) -> _Operand:
-        """The product of two operands, summed over what both have and nobody wants any more. final: the order of labels
-        in the output, when this is the last product."""
-        inner = [label for label in a.labels if label in b.strides and label not in wanted]
+    def _contract(self, a: _Operand, b: _Operand, needed: set[int], final: list[int]) -> _Operand:
+        """The product of two operands, summed over the labels that both have and that are not needed later.
+
+        final: the order of the labels in the output, where this is the last product.
+        """
+        inner = [label for label in a.labels if label in b.strides and label not in needed]
         if final and (ends := [label for label in final if (label in a.strides) != (label in b.strides)]):
             if ends[0] in b.strides:
-                a, b = b, a  # so that the result lies in the order of the output
+                a, b = b, a  # the result then has the order of the output
         order = final or [*a.labels, *(label for label in b.labels if label not in a.strides)]
         if not inner:
             return self._multiply(a, b, order)
-        batch = [label for label in order if label in a.strides and label in b.strides and label in wanted]
+        batch = [label for label in order if label in a.strides and label in b.strides and label in needed]
         rows = [label for label in order if label in a.strides and label not in b.strides]
         columns = [label for label in order if label in b.strides and label not in a.strides]
 
         inner = min(
             (sorted(inner, key=lambda label: -x.strides[label]) for x in (a, b)),
-            key=lambda k: sum(self._copied(x, k, free) for x, free in ((a, rows), (b, columns))),
+            key=lambda k: sum(self._copied_elements(x, k, free) for x, free in ((a, rows), (b, columns))),
         )
-        rows_apart, rows = self._split_off(a, rows, inner, self._size(columns))
-        columns_apart: list[int] = []
-        if not rows_apart:
-            columns_apart, columns = self._split_off(b, columns, inner, self._size(rows))
-        turned_a = self._as_matrix(a, rows_apart, batch, rows, inner)
-        turned_b = self._as_matrix(b, columns_apart, batch, columns, inner)
-        self.steps.append((product, a.slot, b.slot, (turned_a, not turned_b)))
-        apart = [*rows_apart, *columns_apart]
-        shape = [self.sizes[label] for label in apart] + self._batch_shape(batch)
-        shape += [self._size(rows)] if rows or rows_apart or batch else []  # a vector has no axis of rows
-        shape += [self._size(columns)] if columns or columns_apart or batch else []
-        return self._fresh(a.slot, [*apart, *batch, *rows, *columns], tuple(shape))
+        row_batch, rows = self._batched(a, rows, inner, self._size(columns))
+        column_batch: list[int] = []
+        if not row_batch:
+            column_batch, columns = self._batched(b, columns, inner, self._size(rows))
+        transposed_a = self._as_matrix(a, row_batch, batch, rows, inner)
+        transposed_b = self._as_matrix(b, column_batch, batch, columns, inner)
+        self.steps.append((product, a.slot, b.slot, (transposed_a, not transposed_b)))
+        lead_batch = [*row_batch, *column_batch]
+        shape = [self.sizes[label] for label in lead_batch] + self._batch_shape(batch)
+        shape += [self._size(rows)] if rows or row_batch or batch else []  # a vector has no axis of rows
+        shape += [self._size(columns)] if columns or column_batch or batch else []
+        return self._result(a.slot, [*lead_batch, *batch, *rows, *columns], tuple(shape))
 
     def _multiply(self, a: _Operand, b: _Operand, order: list[int]) -> _Operand:
         self.numbers |= not a.labels or not b.labels
@@ -303,48 +304,50 @@ class _Planner:
             first = next((k for k, label in enumerate(order) if label in x.strides), len(order))
             self._arrange(x, [label for label in order if label in x.strides], tuple(shape[first:]))
         self.steps.append((mul, a.slot, b.slot, ()))
-        return self._fresh(a.slot, order, tuple(self.sizes[label] for label in order))
+        return self._result(a.slot, order, tuple(self.sizes[label] for label in order))
 
-    def _even(self, x: _Operand, group: Sequence[int]) -> bool:
-        """Whether the labels of a group can be one axis of x, in this order and without a copy."""
+    def _merges(self, x: _Operand, group: Sequence[int]) -> bool:
+        """Whether the labels of a group, in this order, merge into one axis of x without a copy."""
         return all(x.strides[a] == x.strides[b] * self.sizes[b] for a, b in pairwise(group))
 
-    def _ordered(self, x: _Operand, group: list[int]) -> list[int]:
-        """The labels of a group as they are wanted, or else as they lie."""
-        return group if self._even(x, group) else sorted(group, key=lambda label: -x.strides[label])
+    def _merged_order(self, x: _Operand, group: list[int]) -> list[int]:
+        """The labels of a group in the given order if they merge so, else by descending strides."""
+        return group if self._merges(x, group) else sorted(group, key=lambda label: -x.strides[label])
 
-    def _copied(self, x: _Operand, inner: list[int], free: list[int]) -> int:
-        """How many elements of x are copied to make a matrix of it."""
-        if self._even(x, inner) and self._even(x, self._ordered(x, free)):
+    def _copied_elements(self, x: _Operand, inner: list[int], free: list[int]) -> int:
+        """The number of elements that are copied to make a matrix of x."""
+        if self._merges(x, inner) and self._merges(x, self._merged_order(x, free)):
             return 0
         return self._size(x.labels)
 
-    def _split_off(self, x: _Operand, free: list[int], inner: list[int], across: int) -> tuple[list[int], list[int]]:
-        """Rows that do not lie evenly as (those that become a batch, the others), where that is better than a copy:
-        with products that are not tiny, and a gradient of the other operand that is no larger than the copy."""
-        free = self._ordered(x, free)
-        if self._even(x, free) or not self._even(x, inner):
+    def _batched(self, x: _Operand, free: list[int], inner: list[int], across: int) -> tuple[list[int], list[int]]:
+        """(labels that become a batch, the other ones) of rows that do not merge, where a batch is better than a copy:
+        where its products are not tiny, and the gradient of the other operand is no larger than the copy."""
+        free = self._merged_order(x, free)
+        if self._merges(x, free) or not self._merges(x, inner):
             return [], free
-        cut = next(k for k in range(len(free)) if self._even(x, free[k:]))
+        cut = next(k for k in range(len(free)) if self._merges(x, free[k:]))
         size = self._size(free[cut:])
-        return (free[:cut], free[cut:]) if size >= max(_ENOUGH_ROWS, across) else ([], free)
+        return (free[:cut], free[cut:]) if size >= max(_MIN_ROWS, across) else ([], free)
 
     def _batch_shape(self, batch: list[int]) -> list[int]:
         return [self.sizes[label] for label in batch] if len(batch) <= _BATCH_AXES else [self._size(batch)]
 
-    def _as_matrix(self, x: _Operand, apart: list[int], batch: list[int], free: list[int], inner: list[int]) -> bool:
-        """Arranges x as (batch, free, inner), or (batch, inner, free), whichever it is already: then True."""
-        lead = [*apart, *batch]
-        turned = x.labels == [*lead, *inner, *free] and bool(free)
-        groups = (inner, free) if turned else (free, inner)
-        shape = [self.sizes[label] for label in apart] + self._batch_shape(batch)
+    def _as_matrix(
+        self, x: _Operand, lead_batch: list[int], batch: list[int], free: list[int], inner: list[int]
+    ) -> bool:
+        """Arranges x as (batch, free, inner), or as (batch, inner, free) if it is so already: then True."""
+        lead = [*lead_batch, *batch]
+        transposed = x.labels == [*lead, *inner, *free] and bool(free)
+        groups = (inner, free) if transposed else (free, inner)
+        shape = [self.sizes[label] for label in lead_batch] + self._batch_shape(batch)
         shape += [self._size(group) for group in groups if group or lead]
         self._arrange(x, [*lead, *groups[0], *groups[1]], tuple(shape))
-        return turned
+        return transposed
 
 
 def _sizes(name: str, inputs: tuple[Labels, ...], shapes: tuple[Any, ...]) -> dict[int, int]:
-    """The size of each label: equal in all operands, or 1."""
+    """The size of each label; ShapeError where operands have different ones other than 1."""
     sizes: dict[int, int] = {}
     owner: dict[int, int] = {}
     for k, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
@@ -366,7 +369,7 @@ def _sizes(name: str, inputs: tuple[Labels, ...], shapes: tuple[Any, ...]) -> di
 
 
 def _order(sets: list[frozenset[int]], final: frozenset[int], sizes: dict[int, int]) -> list[tuple[int, int]]:
-    """The pairs to multiply, as positions in a list from which both go and at whose end the product comes."""
+    """The pairs to contract, as positions in a list: both are removed from it, and the product is appended."""
 
     def volume(labels: frozenset[int]) -> int:
         return math.prod(sizes[label] for label in labels)

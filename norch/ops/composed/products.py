@@ -1,4 +1,4 @@
-"""Products composed of matmul.py and einsum.py: addmm and its kin, tensordot, kron, cross, chains and powers."""
+"""Products composed of matmul.py and einsum.py: addmm and the like, tensordot, kron, cross, chains and powers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
-from ...autograd import derivatives as d
+from ...autograd.record import differentiable
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
-from .._forms import derived
-from .._inplace import in_place
 from .._operand import as_operand, on_one_device, rename_errors, rounded_once
 from ..copy import stack
 from ..create import eye
 from ..index import on_common_device
 from ..matmul import bmm, linear, matmul, mm, mv
+from ..op import method
 from ..pointwise import where
 from ..reduce import sum as sum_
 from ..view import broadcast_to, expand, reshape, t, unsqueeze
@@ -30,6 +29,7 @@ __all__ = [
 # ---- input * beta + product * alpha -----------------------------------------------------------------------------
 
 
+@method(inplace=True)
 @rounded_once
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product, and is not read when beta is 0.
@@ -45,18 +45,21 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
     return _added(input, mm(mat1, mat2), beta, alpha, "addmm")
 
 
+@method(inplace=True)
 @rounded_once
 def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * (mat @ vec), as addmm()."""
     return _added(input, mv(mat, vec), beta, alpha, "addmv")
 
 
+@method(inplace=True)
 @rounded_once
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
     return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
 
 
+@method(inplace=True)
 @rounded_once
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm()."""
@@ -64,6 +67,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: floa
     return _added(input, sum_(products, 0, dtype=products.dtype), beta, alpha, "addbmm")
 
 
+@method(inplace=True)
 @rounded_once
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
@@ -99,6 +103,7 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
 # ---- contractions -----------------------------------------------------------------------------------------------
 
 
+@method(aliases=("ger",))
 @rename_errors
 def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
     """out[i][j] = input[i] * vec2[j] for two vectors."""
@@ -112,6 +117,7 @@ def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
 ger = outer
 
 
+@method
 def inner(input: Any, other: Any) -> Any:  # noqa: A002
     """The sum of products over the last axis of both; with a number, or a tensor of no axis, the product.
 
@@ -172,8 +178,8 @@ def _axes(x: Any, axes: Sequence[Any], name: str) -> list[int]:
 def _over(a: Any, b: Any, of_a: list[int], of_b: list[int], name: str) -> Any:
     """The contraction over axes of_a of a and of_b of b."""
     labels_a = tuple(range(a.ndim))
-    met = dict(zip(of_b, of_a, strict=True))
-    labels_b = tuple(met.get(axis, a.ndim + axis) for axis in range(b.ndim))
+    common = dict(zip(of_b, of_a, strict=True))
+    labels_b = tuple(common.get(axis, a.ndim + axis) for axis in range(b.ndim))
     kept = [label for axis, label in enumerate(labels_a) if axis not in of_a]
     kept += [label for axis, label in enumerate(labels_b) if axis not in of_b]
     return contract(name, (a, b), (labels_a, labels_b), tuple(kept))
@@ -191,16 +197,23 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
         raise ShapeError(f"bilinear: expected (..., I), (..., J) and (O, I, J), got {shapes}")
     if a.shape[-1] != weight.shape[1] or b.shape[-1] != weight.shape[2]:
         raise ShapeError(f"bilinear: inner sizes do not match: {shapes}")
-    out = derived(d.Bilinear, _bilinear, a, b, weight)
+    out = _bilinear(a, b, weight)
     return out if bias is None else out + as_operand(bias, "bilinear")
 
 
+@differentiable(
+    broadcast=True,
+    grad_a=lambda g, b, weight: _bilinear(g, b, weight.permute(1, 0, 2)),
+    grad_b=lambda g, a, weight: _bilinear(g, a, weight.permute(2, 0, 1)),
+    grad_weight=lambda g, a, b: _bilinear_weight(g, a, b),
+)
 def _bilinear(a: Any, b: Any, weight: Any) -> Any:
     batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
     return contract("bilinear", (a, b, weight), ((*batch, i), (*batch, j), (o, i, j)), (*batch, o))
 
 
 def _bilinear_weight(g: Any, a: Any, b: Any) -> Any:
+    """The sum of g[..., o] a[..., i] b[..., j] as (O, I, J)."""
     batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
     return contract("bilinear", (g, a, b), ((*batch, o), (*batch, i), (*batch, j)), (o, i, j))
 
@@ -214,6 +227,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     return sum_(x * y, dim)
 
 
+@method
 @rename_errors
 def kron(input: Any, other: Any) -> Any:  # noqa: A002
     """The Kronecker product: every element of input times all of other, block by block along each axis.
@@ -231,6 +245,7 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
     return reshape(blocks, tuple(p * q for p, q in zip(of_a, of_b, strict=True)))
 
 
+@method
 def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
     """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
     a, b = as_operand(input, "cross"), as_operand(other, "cross")
@@ -318,6 +333,7 @@ def _chain(factors: list[Any], name: str) -> Any:
     return product(0, n - 1)
 
 
+@method
 def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
     """Square matrices (..., M, M) multiplied n times by themselves, n not negative; the identity for 0."""
     x = as_operand(input, "matrix_power")
@@ -335,14 +351,3 @@ def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
         if not power:
             return result.clone() if result is input else result
         x = matmul(x, x)
-
-
-class ProductMethods(Handle):
-    """The composed products of Tensor."""
-
-    __slots__ = ()
-
-    addmm, addmv, addbmm, baddbmm, addr = addmm, addmv, addbmm, baddbmm, addr
-    addmm_, addmv_, addbmm_, baddbmm_, addr_ = in_place(addmm, addmv, addbmm, baddbmm, addr)
-    _bilinear, _bilinear_weight = _bilinear, _bilinear_weight
-    outer, ger, inner, kron, cross, matrix_power = outer, ger, inner, kron, cross, matrix_power

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._handle import Handle
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._operand import as_operand, numbers_of, rename_errors
 from ..matmul import matmul
+from ..op import method
 from ..reduce import sum as sum_
 from ..view import narrow, reshape, unsqueeze
 
@@ -21,6 +21,7 @@ def as_float(x: Any, name: str) -> Any:
     return x if x.dtype.is_floating_point else x.to(get_default_dtype())
 
 
+@method
 def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Any:  # noqa: A002
     """The covariances of variables, one a row of input (a vector is one variable), over observations, one a column.
 
@@ -62,14 +63,15 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
     return result.squeeze()
 
 
+@method
 @rename_errors
 def corrcoef(input: Any) -> Any:  # noqa: A002
     """The correlations of variables, one a row: cov() over the product of their standard deviations, within [-1, 1]."""
     c = cov(input)
     if c.ndim == 0:
         return c / c
-    spread = c.diagonal().sqrt()
-    return (c / unsqueeze(spread, 1) / spread).clamp(-1, 1)
+    deviations = c.diagonal().sqrt()
+    return (c / unsqueeze(deviations, 1) / deviations).clamp(-1, 1)
 
 
 @rename_errors
@@ -112,11 +114,3 @@ def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> Any:
             raise ShapeError(f"{name}: {x.shape[0]} places for {n} samples")
         x = reshape(x, [n if axis == dim % y.ndim else 1 for axis in range(y.ndim)])
     return (narrow(x, dim, 1, x.shape[dim] - 1) - narrow(x, dim, 0, x.shape[dim] - 1)) * pairs / 2
-
-
-class StatisticsMethods(Handle):
-    """Those of Tensor."""
-
-    __slots__ = ()
-
-    cov, corrcoef = cov, corrcoef

@@ -1,4 +1,4 @@
-"""Data sets, samplers and the loader: the face of the folder, which defines nothing."""
+"""``norch.utils.data``: data sets, samplers and DataLoader."""
 
 from ..._left_out import nothing_more as _nothing_more
 from .collate import default_collate, default_convert

@@ -1,4 +1,4 @@
-"""default_collate: a list of samples becomes one batch."""
+"""default_collate: a batch from a list of samples."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...tensor import Tensor
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Tensors and NumPy arrays (...) are stacked to (len(batch), ...); numbers become a 1-d tensor (floats
-    float64, integers int64, bools bool); strings and bytes stay a list; mappings, tuples and sequences are
-    collated entry by entry, a tuple to a list, a named tuple to its type. Anything else raises a TypeError,
-    sequences of unequal lengths a RuntimeError, mappings with different keys an ArgumentError.
+    """A batch of samples. Tensors and NumPy arrays (...) are stacked to (len(batch), ...); numbers become a 1-d tensor
+    (floats float64, integers int64, bools bool); strings and bytes stay a list. Mappings and sequences are collated
+    entry by entry, with a list for a tuple, except for named tuples. TypeError for other types, RuntimeError for
+    sequences of unequal lengths, ArgumentError for mappings with different keys.
 
     >>> norch.utils.data.default_collate([(norch.zeros(2), 1), (norch.ones(2), 2)])
     [tensor([[0., 0.],
@@ -31,7 +31,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return tensor(list(batch))
     if isinstance(first, (str, bytes)):
         return list(batch)
-    # NumPy is not imported for this: whoever made an array has imported it.
+    # without an import of NumPy: there are no arrays before it is imported
     if type(first).__module__ == "numpy":
         return _numpy(batch)
     if isinstance(first, Mapping):
@@ -55,14 +55,14 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """A sample that stays alone: NumPy arrays become tensors, also within mappings and sequences; the rest stays."""
+    """A sample without a batch: NumPy arrays become tensors, also within mappings and sequences."""
     if type(data).__module__ == "numpy":
         return as_tensor(data)
     return _within(default_convert, data)
 
 
 def pinned(data: Any) -> Any:
-    """A batch with its tensors, or whatever has a pin_memory(), in memory that a CUDA device reads at once."""
+    """A batch with its tensors, and other objects that have a pin_memory(), in pinned memory."""
     return data.pin_memory() if hasattr(data, "pin_memory") else _within(pinned, data)
 
 

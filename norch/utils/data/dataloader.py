@@ -1,4 +1,4 @@
-"""DataLoader: batches of a data set, epoch after epoch, in this process."""
+"""DataLoader: the batches of a data set, loaded in this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler, Source
 
 
 def get_worker_info() -> None:
-    """None: no loader has workers, and a data set that asks reads all of itself.
+    """None, since no loader has workers: a data set then reads all of its samples.
 
     >>> norch.utils.data.get_worker_info() is None
     True
@@ -21,17 +21,17 @@ def get_worker_info() -> None:
 
 
 class DataLoader:
-    """Each iteration goes once over the data set and gives batches, made by collate_fn of lists of samples.
+    """The batches of a data set. Each iteration is one epoch; collate_fn makes a batch of a list of samples.
 
-    dataset: anything with `len` and indices 0 ... len - 1, or an IterableDataset. batch_size samples make a batch; the
-    last batch is shorter, or dropped with drop_last; None gives samples, not batches. shuffle draws a new order each
-    epoch; seed, or generator (a Generator or a seed), makes these orders the same in every run. sampler gives the
-    indices itself, batch_sampler lists of them. pin_memory: in memory that a CUDA device reads at once. Data are loaded
-    in this process: num_workers gives a warning, and what tells PyTorch's workers how to work is not looked at. Options
-    that exclude each other raise an ArgumentError, a dataset that is none and a shuffle that is no bool a TypeError.
+    dataset is any object with `len` and indices from 0, or an IterableDataset. A batch has batch_size samples; the last
+    one may have fewer, or is dropped with drop_last. batch_size None gives samples instead of batches. shuffle draws a
+    new order for each epoch; seed, or generator (a Generator or a seed), makes the orders reproducible. sampler gives
+    the indices, batch_sampler lists of indices. pin_memory puts the batches into pinned memory. Data are loaded in this
+    process: num_workers only warns, and the options for workers have no effect. ArgumentError for options that exclude
+    each other, TypeError for a dataset or a shuffle of another type.
 
-    A TensorDataset, and a Subset of one, gives its batches in one call, unless there is a collate_fn; a set with
-    `__getitems__(indices)` gives the list of their samples by it.
+    A TensorDataset, or a Subset of one, gives a batch in one call unless there is a collate_fn; a data set with
+    `__getitems__(indices)` gives the list of samples in one call.
 
     >>> data = norch.utils.data.TensorDataset(norch.arange(10).reshape(5, 2), norch.arange(5))
     >>> loader = norch.utils.data.DataLoader(data, batch_size=2, shuffle=True, seed=0)
@@ -90,7 +90,7 @@ class DataLoader:
         if batch_size is None and drop_last:
             raise ArgumentError("drop_last wants batches, but batch_size is None")
         if iterable:
-            sampler = dataset  # what it gives are the samples themselves
+            sampler = dataset  # of samples instead of indices
         elif sampler is None:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if batch_sampler is None and batch_size is not None:
@@ -125,5 +125,5 @@ class DataLoader:
                 yield collate(several(indices)) if take is None else take(indices)
 
     def __len__(self) -> int:
-        """The number of batches of an epoch; of samples, where they stay alone."""
+        """The number of batches in an epoch, or of samples where batch_size is None."""
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]

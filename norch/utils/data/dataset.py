@@ -1,4 +1,4 @@
-"""Dataset: samples by number, and the sets made of tensors, of parts and of other sets."""
+"""Dataset, and the data sets of tensors, of subsets and of other data sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Base: a subclass defines `__getitem__(index)`, which gives one sample, and `__len__`.
+    """Base class: a subclass defines `__getitem__(index)`, which returns a sample, and `__len__`.
 
     >>> class Squares(norch.utils.data.Dataset):
     ...     def __len__(self):
@@ -38,7 +38,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """Base of sets that give their samples one after another: a subclass defines `__iter__`.
+    """Base class of data sets without indices: a subclass defines `__iter__`, which iterates over the samples.
 
     >>> class Lines(norch.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -55,7 +55,7 @@ class IterableDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """The samples of several sets, one set after another, as they come."""
+    """The concatenation of several iterable data sets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
@@ -68,7 +68,7 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class StackDataset(Dataset[Any]):
-    """Sets of one length side by side: sample i is the tuple of their i-th samples or, of sets given by name, the dict.
+    """Data sets of one length in parallel: sample i is the tuple of their i-th samples, or the dict if given by name.
 
     >>> norch.utils.data.StackDataset(x=[1, 2], y=[3, 4])[1]
     {'x': 2, 'y': 4}
@@ -92,7 +92,7 @@ class StackDataset(Dataset[Any]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Tensors of one first size N; sample i is the tuple of their i-th rows. Other sizes raise a ValueError.
+    """Tensors (N, ...): sample i is the tuple of their i-th rows. ValueError where the first sizes differ.
 
     >>> data = norch.utils.data.TensorDataset(norch.arange(6).reshape(3, 2), norch.tensor([0, 1, 0]))
     >>> data[1]
@@ -118,7 +118,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return int(self.tensors[0].shape[0])
 
     def take(self, indices: Sequence[int]) -> list[Tensor]:
-        """The rows of the indices, (len(indices), ...) of each tensor, in one call a tensor."""
+        """The rows at indices, (len(indices), ...), of each tensor, with one call for each."""
         index = tensor(indices, dtype=int64)
         return [each.index_select(0, index.to(each.device)) for each in self.tensors]
 
@@ -143,7 +143,7 @@ class Subset(Dataset[Any]):
 
 
 def taker(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
-    """What gives a batch of dataset by its indices in one call, where that is what its samples would be collated to."""
+    """A function that gives the batch of indices in one call, where that equals its collated samples; else None."""
     if type(dataset) is TensorDataset:  # a subclass may change the samples
         return dataset.take
     take = taker(dataset.dataset) if type(dataset) is Subset else None
@@ -151,7 +151,7 @@ def taker(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
 
 
 class ConcatDataset(Dataset[Any]):
-    """The samples of several sets, one set after another."""
+    """The concatenation of several data sets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -172,9 +172,8 @@ class ConcatDataset(Dataset[Any]):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Source = None) -> list[Subset]:
-    """Cuts a set at random into parts of the given lengths, or of the given fractions, which sum to 1 (what
-    rounding leaves over goes to the first parts). generator: a seed, for the same cut each time, or a
-    Generator.
+    """Random subsets of the given lengths, or of the given fractions, which sum to 1 (samples that rounding leaves over
+    go to the first subsets). generator: a Generator or a seed. ValueError for lengths that do not sum to len(dataset).
 
     >>> parts = norch.utils.data.random_split(range(10), [0.7, 0.3], generator=0)
     >>> [len(part) for part in parts]

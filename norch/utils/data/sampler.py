@@ -1,19 +1,23 @@
 """Samplers: the order in which samples are visited, one by one or in batches.
 
-The random ones draw from a Generator, so that a seed fixes every epoch, the first and all that follow.
+The random ones draw from a Generator, so that a seed fixes every epoch, the first and all that follow. An epoch takes
+its part of the stream when it begins, and draws from it in pieces: what else is drawn meanwhile changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from itertools import chain, islice
 from typing import Any
 
 from ...dtype import float64
 from ...errors import ArgumentError
 from ...ops.random import multinomial, randint, randperm
 from ...ops.values import as_tensor
-from ...random import Generator
+from ...random import Generator, default_generator
 from ...tensor import Tensor
+
+PIECE = 1 << 14  # indices that are drawn, or made Python numbers, at once; even, so that a draw in pieces is the whole
 
 # What a random order may come from: a seed, a Generator, or None for the global stream.
 Source = int | Generator | None
@@ -30,8 +34,18 @@ def as_generator(source: Source) -> Generator | None:
 
 def permutation(size: int, source: Source) -> list[int]:
     """The numbers 0 ... size - 1 in random order."""
-    order: list[int] = randperm(size, generator=as_generator(source)).tolist()
+    order: list[int] = randperm(size, generator=as_generator(source), device="cpu").tolist()
     return order
+
+
+def _lists_of(line: Tensor) -> Iterator[list[int]]:
+    """The elements of a 1-d tensor, which takes a fifth of the memory of a list of them all."""
+    return (line[at : at + PIECE].tolist() for at in range(0, len(line), PIECE))
+
+
+def _in_pieces(draw: Callable[[int], Tensor], count: int, piece: int = PIECE) -> Iterator[int]:
+    """count indices, drawn when they are asked for: as many at once as draw is called with."""
+    return chain.from_iterable(draw(min(piece, count - at)).tolist() for at in range(0, count, piece))
 
 
 def positive(value: Any, name: str) -> int:
@@ -97,12 +111,16 @@ class RandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         size, count = len(self.data_source), self.num_samples
+        if size == 0 and count > 0:
+            raise ArgumentError(f"RandomSampler: {count} samples of a data source that has none")
+        stream = self.generator or default_generator
         if self.replacement:
-            return iter(randint(0, size, (count,), generator=self.generator).tolist())
-        order: list[int] = []
-        while len(order) < count:  # more than there are: all of them again
-            order += permutation(size, self.generator)
-        return iter(order[:count])
+            ahead = stream._reserve(count)
+            return _in_pieces(lambda few: randint(0, size, (few,), generator=ahead, device="cpu"), count)
+        rounds = -(-count // size) if count else 0  # more samples than there are: all of them again
+        ahead = stream._reserve(rounds * (size + size % 2))
+        orders = (randperm(size, generator=ahead, device="cpu") for _ in range(rounds))
+        return islice(chain.from_iterable(piece for order in orders for piece in _lists_of(order)), count)
 
     def __len__(self) -> int:
         return self.num_samples
@@ -120,7 +138,8 @@ class SubsetRandomSampler(Sampler):
         self.generator = as_generator(generator)
 
     def __iter__(self) -> Iterator[int]:
-        return (self.indices[i] for i in permutation(len(self.indices), self.generator))
+        order = randperm(len(self.indices), generator=self.generator, device="cpu")
+        return (self.indices[i] for piece in _lists_of(order) for i in piece)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -137,13 +156,19 @@ class WeightedRandomSampler(Sampler):
         self, weights: Iterable[float], num_samples: int, replacement: bool = True, generator: Source = None
     ) -> None:
         self.weights = as_tensor(weights if isinstance(weights, Tensor) else list(weights), dtype=float64)
+        if self.weights.ndim != 1:
+            raise ArgumentError(f"weights should be a 1d sequence, but have shape {tuple(self.weights.shape)}")
         self.num_samples = positive(num_samples, "num_samples")
         self.replacement = replacement
         self.generator = as_generator(generator)
 
     def __iter__(self) -> Iterator[int]:
-        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
-        return iter(drawn.tolist())
+        weights, count = self.weights, self.num_samples
+        if not self.replacement:
+            return chain.from_iterable(_lists_of(multinomial(weights, count, generator=self.generator)))
+        ahead = (self.generator or default_generator)._reserve(count)
+        piece = PIECE * max(1, -(-len(weights) // PIECE))  # a draw adds up all weights
+        return _in_pieces(lambda few: multinomial(weights, few, True, generator=ahead), count, piece)
 
     def __len__(self) -> int:
         return self.num_samples

@@ -1,0 +1,95 @@
+"""Writes calls.inc, the functions of norch.h as builtins of Python: `python make_calls.py norch.h > calls.inc`.
+
+A function that takes or makes a tensor becomes a builtin if each of its parameters is one of the kinds below. Types
+and names of parameters decide, so that norch.h is the only place that holds a signature. Functions with other
+parameters, and those without a tensor, are left to ctypes (norch/_lib.py).
+
+    norch_tensor *x                        tensor      a Tensor
+    norch_tensor *optional_x               optional    a Tensor or None
+    int64_t n, const void *xs, ...         columns     a sequence of tensors; for several pointers a tuple of as many
+                                                       sequences of one length; all but the first may be None
+    int64_t n, const int64_t *sizes        sizes       a sequence of integers
+    int64_t n, const int64_t *dims         axes        a sequence of integers, or None for all axes: n = -1
+    int64_t device_type, device_index      device      a tuple of two integers
+    int64_t op                             opcode      a row of ops.def
+    int64_t, double, bool                  integer, number, flag
+    uint64_t *, const double *             address     an integer: the address of memory that the caller keeps
+
+Results: norch_tensor *, bool, int64_t; int32_t is a status, which gives None.
+"""
+
+import re
+import sys
+
+PROTOTYPE = re.compile(r"^([\w ]+?\**)\s*\bnorch_(\w+)\(([^)]*)\);", re.M)
+# One parameter, or a few that go together, in the order in which they are tried.
+KINDS = [
+    ("columns", r"int64_t \w+((?:, const void \*\w+)+)"),
+    ("axes", r"int64_t \w+, const int64_t \*dims"),
+    ("sizes", r"int64_t \w+, const int64_t \*\w+"),
+    ("device", r"int64_t device_type, int64_t device_index"),
+    ("optional", r"(?:const )?norch_tensor \*optional_\w+"),
+    ("tensor", r"(?:const )?norch_tensor \*\w+"),
+    ("opcode", r"int64_t op"),
+    ("integer", r"int64_t \w+"),
+    ("number", r"double \w+"),
+    ("flag", r"bool \w+"),
+    ("address", r"(?:uint64_t|const double) \*\w+"),
+]
+RESULTS = {"norch_tensor *": "tensor", "bool": "truth", "int64_t": "integer", "int32_t": "status"}
+PASSED = {"axes": ".count, {0}.values", "sizes": ".count, {0}.values", "device": ".type, {0}.index"}
+
+
+def read(parameters):
+    """[(kind, name, pointers of a columns)] of a list of parameters; None if one is of no kind."""
+    found = []
+    while parameters:
+        for kind, pattern in KINDS:
+            match = re.match(pattern + r"(?:, |$)", parameters)
+            if match:
+                name = "in_" + re.findall(r"\w+", match[0])[-1]
+                found.append((kind, name, match[1].count("*") if kind == "columns" else 0))
+                parameters = parameters[match.end() :]
+                break
+        else:
+            return None
+    return found
+
+
+def builtin(name, result, parameters):
+    """The C function that takes the arguments from Python, calls norch_<name> and gives its result."""
+    lines = [
+        f"static void *py_{name}(void *self, void *const *given, int64_t n) {{",
+        "    (void)self;",
+        f'    const char *called = "{name}";',
+        f"    if (!counted(called, {len(parameters)}, n)) return NULL;",
+    ]
+    passed = []
+    for i, (kind, argument, pointers) in enumerate(parameters):
+        width, held = (f"{pointers}, ", "__attribute__((cleanup(drop_columns))) ") if pointers else ("", "")
+        lines.append(f"    {held}{kind} {argument};")
+        lines.append(f"    if (!take_{kind}(called, given[{i}], {width}&{argument})) return NULL;")
+        if kind == "opcode":  # messages about the arguments after it name the operation
+            lines.append(f"    if (norch_op_name({argument})) called = norch_op_name({argument});")
+        if pointers:
+            passed += [f"{argument}.count", *(f"{argument}.column[{c}]" for c in range(pointers))]
+        else:
+            passed.append(argument + PASSED.get(kind, "").format(argument))
+    lines.append(f"    return give_{result}(called, norch_{name}({', '.join(passed)}));")
+    return "\n".join([*lines, "}", ""])
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as header:
+        text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.S)
+    names = []
+    for result, name, parameters in PROTOTYPE.findall(text):
+        kinds = read(" ".join(parameters.split()))
+        tensors = "norch_tensor" in result or any(kind in ("tensor", "optional", "columns") for kind, *_ in kinds or ())
+        if kinds and tensors and result in RESULTS:
+            names.append(name)
+            print(builtin(name, RESULTS[result], kinds))
+    print("#define BUILTINS(ROW) " + " ".join(f"ROW({name})" for name in names))
+
+
+main()

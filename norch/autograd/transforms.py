@@ -1,0 +1,202 @@
+"""A function at a point, linearised: products with its Jacobian, and the Jacobian itself, all made of reverse walks.
+
+norch.func and autograd/functional.py are the two interfaces to it. A vector-Jacobian product v J is one walk. A
+Jacobian-vector product J u takes two: the walk w -> w J is itself recorded and linear in w, so that the walk through
+it, weighted by u, gives J u (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). A Jacobian is
+one of these products with each row of an identity matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._handle import Handle
+from ..errors import Error, ShapeError
+from . import engine
+from .grad_mode import enable_grad, mode
+from .inplace import edge
+from .node import Leaf, Node
+
+Tensors = Sequence[Any]
+
+
+# ---- trees: tensors in lists, tuples and dicts ----------------------------------------------------------------------
+
+
+def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
+    """tree with function(tensor) in place of each tensor; what is no tensor stays."""
+    if isinstance(tree, Handle):
+        return function(tree)
+    if isinstance(tree, (list, tuple)):
+        parts = [map_tree(function, value) for value in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    if isinstance(tree, dict):
+        return {key: map_tree(function, value) for key, value in tree.items()}
+    return tree
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The tensors of tree, in order."""
+    if isinstance(tree, Handle):
+        return [tree]
+    found: list[Any] = []
+    map_tree(found.append, tree)
+    return found
+
+
+def with_leaves(tree: Any, values: Any) -> Any:
+    """tree with values in place of its tensors, in order."""
+    rest = iter(values)
+    return map_tree(lambda _: next(rest), tree)
+
+
+def check_shapes(what: str, given: Tensors, of: str, wanted: Tensors) -> None:
+    """ShapeError unless there is one tensor given, of the same shape, for each one wanted."""
+    if len(given) != len(wanted):
+        raise ShapeError(f"{what} holds {len(given)} tensors for {of} of {len(wanted)}")
+    for i, (x, y) in enumerate(zip(given, wanted, strict=True)):
+        if x.shape != y.shape:
+            raise ShapeError(f"{what} has shape {tuple(x.shape)} for {of} {i} of shape {tuple(y.shape)}")
+
+
+# ---- reverse walks --------------------------------------------------------------------------------------------------
+
+
+def pull(
+    outputs: Tensors, inputs: Tensors, weights: Tensors, create_graph: bool, strict: str = "", batched: bool = False
+) -> list[Any]:
+    """The derivatives of outputs, weighted, by inputs; zeros by inputs that no output depends on.
+
+    batched: weights have a further first axis, as the results have, with a walk for each row. strict: the name of the
+    caller, for an Error instead of zeros. What the graph saved is kept.
+    """
+    pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if edge(out) is not None]
+    rows = (len(weights[0]),) if batched else ()
+    found: Sequence[Any] = [None] * len(inputs)
+    if pairs and 0 not in rows:
+        outs, ws = zip(*pairs, strict=True)
+        options: Any = {"retain_graph": True, "create_graph": create_graph, "allow_unused": True}
+        found = engine.grad(outs, inputs, ws, is_grads_batched=batched, **options)
+    for i, g in enumerate(found if strict and 0 not in rows else ()):
+        if g is None:
+            raise Error(f"{strict}: the output does not depend on input {i}, which strict=True forbids")
+        if create_graph and edge(g) is None:
+            raise Error(f"{strict}: the derivative by input {i} depends on no input, which strict=True forbids")
+    return [x.new_zeros((*rows, *x.shape)) if g is None else g for x, g in zip(inputs, found, strict=True)]
+
+
+def _identity(x: Any) -> Any:
+    """The rows of an identity matrix in the shape of x, (x.numel(), *x.shape), as windows of one vector."""
+    n = x.numel()
+    if n == 0:
+        return x.new_zeros((0, *x.shape))
+    line = x.new_zeros(2 * n - 1)
+    line[n - 1] = 1
+    return line.unfold(0, n, 1)[::-1].view(n, *x.shape)
+
+
+def _is_open(outputs: Tensors, inputs: Tensors) -> bool:
+    """Whether outputs depend on leaves other than inputs, so that somebody may derive what is computed from them."""
+    own = {edge(x) for x in inputs if x.is_leaf}
+    todo: list[Node | None] = [edge(out) for out in outputs]
+    seen = set(todo)
+    while todo:
+        node = todo.pop()
+        if node is None or node in own:
+            continue
+        if type(node) is Leaf:
+            return True
+        for further in node.edges:
+            if further not in seen:
+                seen.add(further)
+                todo.append(further)
+    return False
+
+
+class Linearized:
+    """func(*args, **kwargs), recorded with new variables in place of the tensors in args[i] for i in argnums.
+
+    inputs, outputs    the variables, and the tensors in what func gives
+    input_tree         how results are arranged that hold one tensor for each input; likewise output_tree
+    create_graph       whether results stay in their graph. None: where they depend on other leaves than the inputs
+    strict             whether an input that no output depends on is an Error
+    """
+
+    def __init__(
+        self,
+        name: str,
+        func: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        argnums: Sequence[int],
+        create_graph: bool | None = None,
+        strict: bool = False,
+        has_aux: bool = False,
+    ):
+        self.input_tree: Any = tuple(args[i] for i in argnums)
+        recorded, connected = mode.enabled, create_graph is not False
+        with enable_grad():
+            # a view keeps the history of an input, which results may go on to; else the variables are leaves
+            self.inputs = [
+                x.view_as(x) if connected and x.requires_grad else x.detach().requires_grad_()
+                for x in leaves(self.input_tree)
+            ]
+            now = list(args)
+            for i, value in zip(argnums, with_leaves(self.input_tree, self.inputs), strict=True):
+                now[i] = value
+            made = func(*now, **kwargs)
+        self.aux = None
+        if has_aux:
+            if not isinstance(made, tuple) or len(made) != 2:
+                raise TypeError(f"{name}: with has_aux the function gives a pair (output, aux)")
+            made, self.aux = made
+        self.output_tree, self.outputs = made, leaves(made)
+        if not self.outputs:
+            raise TypeError(f"{name}: the function gives {type(made).__name__}, which holds no tensor")
+        self.strict = name if strict else ""
+        self.create_graph = recorded and _is_open(self.outputs, self.inputs) if create_graph is None else create_graph
+
+    def released(self, tree: Any) -> Any:
+        """A result as it is handed out: detached, unless it stays in its graph."""
+        return tree if self.create_graph else map_tree(lambda x: x.detach(), tree)
+
+    def by_input(self, values: Tensors) -> Any:
+        """One tensor for each input, arranged as the inputs."""
+        return with_leaves(self.input_tree, values)
+
+    def by_output(self, values: Sequence[Any]) -> Any:
+        """One value for each output, arranged as the outputs."""
+        return with_leaves(self.output_tree, values)
+
+    def vjp(self, weights: Tensors, create_graph: bool | None = None) -> list[Any]:
+        """The product of weights, shaped as the outputs, with the Jacobian: a tensor for each input."""
+        create_graph = self.create_graph if create_graph is None else create_graph
+        return pull(self.outputs, self.inputs, weights, create_graph, self.strict)
+
+    def jvp(self, tangents: Tensors, create_graph: bool | None = None, batched: bool = False) -> list[Any]:
+        """The product of the Jacobian with tangents, shaped as the inputs: a tensor for each output."""
+        create_graph = self.create_graph if create_graph is None else create_graph
+        w = [out.new_zeros(out.shape).requires_grad_() if edge(out) is not None else None for out in self.outputs]
+        live = [x for x in w if x is not None]
+        back = pull(self.outputs, self.inputs, w, True, self.strict)
+        found = iter(pull(back, live, tangents, create_graph, batched=batched))
+        rows = (len(tangents[0]),) if batched else ()
+        return [o.new_zeros((*rows, *o.shape)) if x is None else next(found) for o, x in zip(self.outputs, w)]
+
+    def jacobian(self, forward: bool = False) -> list[list[Any]]:
+        """For each output, by each input: the derivatives of all elements, (*output.shape, *input.shape).
+
+        By rows, with a walk for each element of the outputs, or forward: by columns, with one for each of the inputs.
+        """
+        blocks: list[list[Any]] = [[] for _ in self.outputs]
+        with enable_grad():  # for what joins the rows of a batch
+            for out, row in zip(self.outputs, blocks if not forward else ()):
+                found = pull((out,), self.inputs, (_identity(out),), self.create_graph, self.strict, batched=True)
+                row += [g.reshape(*out.shape, *x.shape) for g, x in zip(found, self.inputs)]
+            for x in self.inputs if forward else ():
+                n = x.numel()
+                tangents = [_identity(y) if y is x else y.new_zeros(y.shape).expand(n, *y.shape) for y in self.inputs]
+                for g, out, row in zip(self.jvp(tangents, batched=True), self.outputs, blocks):
+                    row.append(g.reshape(n, out.numel()).t().reshape(*out.shape, *x.shape))
+        return blocks

@@ -1,0 +1,194 @@
+"""state_dict() and load_state_dict(): parameters, persistent buffers and extra state by dotted name, and hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..autograd import no_grad
+from ..autograd.hooks import RemovableHandle, hook_into
+from ..errors import Error
+from ..tensor import Tensor
+from .parameter import Parameter
+
+_EXTRA = "_extra_state"  # the key of the result of get_extra_state()
+
+
+class IncompatibleKeys(NamedTuple):
+    """The keys that `load_state_dict(..., strict=False)` skipped; both lists are empty if all keys matched."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+class StateDict:
+    """The part of Module that saves and loads."""
+
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+    _non_persistent: set[str]
+    _state_hooks: dict[str, dict[int, Callable[..., Any]]]
+
+    if TYPE_CHECKING:
+
+        def named_modules(self, *, remove_duplicate: bool = True) -> Iterator[tuple[str, StateDict]]: ...
+
+    def _own_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """The parameters and persistent buffers of this module, without submodules."""
+        for name, value in (*self._parameters.items(), *self._buffers.items()):
+            if value is not None and name not in self._non_persistent:
+                yield name, value
+
+    def state_dict(
+        self, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """All parameters and persistent buffers by dotted name. The tensors are detached and share memory with those of
+        the module: clone them for a snapshot. keep_vars: the tensors themselves. prefix: put before every name.
+        destination: a dict to fill and return.
+
+        >>> list(norch.nn.Linear(3, 2).state_dict())
+        ['weight', 'bias']
+        """
+        state: dict[str, Any] = {} if destination is None else destination
+        self._call_state_hooks("save", prefix, keep_vars)
+        self._save_to_state_dict(state, prefix, keep_vars)
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        self._call_state_hooks("saved", state, prefix, {})
+        return state
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        """Puts the tensors and the extra state of this module, without submodules, into destination; keys begin with
+        prefix. Subclasses may override it together with _load_from_state_dict()."""
+        for name, value in self._own_tensors():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not StateDict.get_extra_state:
+            destination[prefix + _EXTRA] = self.get_extra_state()
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Finds the entries of this module, without submodules, in state_dict; keys begin with prefix. They are noted
+        in local_metadata["found"], and copied after all modules have found theirs without an error."""
+        found, local_metadata["default"] = local_metadata["found"], True
+        for name, target in self._own_tensors():
+            if (key := prefix + name) not in state_dict:
+                missing_keys.append(key)
+                continue
+            value = state_dict[key]
+            found[key] = self, name, target, value
+            if not isinstance(value, Tensor):
+                error_msgs.append(f"not a tensor for {key}: got {type(value).__name__}.")
+            elif tuple(value.shape) != tuple(target.shape):
+                error_msgs.append(
+                    f"size mismatch for {key}: copying a param with shape {tuple(value.shape)} from "
+                    f"checkpoint, the shape in current model is {tuple(target.shape)}."
+                )
+        if type(self).set_extra_state is not StateDict.set_extra_state:
+            if (key := prefix + _EXTRA) in state_dict:
+                found[key] = self, _EXTRA, None, state_dict[key]
+            else:
+                missing_keys.append(key)
+
+    def get_extra_state(self) -> Any:
+        """What state_dict() stores beside the tensors, with the key `_extra_state`. A subclass overrides this and
+        set_extra_state()."""
+        raise Error(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Restores what get_extra_state() returned; load_state_dict() calls it."""
+        raise Error(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(module, prefix, keep_vars)` before state_dict() reads this module."""
+        return hook_into(self._state_hooks.setdefault("save", {}), hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(module, state_dict, prefix, {})` after state_dict() has added this module and its submodules; it
+        may change state_dict."""
+        return hook_into(self._state_hooks.setdefault("saved", {}), hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(module, state_dict, prefix, {}, True, missing_keys, unexpected_keys, error_msgs)` before
+        load_state_dict() reads this module. It may change the lists and state_dict, a copy of the entries of prefix."""
+        return hook_into(self._state_hooks.setdefault("load", {}), hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls `hook(module, incompatible_keys)` at the end of load_state_dict(); it may change the lists."""
+        return hook_into(self._state_hooks.setdefault("loaded", {}), hook)
+
+    def _call_state_hooks(self, when: str, *arguments: Any) -> None:
+        for hook in list(self._state_hooks.get(when, {}).values()):
+            hook(self, *arguments)
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copies the values of `state_dict` into the tensors of the module, cast to their dtypes. assign: the tensors
+        of state_dict replace those of the module.
+
+        One Error lists every missing or unexpected key and every wrong shape; nothing is changed then. With
+        `strict=False` keys that are on one side only are skipped; shapes must still match.
+
+        >>> a, b = norch.nn.Linear(3, 2), norch.nn.Linear(3, 2)
+        >>> b.load_state_dict(a.state_dict())
+        <All keys matched successfully>
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"expected state_dict to be a mapping, got {type(state_dict).__name__}")
+        state, keys = dict(state_dict), IncompatibleKeys([], [])
+        found: dict[str, tuple[Any, str, Any, Any]] = {}  # key: module, name, tensor of the module, saved value
+        errors: list[str] = []
+        modules = [(f"{path}." if path else "", one) for path, one in self.named_modules(remove_duplicate=False)]
+        for prefix, module in modules:
+            part, load = state, type(module)._load_from_state_dict
+            if module._state_hooks.get("load") or load is not StateDict._load_from_state_dict:  # they may change it
+                part = {name: state.pop(name) for name in list(state) if name.startswith(prefix)}
+            module._call_state_hooks("load", part, prefix, {}, True, *keys, errors)
+            metadata = {"found": found, "default": False}
+            load(module, part, prefix, metadata, strict, *keys, errors)
+            if not metadata["default"]:  # an override has read the entries of this module
+                part = {key: part[key] for key in part if key[len(prefix) :].partition(".")[0] in module._modules}
+            if part is not state:
+                state.update(part)
+        keys.unexpected_keys.extend(name for name in state if name not in found)
+        # Hooks after loading may remove keys from the lists, so that they are no errors.
+        deferred = any(module._state_hooks.get("loaded") for _, module in modules)
+        self._raise_errors(errors, keys if strict and not deferred else None)
+        with no_grad():
+            for module, name, target, value in found.values():
+                if name == _EXTRA:
+                    module.set_extra_state(value)
+                elif not assign:
+                    target.copy_(value)
+                elif isinstance(target, Parameter):
+                    setattr(module, name, Parameter(value, target.requires_grad))
+                else:
+                    setattr(module, name, value)
+        for _, module in reversed(modules):
+            module._call_state_hooks("loaded", keys)
+        self._raise_errors([], keys if strict else None)
+        return keys
+
+    def _raise_errors(self, errors: list[str], keys: IncompatibleKeys | None) -> None:
+        """One Error for all errors and, unless None, all keys; nothing if there are none."""
+        for what, names in zip(("Missing", "Unexpected"), keys or (), strict=False):
+            if names:
+                quoted = ", ".join(f'"{name}"' for name in names)
+                errors.append(f"{what} key(s) in state_dict: {quoted}.")
+        if errors:
+            raise Error(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))

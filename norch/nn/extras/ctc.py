@@ -1,0 +1,26 @@
+"""CTCLoss, a layer over functional.ctc_loss()."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tensor import Tensor
+from ..functional._ctc import ctc_loss
+from ..loss import _Loss
+
+
+class CTCLoss(_Loss):
+    """The CTC loss with its options. See functional.ctc_loss.
+
+    >>> log_probs = norch.zeros(5, 2, 4).log_softmax(-1)
+    >>> norch.nn.CTCLoss()(log_probs, norch.tensor([[1, 2], [3, 3]]), [5, 5], [2, 2]).shape
+    norch.Size([])
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
+        options = self.blank, self.reduction, self.zero_infinity
+        return ctc_loss(log_probs, targets, input_lengths, target_lengths, *options)

@@ -1,0 +1,148 @@
+"""embedding_bag() and EmbeddingBag: sums, means or maxima of bags of rows of a table, composed of embedding() and
+additions at indices.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from ...dtype import dtype as DType
+from ...dtype import int64
+from ...errors import ArgumentError, ShapeError
+from ...ops._operand import rename_errors, tensor_of
+from ...ops.composed.order import bincount
+from ...ops.create import arange
+from ...ops.values import tensor
+from ...tensor import Tensor
+from ..embedding import Embedding
+from ..functional._embedding import embedding
+
+_MODES = ("sum", "mean", "max")
+
+
+def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Tensor, int]:
+    """The bag of each element of input.flatten(), and the number of bags."""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ArgumentError("embedding_bag: offsets need an input of one dimension: with two, each row is a bag")
+        rows, length = input.shape
+        return arange(rows, device=input.device).repeat_interleave(length), rows
+    if input.ndim != 1 or offsets is None or offsets.ndim != 1:
+        other = "no offsets" if offsets is None else f"offsets of shape {tuple(offsets.shape)}"
+        raise ShapeError(f"embedding_bag: expected (B, L), or (L) and offsets (B), not {tuple(input.shape)}, {other}")
+    starts = offsets.tolist()
+    count = len(starts) - include_last_offset
+    bounds = [*starts, input.shape[0]][: count + 1]
+    if count < 0 or (bounds and bounds[0] != 0) or any(a > b for a, b in pairwise([*bounds, input.shape[0]])):
+        raise ArgumentError(f"embedding_bag: offsets must rise from 0 to at most {input.shape[0]}, not {starts}")
+    lengths = tensor([b - a for a, b in pairwise(bounds)], dtype=int64, device=input.device)
+    return arange(count, device=input.device).repeat_interleave(lengths), count
+
+
+@rename_errors
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The mean, sum or maximum (mode "mean", "sum" or "max") of the rows of weight (rows, columns) whose indices are in
+    each bag: (B, columns); 0 for an empty bag.
+
+    input: (B, L), with a bag per row, or (L), with bag b starting at offsets[b]; with include_last_offset the last
+    offset is the end of the last bag. per_sample_weights: factors of the rows, of the shape of input, for mode "sum".
+    Indices equal to padding_idx are skipped. Other arguments as in embedding(). ShapeError, ArgumentError and, for
+    what is not supported, NotImplementedError otherwise.
+
+    >>> weight = norch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    >>> norch.nn.functional.embedding_bag(norch.tensor([0, 1, 2]), weight, norch.tensor([0, 2]), mode="sum")
+    tensor([[2., 4.],
+            [4., 5.]])
+    """
+    if mode not in _MODES:
+        raise ArgumentError(f"embedding_bag: mode is one of {_MODES}, not {mode!r}")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(f"embedding_bag: per_sample_weights are for mode 'sum', not {mode!r}")
+    if per_sample_weights is not None and per_sample_weights.shape != tensor_of(input, "embedding_bag").shape:
+        shapes = f"{tuple(per_sample_weights.shape)} for an input of shape {tuple(input.shape)}"
+        raise ShapeError(f"embedding_bag: per_sample_weights of shape {shapes}")
+    bag, count = _bags(tensor_of(input, "embedding_bag"), offsets, include_last_offset)
+    index = input.flatten()[: bag.shape[0]]
+    factors = None if per_sample_weights is None else per_sample_weights.flatten()[: bag.shape[0]]
+    if padding_idx is not None:
+        kept = (index != padding_idx % tensor_of(weight, "embedding_bag").shape[0]).nonzero().squeeze(1)
+        index, bag, factors = index[kept], bag[kept], None if factors is None else factors[kept]
+    rows = embedding(index, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+    out = rows.new_zeros(count, rows.shape[1])
+    if mode == "max":
+        return out.scatter_reduce(0, bag.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False)
+    out = out.index_add(0, bag, rows if factors is None else rows * factors.unsqueeze(1))
+    if mode == "sum" or not count:
+        return out
+    return out / bincount(bag.to(int64), minlength=count).clamp(min=1).unsqueeze(1).to(out.dtype)
+
+
+class EmbeddingBag(Embedding):
+    """nn.functional.embedding_bag() with a table of num_embeddings vectors of size embedding_dim, its `weight`,
+    initialized from the standard normal distribution.
+
+    >>> bags = norch.nn.EmbeddingBag(10, 3, mode="sum")
+    >>> bags(norch.tensor([1, 2, 4, 5, 4]), norch.tensor([0, 3])).shape
+    norch.Size([2, 3])
+    """
+
+    _defaults = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": None, "padding_idx": None}
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
+        table: Any = {"_weight": _weight, "device": device, "dtype": dtype}
+        options = max_norm, norm_type, scale_grad_by_freq, sparse
+        super().__init__(num_embeddings, embedding_dim, padding_idx, *options, **table)
+        self.mode, self.include_last_offset = mode, include_last_offset
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        options = self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse
+        bags = per_sample_weights, self.include_last_offset, self.padding_idx
+        return embedding_bag(input, self.weight, offsets, *options, *bags)
+
+    @classmethod
+    def from_pretrained(  # type: ignore[override]
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """A layer with this table (rows, columns); freeze: it is not trained. ShapeError unless it has 2 dimensions."""
+        if tensor_of(embeddings, "from_pretrained").ndim != 2:
+            raise ShapeError(f"from_pretrained: expected 2 dimensions, not shape {tuple(embeddings.shape)}")
+        options = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
+        made = cls(embeddings.shape[0], embeddings.shape[1], *options)
+        made.weight.requires_grad_(not freeze)
+        return made

@@ -1,0 +1,77 @@
+"""The functions behind the layers, with PyTorch's names and argument order: `import norch.nn.functional as F`.
+
+This file only collects names. Convolution, pooling, padding, attention and batch, layer and group normalization are
+operations, from norch/ops. The functions of the other files here are composed of recorded operations, so that gradients
+of any order exist without further code. Functions that few programs use come from nn/extras when they are first read.
+Arguments that PyTorch places behind its deprecated `size_average` and `reduce` are keyword-only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any
+
+from ...ops.attention import scaled_dot_product_attention
+from ...ops.composed.adaptive_pool import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+)
+from ...ops.composed.distance import cosine_similarity, pairwise_distance, pdist
+from ...ops.composed.pad import pad
+from ...ops.composed.products import bilinear
+from ...ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from ...ops.matmul import linear
+from ...ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from ...ops.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ...tensor import Tensor
+from .._lazy import lazy
+from . import _activation, _cross_entropy, _dropout, _embedding, _loss, _normalize, _pool, _vision
+from ._activation import *  # noqa: F403
+from ._cross_entropy import *  # noqa: F403
+from ._dropout import *  # noqa: F403
+from ._embedding import *  # noqa: F403
+from ._loss import *  # noqa: F403
+from ._normalize import *  # noqa: F403
+from ._pool import *  # noqa: F403
+from ._vision import *  # noqa: F403
+
+if _TYPE_CHECKING:
+    from ..extras.embedding_bag import embedding_bag
+    from ..extras.grid_sample import affine_grid, grid_sample
+    from ._ctc import ctc_loss
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "affine_grid",
+    "avg_pool1d", "avg_pool2d", "batch_norm", "bilinear", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d",
+    "cosine_similarity", "ctc_loss", "embedding_bag", "grid_sample", "group_norm", "instance_norm", "layer_norm",
+    "linear", "max_pool1d", "max_pool2d", "pad", "pairwise_distance", "pdist", "rms_norm",
+    "scaled_dot_product_attention",
+]  # fmt: skip
+__all__ += _activation.__all__
+__all__ += _cross_entropy.__all__
+__all__ += _dropout.__all__
+__all__ += _embedding.__all__
+__all__ += _loss.__all__
+__all__ += _normalize.__all__
+__all__ += _pool.__all__
+__all__ += _vision.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _missing(name: str) -> Any:
+    """In-place functions are methods of Tensor; any other name is an AttributeError."""
+    if name.endswith("_") and name[0] != "_" and hasattr(Tensor, name):
+        return getattr(Tensor, name)
+    from ... import _left_out
+
+    raise _left_out.missing(__name__, name)
+
+
+_LAZY = {"._ctc": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}
+_LAZY |= {"..extras.grid_sample": "affine_grid grid_sample"}
+__getattr__ = lazy(globals(), _LAZY, _missing)

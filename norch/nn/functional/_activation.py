@@ -1,0 +1,276 @@
+"""The activation functions of nn.functional.
+
+Functions with a row in csrc/ops.def come from ops/activation.py; the others are composed of recorded operations.
+With `inplace=True` the result is written into the input. Formulas that the docstrings leave without a source are
+definitions. "Floats only": any other dtype raises DTypeError.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..._lib import flag
+from ...dtype import check_numbers
+from ...dtype import dtype as DType
+from ...errors import ArgumentError, DivisionError, DTypeError, ShapeError
+from ...ops import activation as _rows
+from ...ops import softmax as _softmax
+from ...ops._operand import as_operand, floats_of, rename_errors, tensor_of
+from ...ops.composed.pointwise import hardshrink as hardshrink
+from ...ops.composed.pointwise import prelu as prelu
+from ...ops.composed.pointwise import threshold as _threshold
+from ...ops.op import inplace_form
+from ...ops.pointwise import mul, sub, tanh
+from ...ops.pointwise import relu as _relu
+from ...ops.pointwise import sigmoid as sigmoid
+from ...ops.random import rand_like
+from ...tensor import Tensor
+
+# ruff: noqa: A002  (PyTorch's names)
+
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6",
+    "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+]  # fmt: skip
+
+logsigmoid = _rows.logsigmoid
+softsign = _rows.softsign
+
+_in_place: dict[Any, Any] = {}  # function: its in-place form, made when first asked for
+
+
+def is_true(value: Any, what: str) -> bool:
+    """The truth value of a flag; TypeError for an object that has none."""
+    try:
+        return bool(value)
+    except (ValueError, RuntimeError):
+        raise TypeError(f"{what} must be True or False, not {type(value).__name__}") from None
+
+
+def _apply(name: str, function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Tensor:
+    """function(input, *arguments), written into input if inplace. name: the activation, for errors."""
+    if inplace is False or not is_true(inplace, f"{name}: inplace"):
+        return function(input, *arguments)
+    if function not in _in_place:
+        _in_place[function] = inplace_form(function)
+    return _in_place[function](input, *arguments)
+
+
+# ---- piecewise linear ---------------------------------------------------------------------------------------------
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(0, x); NaN stays NaN."""
+    return _relu(input) if inplace is False or not is_true(inplace, "relu: inplace") else relu_(input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """min(max(0, x), 6)."""
+    return hardtanh(input, 0.0, 6.0, is_true(inplace, "relu6: inplace"))
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """min(max(min_val, x), max_val); the gradient is 0 at the bounds. ArgumentError if min_val > max_val."""
+    input = as_operand(input, "hardtanh")
+    try:
+        crossed = min_val > max_val
+    except TypeError:
+        check_numbers("hardtanh", min_val=min_val, max_val=max_val)
+        raise
+    if crossed:
+        raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
+    if input.dtype.is_floating_point:
+        return _apply("hardtanh", _rows.hardtanh, inplace, input, min_val, max_val)
+    if min_val < 0 and not input.dtype.is_signed:
+        raise DTypeError(f"hardtanh: dtype {input.dtype.name} cannot represent min_val {min_val}")
+    return _apply("hardtanh", _rows.hardtanh, inplace, input, int(min_val), int(max_val))
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x if x > 0, else negative_slope * x. Floats only.
+
+    >>> norch.nn.functional.leaky_relu(norch.tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
+    return _apply("leaky_relu", _rows.leaky_relu, inplace, floats_of(input, "leaky_relu"), negative_slope)
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both
+    otherwise (Xu et al. 2015). Floats only."""
+    check_numbers("rrelu", lower=lower, upper=upper)
+    if lower > upper:
+        raise ArgumentError(f"rrelu: lower {lower} is above upper {upper}")
+    input = floats_of(input, "rrelu")
+    slope = rand_like(input) * (upper - lower) + lower if flag(training, "rrelu: training") else (lower + upper) / 2
+    return _apply("rrelu", _rows.leaky_relu, inplace, input, slope)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x if x > threshold or x is NaN, else value."""
+    return _apply("threshold", _threshold, inplace, input, threshold, value)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0. Floats only; ArgumentError if lambd < 0."""
+    check_numbers("softshrink", lambd=lambd)
+    if not lambd >= 0:
+        raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
+    return _rows.softshrink(floats_of(input, "softshrink"), lambd)
+
+
+# ---- exponential --------------------------------------------------------------------------------------------------
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2015). Floats only."""
+    return _apply("elu", _rows.elu, inplace, floats_of(input, "elu"), alpha, 1.0)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017). Floats only; DivisionError if alpha is 0."""
+    check_numbers("celu", alpha=alpha)
+    if alpha == 0:
+        raise DivisionError("celu: alpha cannot be 0")
+    return _apply("celu", _rows.elu, inplace, floats_of(input, "celu"), alpha, 1.0 / alpha)
+
+
+def _selu(input: Tensor) -> Tensor:
+    return mul(_rows.elu(input, 1.6732632423543772848170429916717, 1.0), 1.0507009873554804934193349852946)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """scale * elu(x, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only."""
+    return _apply("selu", _selu, inplace, floats_of(input, "selu"))
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold. Floats only.
+
+    >>> norch.nn.functional.softplus(norch.tensor([0.0, 100.0]))
+    tensor([  0.6931, 100.0000])
+    """
+    return _rows.softplus(floats_of(input, "softplus"), beta, threshold)
+
+
+# ---- gates: x times a function with values from 0 to 1 ------------------------------------------------------------
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x * Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel 2016). Floats only.
+
+    approximate: "none", or "tanh" for the approximation of Phi by tanh. Other values raise ArgumentError.
+
+    >>> norch.nn.functional.gelu(norch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8413])
+    """
+    if approximate not in ("none", "tanh"):
+        raise ArgumentError(f"gelu: approximate argument must be either none or tanh, got {approximate!r}")
+    return _rows.gelu(input) if approximate == "none" else _rows.gelu_tanh(input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """x * sigmoid(x). Floats only."""
+    return _apply("silu", _rows.silu, inplace, input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x * tanh(softplus(x)) (Misra 2019). Floats only."""
+    return _apply("mish", _rows.mish, inplace, input)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """relu6(x + 3) / 6. Floats only."""
+    return _apply("hardsigmoid", _hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
+
+
+def _hardsigmoid(input: Any) -> Any:
+    return _rows.hardtanh(input + 3.0, 0.0, 6.0) / 6.0
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only."""
+    return _apply("hardswish", _rows.hardswish, inplace, input)
+
+
+@rename_errors
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """a * sigmoid(b), with a and b the halves of the input along dim (Dauphin et al. 2016). Floats only.
+
+    The size along dim must be even: ShapeError otherwise.
+
+    >>> norch.nn.functional.glu(norch.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
+    input = floats_of(input, "glu")
+    if input.ndim == 0:
+        raise ShapeError("glu: expected 1 or more dimensions, got a 0-d tensor")
+    half, odd = divmod(input.size(dim), 2)
+    if odd:
+        raise ShapeError(f"glu: dimension {dim} must be even, but has size {2 * half + 1}")
+    return _rows.glu(input, dim)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x)."""
+    return sub(input, tanh(input))
+
+
+# ---- softmax ------------------------------------------------------------------------------------------------------
+
+
+def _softmax_dim(name: str, input: Tensor, dim: int | None, level: int = 3) -> int:
+    """dim; for None PyTorch's choice by the number of dimensions, with its warning."""
+    if dim is not None:
+        return dim
+    tensor_of(input, name)
+    warnings.warn(f"{name}: implicit dimension choice is deprecated, pass dim=X", stacklevel=level)
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along dim. The maximum is subtracted first, so that exp() does not overflow.
+
+    >>> norch.nn.functional.softmax(norch.tensor([1e4, 1e4]), 0)
+    tensor([0.5000, 0.5000])
+    """
+    dim = _softmax_dim("softmax", input, dim)
+    return _softmax.softmax(input, dim, dtype)
+
+
+@rename_errors
+def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """softmax(-x) along dim."""
+    return _softmax.softmax(-input, _softmax_dim("softmin", input, dim, 4), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+    """log(softmax(x)) along dim, computed as x - logsumexp(x): finite for finite x of any size."""
+    dim = _softmax_dim("log_softmax", input, dim)
+    return _softmax.log_softmax(input, dim, dtype)
+
+
+@rename_errors
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A sample softmax((logits + noise) / tau) along dim, with Gumbel noise: differentiable in the logits.
+
+    hard: the result is one-hot, with the gradient of the soft sample (Jang et al. 2016). eps is ignored.
+    """
+    logits = floats_of(logits, "gumbel_softmax")
+    check_numbers("gumbel_softmax", tau=tau)
+    noise = -(-(1.0 - rand_like(logits)).log()).log()  # 1 - u is in (0, 1]
+    soft = _softmax.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.detach().argmax(dim, keepdim=True)
+    one = soft.new_zeros(soft.shape).scatter_add(dim, index, soft.new_ones(index.shape))
+    return one - soft.detach() + soft
+
+
+relu_, celu_, elu_, selu_ = (inplace_form(f) for f in (_relu, celu, elu, selu))
+hardtanh_, leaky_relu_, rrelu_, threshold_ = (inplace_form(f) for f in (hardtanh, leaky_relu, rrelu, _threshold))

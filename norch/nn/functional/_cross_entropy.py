@@ -1,0 +1,195 @@
+"""Cross-entropies: of log-probabilities or logits with classes or probabilities, and binary ones."""
+
+from __future__ import annotations
+
+from ..._lib import int64 as int_
+from ...dtype import bool_, int64
+from ...errors import ArgumentError, DTypeError, ShapeError
+from ...ops._operand import tensor_of
+from ...ops.loss import logit_cross_entropy, probability_cross_entropy
+from ...ops.nll import Targets, nll
+from ...ops.pointwise import where
+from ...ops.view import connect
+from ...tensor import Tensor
+from ._activation import log_softmax, logsigmoid
+from ._loss import loss_function, reduced
+
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss"]
+
+
+class _Classes:
+    """Class indices (N, ...) or () for an input (N, C, ...) or (C), checked, with the weight of each sample.
+
+    dim      the axis of the classes
+    at       the indices, with size 1 along dim
+    weight   the weight of each index's class, with size 1 along dim, or None
+    """
+
+    __slots__ = ("at", "dim", "weight")
+
+    def __init__(
+        self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
+    ) -> None:
+        shape, target_shape, dtype = tuple(input.shape), tuple(target.shape), target.dtype  # a slice of Size is slower
+        if not shape:
+            raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
+        self.dim = dim = min(len(shape) - 1, 1)
+        if target_shape != shape[:dim] + shape[dim + 1 :]:
+            raise ShapeError(f"{name}: target of shape {target_shape} does not fit input of shape {shape}")
+        if dtype.is_floating_point or dtype is bool_:
+            raise DTypeError(f"{name}: expected integer class indices as target, got {dtype}")
+        if reduction not in ("mean", "sum", "none"):
+            reduced(input, reduction)  # raises the error
+        ignored = int_(ignore_index, f"{name}: ignore_index")
+        self.at = Targets(target if dtype is int64 else target.to(int64), dim, ignored, reduction)
+        self.weight = None
+        if weight is not None:
+            if tuple(tensor_of(weight, name).shape) != shape[dim : dim + 1]:
+                raise ShapeError(f"{name}: weight of shape {tuple(weight.shape)} for {shape[dim]} classes")
+            self.weight = self.pick(weight.reshape(-1, *(1,) * (len(shape) - dim - 1)).expand(shape))
+
+    def pick(self, input: Tensor) -> Tensor:
+        """The elements of input at the classes."""
+        return input.gather(self.dim, self.at.index)
+
+    def loss(self, log_probabilities: Tensor) -> Tensor:
+        """The reduced negative log-likelihood of the classes."""
+        if self.weight is None:
+            return nll(log_probabilities, self.at)
+        return self.reduced(-self.pick(log_probabilities))
+
+    def reduced(self, loss: Tensor, weighted: bool = False) -> Tensor:
+        """The loss of each sample, 0 where ignored, times its weight (unless weighted already), reduced."""
+        valid, reduction = self.at.valid, self.at.reduction
+        if self.weight is not None and not weighted:
+            loss = loss * self.weight
+        loss = where(valid, loss, 0.0)
+        if reduction == "none":
+            return loss.squeeze(self.dim)
+        if reduction == "sum":
+            return loss.sum()
+        return loss.sum() / (self.at.count if self.weight is None else where(valid, self.weight, 0.0).sum())
+
+
+@loss_function
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """-weight[target] * input[target], with input log-probabilities (N, C, ...) or (C).
+
+    target: class indices (N, ...) or (); weight: (C). Samples with target ignore_index contribute 0. "mean" divides by
+    the sum of the weights of the other samples. A class out of range raises IndexError.
+    """
+    input, target = connect(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
+    return _Classes("nll_loss", input, target, weight, ignore_index, reduction).loss(input)
+
+
+@loss_function
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """nll_loss() of log_softmax(input), with input logits (N, C, ...) or (C) of any size.
+
+    target: class indices (N, ...) or (), or probabilities of the shape of input; weight: (C). For indices "mean"
+    divides by the sum of the weights, as in nll_loss(), for probabilities by the number of samples. label_smoothing
+    mixes the target with the uniform distribution (Szegedy et al. 2016, section 7).
+
+    >>> norch.nn.functional.cross_entropy(norch.tensor([[1e4, 0.0]]), norch.tensor([1]))
+    tensor(10000.)
+    """
+    if not 0 <= label_smoothing <= 1:
+        raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
+    input, target = tensor_of(input, "cross_entropy"), tensor_of(target, "cross_entropy")
+    if target.is_floating_point() and input.ndim > 0:
+        if ignore_index >= 0:
+            raise ArgumentError(f"cross_entropy: ignore_index {ignore_index} cannot be used with probabilities")
+        return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
+    classes = _Classes("cross_entropy", input, target, weight, ignore_index, reduction)
+    dim = classes.dim
+    log_probabilities = log_softmax(input, dim)
+    hard = classes.loss(log_probabilities)
+    if label_smoothing == 0:
+        return hard
+    losses = -log_probabilities
+    if weight is not None:
+        losses = losses * _along(weight, dim, input.ndim)
+    soft = classes.reduced(losses.sum(dim, keepdim=True), weighted=True)
+    return hard * (1.0 - label_smoothing) + soft * (label_smoothing / input.shape[dim])
+
+
+def _along(weight: Tensor, dim: int, ndim: int) -> Tensor:
+    """weight (C) with its axis at dim, of ndim dimensions."""
+    return weight.reshape(*(-1 if axis == dim else 1 for axis in range(ndim)))
+
+
+def _soft_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
+) -> Tensor:
+    """cross_entropy() with probabilities as target."""
+    shape = tuple(input.shape)
+    if tuple(target.shape) != shape:
+        raise ShapeError(
+            f"cross_entropy: probabilities of shape {tuple(target.shape)} do not fit input of shape {shape}"
+        )
+    dim = 0 if len(shape) == 1 else 1
+    if label_smoothing > 0:
+        target = target * (1.0 - label_smoothing) + label_smoothing / shape[dim]
+    loss = -log_softmax(input, dim) * target
+    if weight is not None:
+        loss = loss * _along(weight, dim, len(shape))
+    return reduced(loss.sum(dim), reduction)
+
+
+def _check_shapes(name: str, input: Tensor, target: Tensor) -> None:
+    if tuple(tensor_of(input, name).shape) != tuple(tensor_of(target, name).shape):
+        raise ShapeError(f"{name}: target size {tuple(target.shape)} must be that of input, {tuple(input.shape)}")
+
+
+@loss_function
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """-(target * log(sigmoid(input)) + (1 - target) * log(1 - sigmoid(input))), without overflow.
+
+    input, target: the same shape, ShapeError otherwise. weight and pos_weight, the factor of the positive term,
+    broadcast to it.
+    """
+    _check_shapes("binary_cross_entropy_with_logits", input, target)
+    if pos_weight is None:
+        loss = logit_cross_entropy(input, target)
+    else:
+        loss = (1 - target) * input - logsigmoid(input) * ((pos_weight - 1) * target + 1)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+@loss_function
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+) -> Tensor:
+    """-(target * log(input) + (1 - target) * log(1 - input)) for probabilities, with each log clamped to at least -100.
+    binary_cross_entropy_with_logits() is more accurate: it takes the argument of the sigmoid.
+
+    input, target: the same shape, ShapeError otherwise; weight broadcasts to it. ArgumentError for an input outside
+    [0, 1].
+    """
+    _check_shapes("binary_cross_entropy", input, target)
+    if not bool(((input >= 0) & (input <= 1)).all()):
+        raise ArgumentError("binary_cross_entropy: all elements of input must lie between 0 and 1")
+    loss = probability_cross_entropy(input, target)
+    return reduced(loss if weight is None else loss * weight, reduction)

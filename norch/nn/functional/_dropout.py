@@ -1,0 +1,69 @@
+"""The dropout functions of nn.functional."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._lib import flag
+from ...errors import ArgumentError, ShapeError
+from ...ops._operand import named_function, tensor_of
+from ...ops.pointwise import where
+from ...ops.random import rand_like
+from ...tensor import Tensor
+from ._activation import is_true
+
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
+
+_SELU_LIMIT = -1.7580993408473766  # selu(x) as x goes to -inf
+
+
+def _is_active(name: str, p: float, training: bool) -> bool:
+    """Whether dropout changes its input; ArgumentError for a p that is no probability."""
+    if not (isinstance(p, (int, float)) and 0 <= p <= 1):
+        raise ArgumentError(f"{name}: dropout probability has to be between 0 and 1, but got {p!r}")
+    return flag(training, f"{name}: training") and p > 0
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p); otherwise
+    returns its input (Srivastava et al. 2014)."""
+    tensor_of(input, "dropout")
+    if not _is_active("dropout", p, training):
+        return input
+    if p == 1:
+        result = input * 0.0
+    else:
+        result = input * (rand_like(input) >= p) * (1.0 / (1.0 - p))
+    return input.copy_(result) if is_true(inplace, "dropout: inplace") else result
+
+
+def _dropout_channels(axes: int, shape: str) -> Any:
+    name = f"dropout{axes}d"
+
+    def function(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+        if tensor_of(input, name).ndim < 2:
+            raise ShapeError(f"{name}: expected 2 or more dimensions, got shape {tuple(input.shape)}")
+        if not _is_active(name, p, training):
+            return input
+        lead = 1 if axes == 1 and input.ndim == 2 else 2  # (C, L), or (N, C, ...)
+        kept = rand_like(input[(..., *(slice(0, 1),) * (input.ndim - lead))]) >= p
+        result = input * kept * (1.0 / (1.0 - p) if p < 1 else 0.0)
+        return input.copy_(result) if is_true(inplace, f"{name}: inplace") else result
+
+    return named_function(function, name, f"dropout() of whole channels of input {shape} (Tompson et al. 2015).")
+
+
+dropout1d = _dropout_channels(1, "(N, C, L) or (C, L)")
+dropout2d = _dropout_channels(2, "(N, C, H, W)")
+dropout3d = _dropout_channels(3, "(N, C, D, H, W)")
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps mean 0 and variance 1 of the output of selu(): dropped elements take the limit of selu() at
+    -inf, and the result is scaled and shifted (Klambauer et al. 2017)."""
+    tensor_of(input, "alpha_dropout")
+    if not _is_active("alpha_dropout", p, training):
+        return input
+    scale = ((1 - p) * (1 + p * _SELU_LIMIT * _SELU_LIMIT)) ** -0.5 if p < 1 else 0.0
+    result = where(rand_like(input) >= p, input * scale, _SELU_LIMIT * scale) - p * _SELU_LIMIT * scale
+    return input.copy_(result) if is_true(inplace, "alpha_dropout: inplace") else result

@@ -1,0 +1,76 @@
+"""embedding() and one_hot() of nn.functional. The lookup is one recorded operation, ops.index.embedding_rows."""
+
+from __future__ import annotations
+
+from ..._lib import int64 as int_
+from ...autograd import no_grad
+from ...dtype import int64
+from ...errors import ArgumentError, DTypeError, ShapeError
+from ...ops._operand import rename_errors, tensor_of
+from ...ops.index import embedding_rows
+from ...tensor import Tensor
+
+__all__ = ["embedding", "one_hot"]
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of weight (rows, columns) with the indices input, integers of any shape: (*input.shape, columns).
+
+    padding_idx: this row gets no gradient. max_norm: rows that are read and whose norm of order norm_type is larger
+    are rescaled to it first, in place. scale_grad_by_freq: the gradient of a row is divided by the number of its
+    occurrences. sparse=True raises NotImplementedError. An index outside [0, rows) raises IndexError.
+
+    >>> norch.nn.functional.embedding(norch.tensor([2, 0]), norch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
+    tensor([[4., 5.],
+            [0., 1.]])
+    """
+    for name, x in (("input", input), ("weight", weight)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"embedding: {name} must be a tensor, not {type(x).__name__}")
+    if input.dtype.kind not in "iu":
+        raise DTypeError(f"embedding: input must be integers, not {input.dtype.name}")
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding: weight must have 2 dimensions, not shape {tuple(weight.shape)}")
+    if sparse:
+        raise NotImplementedError("embedding: sparse gradients are not supported; use sparse=False")
+    rows = weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= int_(padding_idx, "embedding: padding_idx") < rows:
+            raise ArgumentError(f"embedding: padding_idx {padding_idx} is out of range for {rows} rows")
+        padding_idx %= rows
+    if max_norm is not None:
+        with no_grad():
+            index = input.reshape(-1)
+            read = embedding_rows(weight, index, None, False)
+            length = (read.abs() ** norm_type).sum(1, keepdim=True) ** (1 / norm_type)
+            weight[index] = (read * (max_norm / (length + 1e-7))).where(length > max_norm, read)
+    return embedding_rows(weight, input, padding_idx, scale_grad_by_freq)
+
+
+@rename_errors
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Integers (...) to int64 (..., num_classes): 1 at the class, 0 elsewhere. num_classes -1: the maximum + 1.
+
+    DTypeError for other dtypes, ArgumentError for a class out of range.
+
+    >>> norch.nn.functional.one_hot(norch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    num_classes = int_(num_classes, "one_hot: num_classes")
+    if tensor_of(tensor, "one_hot").dtype.kind not in "iu":
+        raise DTypeError(f"one_hot: expected integer classes, got {tensor.dtype.name}")
+    if num_classes == -1:
+        num_classes = int(tensor.amax().item()) + 1 if tensor.numel() else 0
+    if tensor.numel() and (int(tensor.amin().item()) < 0 or int(tensor.amax().item()) >= num_classes):
+        raise ArgumentError(f"one_hot: class values must lie in 0 ... {num_classes - 1}")
+    zeros = tensor.new_zeros((*tensor.shape, num_classes), dtype=int64)
+    return zeros.scatter_(-1, tensor.to(int64).unsqueeze(-1), 1) if tensor.numel() else zeros

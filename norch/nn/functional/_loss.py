@@ -1,0 +1,352 @@
+"""The loss functions of nn.functional, apart from cross-entropies (_cross_entropy.py).
+
+Each computes the formula of its docstring for every element or sample, and then reduces: `reduction` is "mean" (the
+default), "sum" or "none"; any other value raises ArgumentError.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from ...autograd import no_grad
+from ...errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
+from ...ops._operand import RENAMED_ERRORS, as_operand, rename_errors, renamed_error, tensor_of
+from ...ops.activation import huber
+from ...ops.composed.distance import pairwise_distance
+from ...ops.pointwise import exp, log, minimum, sub, where
+from ...ops.reduce import mean_square
+from ...ops.view import connect
+from ...tensor import Tensor
+from ._activation import logsigmoid
+
+__all__ = [
+    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
+    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss",
+    "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+]  # fmt: skip
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """The mean or the sum of all elements, or the loss itself."""
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ArgumentError(f"{reduction!r} is not a valid value for reduction ('none', 'mean' or 'sum')")
+
+
+def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """The reduction that PyTorch's deprecated arguments stand for, or `reduction` if neither is given."""
+    if size_average is None and reduce is None:
+        return reduction
+    return "none" if reduce is False else "sum" if size_average is False else "mean"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def loss_function(function: F) -> F:
+    """rename_errors() for a function with a reduction; it accepts `size_average` and `reduce` in addition."""
+
+    @functools.wraps(function)
+    def composed(*arguments: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any) -> Any:
+        if size_average is not None or reduce is not None:
+            named["reduction"] = legacy_reduction("mean", size_average, reduce)
+        try:
+            return function(*arguments, **named)
+        except RENAMED_ERRORS as error:
+            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+
+    return cast(F, composed)
+
+
+# ---- regression -----------------------------------------------------------------------------------------------------
+
+
+def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
+    """input - target, with a warning if their shapes differ."""
+    try:
+        difference = sub(input, target)
+    except (Error, TypeError) as error:
+        rename_error(error, name)
+        raise
+    shapes = [tuple(x.shape) for x in (input, target) if isinstance(x, Tensor)] if difference._mixed else []
+    if len(set(shapes)) == 2:
+        warnings.warn(
+            f"{name}: using a target size {shapes[1]} that is different to the input size {shapes[0]}; this will "
+            "likely lead to incorrect results due to broadcasting",
+            stacklevel=3,
+        )
+    return difference
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """(input - target)^2; different shapes that broadcast give a warning.
+
+    >>> norch.nn.functional.mse_loss(norch.zeros(2), norch.tensor([1.0, 3.0]))
+    tensor(5.)
+    """
+    difference = _difference("mse_loss", input, target)
+    reduction = legacy_reduction(reduction, size_average, reduce)
+    if reduction == "mean" and difference.is_floating_point():
+        return mean_square(difference)
+    try:
+        return reduced(difference.square(), reduction)
+    except Error as error:
+        rename_error(error, "mse_loss")
+        raise
+
+
+@loss_function
+def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """|input - target|."""
+    return reduced(_difference("l1_loss", input, target).abs(), reduction)
+
+
+@loss_function
+def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target (Girshick 2015).
+
+    >>> norch.nn.functional.smooth_l1_loss(norch.zeros(2), norch.tensor([1.0, 3.0]), reduction="none")
+    tensor([0.5000, 2.5000])
+    """
+    if not beta >= 0:
+        raise ArgumentError(f"smooth_l1_loss: beta must not be negative, got {beta}")
+    difference = _difference("smooth_l1_loss", input, target)
+    if beta == 0:
+        return reduced(difference.abs(), reduction)
+    loss = reduced(huber(difference, beta), reduction)
+    return loss if beta == 1 else loss / beta
+
+
+@rename_errors
+def huber_loss(
+    input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """delta * smooth_l1_loss() with beta=delta (Huber 1964). weight: a factor for each element; it broadcasts."""
+    if not delta > 0:
+        raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
+    difference = _difference("huber_loss", input, target)
+    loss = huber(difference, delta)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+# ---- distributions --------------------------------------------------------------------------------------------------
+
+
+@loss_function
+def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """target * (log(target) - input), with input log-probabilities. log_target: target is log-probabilities as well.
+
+    reduction "batchmean" divides the sum by the first size, which gives the Kullback-Leibler divergence.
+    """
+    if log_target:
+        loss = tensor_of(target, "kl_div").exp() * (target - input)
+    else:
+        loss = tensor_of(target, "kl_div").xlogy(target) - target * input
+    if reduction == "batchmean":
+        return loss.sum() / max(input.shape[0] if input.ndim else 1, 1)
+    return reduced(loss, reduction)
+
+
+def _zero_where(condition: Tensor, x: Tensor) -> Tensor:
+    return where(condition, 0.0, x)
+
+
+@loss_function
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    *,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """exp(input) - target * input: the negative log-likelihood of a Poisson distribution with log-rate input.
+
+    Without log_input, input is the rate: input - target * log(input + eps). full adds Stirling's approximation of
+    log(target!) where target > 1.
+    """
+    loss = exp(input) - target * input if log_input else input - target * log(input + eps)
+    if full:
+        n = where(target > 1, target, 1)
+        loss = loss + _zero_where(target <= 1, n * log(n) - n + 0.5 * log(2 * math.pi * n))
+    return reduced(loss, reduction)
+
+
+@rename_errors
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """(log(var) + (input - target)^2 / var) / 2, with var clamped to at least eps; full adds log(2 pi) / 2.
+
+    var: a number, or a tensor of the shape of input, of that shape with one axis of size 1, or of that shape without
+    the last axis. ArgumentError for another shape and for negative elements.
+    """
+    if not isinstance(var, Tensor):
+        var = input.new_full((), as_operand(var, "gaussian_nll_loss").item()).expand(input.shape)
+    shape = tuple(input.shape)
+    if tuple(var.shape) != shape:
+        if tuple(var.shape) == shape[:-1]:
+            var = var.unsqueeze(-1)
+        elif var.ndim != len(shape) or [n for n, m in zip(var.shape, shape, strict=True) if n != m] != [1]:
+            raise ArgumentError(f"var is of incorrect size: {tuple(var.shape)} for an input of shape {shape}")
+    if (var < 0).any():
+        raise ArgumentError("var has negative numbers")
+    with no_grad():
+        below_eps = (eps - var).clamp(min=0)
+    var = var + below_eps  # a clamp whose gradient is 1 everywhere
+    loss = 0.5 * (log(var) + sub(input, target).square() / var)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+# ---- margins --------------------------------------------------------------------------------------------------------
+
+
+@loss_function
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
+    """input where target is 1, max(0, margin - input) where target is -1."""
+    input, target = (tensor_of(x, "hinge_embedding_loss") for x in (input, target))
+    dissimilar = _zero_where(target == 1, (margin - input).clamp(min=0))
+    return reduced(dissimilar + _zero_where(target == -1, input), reduction)
+
+
+@loss_function
+def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target * input)), for targets 1 and -1."""
+    return reduced(-logsigmoid(target * input), reduction)
+
+
+@loss_function
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
+) -> Tensor:
+    """max(0, margin - target * (input1 - input2)): target 1 ranks input1 higher, -1 ranks input2 higher.
+
+    All three have the same number of dimensions: ShapeError otherwise.
+    """
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(f"expected the same number of dimensions, got {input1.ndim}, {input2.ndim} and {target.ndim}")
+    return reduced((-target * sub(input1, input2) + margin).clamp(min=0), reduction)
+
+
+@loss_function
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
+) -> Tensor:
+    """1 - cos where target is 1, max(0, cos - margin) where target is -1, with cos the cosine between the inputs.
+
+    input1, input2: (N, D) with target (N), or (D) with target (). ShapeError otherwise.
+    """
+    if target.ndim > 1 or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
+        shapes = f"{tuple(input1.shape)}, {tuple(input2.shape)} and {tuple(target.shape)}"
+        raise ShapeError(f"expected (N, D), (N, D) and (N), or (D), (D) and (), got {shapes}")
+    squares = (input1.square().sum(-1) + 1e-12) * (input2.square().sum(-1) + 1e-12)
+    cosine = (input1 * input2).sum(-1) / squares.sqrt()
+    similar, dissimilar = where(target == 1, 1 - cosine, 0.0), where(target == -1, (cosine - margin).clamp(min=0), 0.0)
+    return reduced(similar + dissimilar, reduction)
+
+
+@loss_function
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin + d(anchor, positive) - d(anchor, negative)), with d the pairwise_distance() of order p.
+
+    swap: min(d(anchor, negative), d(positive, negative)) replaces d(anchor, negative) (Balntas et al. 2016).
+    margin must be positive: ArgumentError otherwise.
+    """
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return pairwise_distance(a, b, p, eps)
+
+    return triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function=distance, margin=margin, swap=swap, reduction=reduction
+    )
+
+
+@rename_errors
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """triplet_margin_loss() with another distance; pairwise_distance() by default."""
+    if margin <= 0:
+        raise ArgumentError(f"margin must be positive, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(
+            f"expected the same number of dimensions, got {anchor.ndim}, {positive.ndim} and {negative.ndim}"
+        )
+    distance = distance_function or pairwise_distance
+    to_negative = distance(anchor, negative)
+    if swap:
+        to_negative = minimum(to_negative, distance(positive, negative))
+    return reduced((margin + distance(anchor, positive) - to_negative).clamp(min=0), reduction)
+
+
+@loss_function
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+) -> Tensor:
+    """The binary cross-entropy of logits (..., C) with targets 0 and 1, times weight (C), averaged over the classes."""
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
+
+
+@loss_function
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """The sum over the classes i != y of max(0, margin - x[y] + x[i])^p / C, times weight[y].
+
+    x is input (N, C) or (C), y is target, integers (N) or (); weight: (C); p: 1 or 2. ArgumentError, DTypeError or
+    ShapeError otherwise.
+    """
+    if p not in (1, 2):
+        raise ArgumentError(f"p is 1 or 2, not {p}")
+    input = input.reshape(1) if input.ndim == 0 else input
+    if target.dtype.kind not in "iu":
+        raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")
+    if input.ndim not in (1, 2) or tuple(target.shape) not in (tuple(input.shape[:-1]), (1,)[: 2 - input.ndim]):
+        raise ShapeError(f"target of shape {tuple(target.shape)} does not fit input of shape {tuple(input.shape)}")
+    index = target.reshape(*input.shape[:-1], 1).long()
+    input = connect(input)
+    excess = (margin - input.gather(-1, index) + input).clamp(min=0).scatter(-1, index, 0.0)
+    loss = (excess if p == 1 else excess.square()).sum(-1) / input.shape[-1]
+    if weight is not None:
+        loss = loss * weight.index_select(0, index.flatten()).reshape(loss.shape)
+    return reduced(loss, reduction)

@@ -1,0 +1,39 @@
+"""normalize() and local_response_norm() of nn.functional; the other normalizations are norch/ops."""
+
+from __future__ import annotations
+
+from ...errors import ArgumentError, ShapeError
+from ...ops._operand import rename_errors, tensor_of
+from ...ops.composed.pad import pad
+from ...tensor import Tensor
+
+__all__ = ["local_response_norm", "normalize"]
+
+
+@rename_errors
+def normalize(input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12) -> Tensor:
+    """input / max(norm, eps), with norm the p-norm along dim.
+
+    >>> norch.nn.functional.normalize(norch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    return tensor_of(input, "normalize") / input.norm(p, dim, keepdim=True).clamp(min=eps)
+
+
+@rename_errors
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """input / (k + alpha * mean)^beta, with mean the mean of the squares of `size` neighbouring channels
+    (Krizhevsky et al. 2012, section 3.3).
+
+    input: (N, C, ...) of 3 or more dimensions, ShapeError otherwise; channels beyond the ends count as 0.
+
+    >>> norch.nn.functional.local_response_norm(norch.ones(1, 3, 1), 3, alpha=3.0, beta=1.0).flatten()
+    tensor([0.3333, 0.2500, 0.3333])
+    """
+    x = tensor_of(input, "local_response_norm")
+    if x.ndim < 3:
+        raise ShapeError(f"local_response_norm: expected (N, C, ...) of 3 dimensions or more, got {tuple(x.shape)}")
+    if size < 1:
+        raise ArgumentError(f"local_response_norm: size is positive, not {size}")
+    squares = pad(x.square(), (0, 0) * (x.ndim - 2) + (size // 2, (size - 1) // 2)).unfold(1, size, 1)
+    return x / (k + alpha * squares.mean(-1)) ** beta

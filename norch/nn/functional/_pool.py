@@ -1,0 +1,50 @@
+"""Power-average pooling, composed of average pooling; the other pools are norch/ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...dtype import check_numbers
+from ...errors import ArgumentError
+from ...ops._operand import rename_errors, tensor_of
+from ...ops.pointwise import where
+from ...ops.pool import avg_pool1d, avg_pool2d
+from ...tensor import Tensor
+
+__all__ = ["lp_pool1d", "lp_pool2d"]
+
+
+def _power(x: Tensor, p: float, name: str) -> Tensor:
+    check_numbers(name, norm_type=p)
+    if p == 0:
+        raise ArgumentError(f"{name}: norm_type is not 0")
+    return tensor_of(x, name) ** p
+
+
+def _root(mean: Tensor, count: int, p: float) -> Tensor:
+    """(mean * count)^(1 / p), with gradient 0 where mean is 0: the root has no derivative there."""
+    zero = mean == 0
+    return where(zero, 0.0, (where(zero, 1.0, mean) * count) ** (1 / p))
+
+
+@rename_errors
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x^p)^(1 / p) of each window of input (N, C, L) or (C, L), with p = norm_type; see lp_pool2d()."""
+    size = kernel_size[0] if isinstance(kernel_size, (tuple, list)) else kernel_size
+    powers = _power(input, norm_type, "lp_pool1d")
+    return _root(avg_pool1d(powers, kernel_size, stride, 0, ceil_mode), size, norm_type)
+
+
+@rename_errors
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x^p)^(1 / p) of each window of input (N, C, H, W) or (C, H, W), with p = norm_type.
+
+    stride: kernel_size by default. p = 1 is the sum; p to infinity approaches the maximum. The gradient of a window
+    with sum 0 is 0. norm_type 0 raises ArgumentError.
+
+    >>> norch.nn.functional.lp_pool2d(norch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
+    tensor([[[5.]]])
+    """
+    height, width = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
+    powers = _power(input, norm_type, "lp_pool2d")
+    return _root(avg_pool2d(powers, kernel_size, stride, 0, ceil_mode), height * width, norm_type)

@@ -1,0 +1,229 @@
+"""Resampling, patches and rearranged channels of images (N, C, ...), composed of indexing and views."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...dtype import float32, float64, int64
+from ...errors import ArgumentError, DTypeError, ShapeError
+from ...ops._operand import rename_errors, tensor_of
+from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d
+from ...ops.composed.pad import pad
+from ...ops.create import arange
+from ...tensor import Tensor
+
+__all__ = ["channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "unfold"]
+
+# mode: (number of spatial axes, or None for any; whether align_corners is allowed)
+_MODES: dict[str, tuple[int | None, bool]] = {
+    "nearest": (None, False),
+    "nearest-exact": (None, False),
+    "area": (None, False),
+    "linear": (1, True),
+    "bilinear": (2, True),
+    "bicubic": (2, True),
+    "trilinear": (3, True),
+}
+
+
+def _per_axis(value: Any, count: int, what: str) -> tuple[Any, ...]:
+    """One value for each of `count` axes."""
+    values = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
+    if len(values) != count:  # rename_errors() replaces the name
+        raise ArgumentError(f"interpolate: expected one {what} or {count}, got {value!r}")
+    return values
+
+
+# ---- resampling -----------------------------------------------------------------------------------------------------
+
+
+@rename_errors
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """input (N, C, ...) with its one to three spatial axes resampled to `size`, or to scale_factor times their sizes.
+
+    Floats only. Exactly one of size and scale_factor is given, as one number or one per axis. mode: "nearest" (index
+    rounded down), "nearest-exact" (nearest centre), "linear", "bilinear" and "trilinear" (for 1, 2 and 3 axes),
+    "bicubic" (2 axes; Keys 1981, a = -0.75) or "area" (means of windows). align_corners: the centres of the outer
+    elements coincide, instead of their edges. recompute_scale_factor: use the ratio of the sizes instead of
+    scale_factor. antialias=True raises NotImplementedError.
+
+    >>> norch.nn.functional.interpolate(norch.tensor([[[0.0, 2.0]]]), scale_factor=2, mode="linear")
+    tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
+    """
+    x = tensor_of(input, "interpolate")
+    count = x.ndim - 2
+    if not 1 <= count <= 3:
+        raise ShapeError(
+            f"interpolate: expected (N, C, ...) with one to three spatial axes, got shape {tuple(x.shape)}"
+        )
+    if mode not in _MODES or _MODES[mode][0] not in (None, count):
+        known = [name for name, (axes, *_) in _MODES.items() if axes in (None, count)]
+        raise NotImplementedError(f"interpolate: shape {tuple(x.shape)} takes the modes {known}, not {mode!r}")
+    if align_corners is not None and not _MODES[mode][1]:
+        raise ArgumentError(f"interpolate: mode {mode!r} has no align_corners")
+    if not x.is_floating_point():
+        raise DTypeError(f"interpolate: expected floats, got {x.dtype}")
+    if antialias:
+        raise NotImplementedError("interpolate: antialias is not supported")
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError("interpolate: give either size or scale_factor")
+    old = x.shape[2:]
+    scales = _per_axis(None if recompute_scale_factor or size is not None else scale_factor, count, "scale_factor")
+    if size is None:
+        new = [math.floor(n * s) for n, s in zip(old, _per_axis(scale_factor, count, "scale_factor"), strict=True)]
+    else:
+        new = [int(n) for n in _per_axis(size, count, "size")]
+    if min(new) < 1 or min(old) < 1:
+        raise ArgumentError(f"interpolate: sizes must be positive, not {tuple(old)} to {tuple(new)}")
+    if mode == "area":
+        if count == 3:
+            raise NotImplementedError("interpolate: mode 'area' is not supported for three axes")
+        return adaptive_avg_pool1d(x, new) if count == 1 else adaptive_avg_pool2d(x, new)
+    dtype = x.dtype
+    x = x if dtype in (float32, float64) else x.float()
+    for dim, (n, m, scale) in enumerate(zip(old, new, scales, strict=True), 2):
+        x = _resample(x, dim, n, m, n / m if scale is None else 1 / scale, mode, bool(align_corners))
+    return x.to(dtype)
+
+
+def _resample(x: Tensor, dim: int, old: int, new: int, ratio: float, mode: str, align: bool) -> Tensor:
+    """x resampled along dim from `old` to `new` elements. ratio: old elements per new one."""
+    index = arange(new, dtype=x.dtype, device=x.device)
+    if mode.startswith("nearest"):
+        source = ((index + 0.5 if mode == "nearest-exact" else index) * ratio).floor().clamp(max=old - 1)
+        return x.index_select(dim, source.to(int64))
+    source = index * ((old - 1) / (new - 1) if new > 1 else 0.0) if align else (index + 0.5) * ratio - 0.5
+    source = source if mode == "bicubic" else source.clamp(min=0)
+    below = source.floor()
+    t = (source - below).reshape(-1, *[1] * (x.ndim - 1 - dim))
+
+    def neighbour(k: int) -> Tensor:
+        return x.index_select(dim, (below + k).clamp(0, old - 1).to(int64))
+
+    if mode != "bicubic":
+        return neighbour(0) * (1 - t) + neighbour(1) * t
+    a = -0.75
+    inner = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
+    outer = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
+    return neighbour(-1) * outer[0] + neighbour(0) * inner[0] + neighbour(1) * inner[1] + neighbour(2) * outer[1]
+
+
+# ---- patches --------------------------------------------------------------------------------------------------------
+
+
+def _windows(name: str, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Any, ...]:
+    """kernel, dilation, padding and stride as pairs, and the number of windows along both axes."""
+    k, d = _per_axis(kernel, 2, "kernel_size"), _per_axis(dilation, 2, "dilation")
+    p, s = _per_axis(padding, 2, "padding"), _per_axis(stride, 2, "stride")
+    if min(*k, *d, *s) < 1 or min(p) < 0:
+        raise ArgumentError(f"{name}: kernel_size {k}, dilation {d}, padding {p}, stride {s}")
+    counts = tuple((n + 2 * p[i] - d[i] * (k[i] - 1) - 1) // s[i] + 1 for i, n in enumerate(size))
+    if min(counts) < 1:
+        raise ShapeError(f"{name}: a kernel of {k} with dilation {d} and padding {p} does not fit {tuple(size)}")
+    return k, d, p, s, counts
+
+
+@rename_errors
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The patches of input (N, C, H, W) or (C, H, W) that conv2d() reads, as columns: (N, C * kh * kw, patches).
+
+    >>> norch.nn.functional.unfold(norch.arange(6.0).reshape(1, 2, 3), (2, 2))
+    tensor([[0., 1.],
+            [1., 2.],
+            [3., 4.],
+            [4., 5.]])
+    """
+    x = tensor_of(input, "unfold")
+    if x.ndim not in (3, 4):
+        raise ShapeError(f"unfold: expected (N, C, H, W) or (C, H, W), got shape {tuple(x.shape)}")
+    k, d, p, s, counts = _windows("unfold", x.shape[-2:], kernel_size, dilation, padding, stride)
+    x = pad(x, (p[1], p[1], p[0], p[0])) if any(p) else x
+    for i in (0, 1):  # (..., H', W', kh, kw)
+        x = x.unfold(-2, d[i] * (k[i] - 1) + 1, s[i])[..., :: d[i]]
+    batch = x.shape[:-5]
+    return x.movedim((-2, -1), (-4, -3)).reshape(*batch, x.shape[-5] * k[0] * k[1], counts[0] * counts[1])
+
+
+@rename_errors
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """The adjoint of unfold(): sums patches, input (N, C * kh * kw, patches) or without N, to images (N, C,
+    *output_size).
+
+    >>> norch.nn.functional.fold(norch.ones(4, 2), (2, 3), 2)
+    tensor([[[1., 2., 1.],
+             [1., 2., 1.]]])
+    """
+    x = tensor_of(input, "fold")
+    size = _per_axis(output_size, 2, "output_size")
+    k, d, p, s, counts = _windows("fold", size, kernel_size, dilation, padding, stride)
+    if x.ndim not in (2, 3) or x.shape[-2] % (k[0] * k[1]) or x.shape[-1] != counts[0] * counts[1]:
+        wanted = f"(N, C * {k[0] * k[1]}, {counts[0] * counts[1]})"
+        raise ShapeError(f"fold: expected {wanted}, got shape {tuple(x.shape)}")
+    batch, channels = x.shape[:-2], x.shape[-2] // (k[0] * k[1])
+    parts = x.reshape(*batch, channels, *k, *counts)
+    out = x.new_zeros((*batch, channels, size[0] + 2 * p[0], size[1] + 2 * p[1]))
+    for i in range(k[0]):
+        rows = slice(i * d[0], i * d[0] + s[0] * (counts[0] - 1) + 1, s[0])
+        for j in range(k[1]):
+            columns = slice(j * d[1], j * d[1] + s[1] * (counts[1] - 1) + 1, s[1])
+            out[..., rows, columns] += parts[..., i, j, :, :]
+    return out[..., p[0] : p[0] + size[0], p[1] : p[1] + size[1]]
+
+
+# ---- rearranged channels --------------------------------------------------------------------------------------------
+
+
+@rename_errors
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """(..., C * r^2, H, W) to (..., C, H * r, W * r): channels become blocks of pixels (Shi et al. 2016).
+
+    ShapeError if the number of channels is not a multiple of r^2, with r = upscale_factor.
+
+    >>> norch.nn.functional.pixel_shuffle(norch.arange(4.0).reshape(4, 1, 1), 2)
+    tensor([[[0., 1.],
+             [2., 3.]]])
+    """
+    shape, r = tuple(tensor_of(input, "pixel_shuffle").shape), upscale_factor
+    if len(shape) < 3 or r < 1 or shape[-3] % (r * r):
+        raise ShapeError(
+            f"pixel_shuffle: shape {shape} and factor {r}; the number of channels must be a multiple of its square"
+        )
+    *lead, c, h, w = shape
+    n = len(lead)
+    parts = input.reshape(*lead, c // (r * r), r, r, h, w)
+    return parts.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r)
+
+
+@rename_errors
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """(..., C, H * r, W * r) to (..., C * r^2, H, W), with r = downscale_factor: the inverse of pixel_shuffle()."""
+    shape, r = tuple(tensor_of(input, "pixel_unshuffle").shape), downscale_factor
+    if len(shape) < 3 or r < 1 or shape[-1] % r or shape[-2] % r:
+        raise ShapeError(f"pixel_unshuffle: shape {shape} and factor {r}; height and width must be multiples of it")
+    *lead, c, h, w = shape
+    n = len(lead)
+    parts = input.reshape(*lead, c, h // r, r, w // r, r)
+    return parts.permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
+
+
+@rename_errors
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Reorders the channels of (N, C, ...): channel i of group g moves to position i * groups + g (Zhang et al. 2018).
+
+    ShapeError if C is not a multiple of groups.
+    """
+    shape = tuple(tensor_of(input, "channel_shuffle").shape)
+    if len(shape) < 3 or groups < 1 or shape[1] % groups:
+        raise ShapeError(f"channel_shuffle: the channels of shape {shape} are not divisible by {groups} groups")
+    return input.unflatten(1, (groups, -1)).transpose(1, 2).reshape(shape)

@@ -1,0 +1,86 @@
+"""What programs written for PyTorch ask of a tensor before they do something else, and its names of types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._handle import Handle
+from ...dtype import dtype_named, get_default_dtype
+from .._operand import as_operand, named_function
+from ..op import METHODS, method
+
+__all__ = ["is_same_size", "is_signed", "real", "typename"]
+
+# PyTorch's old names of the types, by dtype.
+TYPES = dict(
+    zip(
+        "float32 float64 float16 bfloat16 bool uint8 int8 int16 int32 int64".split(),
+        "Float Double Half BFloat16 Bool Byte Char Short Int Long".split(),
+        strict=True,
+    )
+)
+
+
+@method
+def is_same_size(input: Any, other: Any) -> bool:  # noqa: A002
+    """Whether two tensors have one shape."""
+    return tuple(as_operand(input, "is_same_size").shape) == tuple(as_operand(other, "is_same_size").shape)
+
+
+@method
+def is_signed(input: Any) -> bool:  # noqa: A002
+    """Whether the dtype has negative numbers."""
+    return as_operand(input, "is_signed").dtype.is_signed
+
+
+def typename(obj: Any) -> str:
+    """The name of the type of anything, with its module's."""
+    kind = type(obj)
+    return f"norch.{kind.__name__}" if isinstance(obj, Handle) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def real(input: Any) -> Any:  # noqa: A002
+    """The tensor itself, as its numbers are real."""
+    return as_operand(input, "real")
+
+
+# ---- methods only -------------------------------------------------------------------------------------------------
+
+
+@method(aliases=("is_conj", "is_neg", "is_inference", "is_shared"))
+def is_complex(self: Any) -> bool:
+    """False, as for every tensor here."""
+    return False
+
+
+@method(aliases=("resolve_conj", "resolve_neg"))
+def conj(self: Any) -> Any:
+    """The tensor itself, as its numbers are real."""
+    return self
+
+
+def _retains_grad(self: Any) -> bool:
+    """Whether backward() leaves the gradient of this computed tensor in .grad."""
+    return any(getattr(hook, "tensor", int)() is self for hook in getattr(self.grad_fn, "hooks", None) or ())
+
+
+def _type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The tensor in another dtype; without one the name of its type, as "norch.FloatTensor"."""
+    if dtype is None:
+        return f"norch.{TYPES[self.dtype.name]}Tensor"
+    text = (dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")).rpartition(".")[2]
+    if text == "Tensor":  # the class itself
+        dtype = get_default_dtype()
+    elif text.endswith("Tensor"):
+        wanted = text.removesuffix("Tensor")
+        dtype = next((name for name, kind in TYPES.items() if kind == wanted), dtype)
+    return self.to(dtype_named(dtype))
+
+
+_FALSE = "sparse sparse_csr quantized nested meta mkldnn mps xpu xla vulkan ipu maia mtia"
+METHODS.update(
+    {f"is_{kind}": False for kind in _FALSE.split()},
+    type=named_function(_type, "type", _type.__doc__ or ""),
+    real=property(real, doc=real.__doc__),
+    retains_grad=property(_retains_grad),
+)

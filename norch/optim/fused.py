@@ -1,0 +1,139 @@
+"""Optimizers whose step is a row of csrc/optim.def: one call of the library updates all tensors of a group.
+
+A subclass names its row, writes the row's hyper-parameters from a group's options and says which state tensors the
+group has. The hyper-parameters are a C struct that belongs to the group and keeps its address: a step reads them when
+it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .._handle import bump_all
+from .._lib import address, lib, listed, struct_of_doubles
+from ..ops.create import zeros_like
+from ..tensor import Tensor
+from .optimizer import Elementwise
+
+STATES = 3  # tensors of state that a call takes
+
+Columns = tuple[list[Tensor], list[Tensor], list[Tensor] | None, list[Tensor] | None, list[Tensor] | None]
+
+
+class Row(NamedTuple):
+    """A row of csrc/optim.def."""
+
+    kind: int  # its number
+    hyper: type  # the struct of its hyper-parameters
+    counts: bool  # whether the step count is one of them
+
+
+def _read_row(kind: int, name: str) -> Row:
+    fields = lib.norch_optim_hyper(kind).decode().split(", ")
+    return Row(kind, struct_of_doubles(name, fields), "step" in fields)
+
+
+ROWS = {name: _read_row(kind, name) for kind, name in enumerate(listed(lib.norch_optim_name))}
+
+
+class Fused(Elementwise):
+    """Base of the optimizers with a kernel. A subclass gives `row`, `_fill` and `_kept`."""
+
+    row: Row
+
+    def _fill(self, hyper: Any, group: dict[str, Any]) -> None:
+        """Writes the hyper-parameters that are options of a group."""
+        raise NotImplementedError
+
+    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        """The state tensors of a call, STATES names in the order of the row. None: this group does without."""
+        raise NotImplementedError
+
+    def _start(self, param: Tensor, group: dict[str, Any]) -> Tensor:
+        """A state tensor before the first step."""
+        return zeros_like(param.detach())
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
+        loss = None if closure is None else self._loss(closure)
+        groups, hypers = self._groups(), self._hyper
+        while len(hypers) < len(groups):
+            hyper = self.row.hyper()
+            hypers.append((hyper, address(hyper)))
+        for group, (hyper, at) in zip(groups, hypers):
+            params, grads = with_gradients(group["params"])
+            if params:
+                self._fill(hyper, group)
+                self._advance(params, grads, group, hyper, at)
+        return loss
+
+    def _advance(self, params: list[Tensor], grads: list[Tensor], group: dict[str, Any], hyper: Any, at: int) -> None:
+        """Steps these parameters of a group; at: the address of hyper."""
+        state, kept, row = self.state, self._kept(group), self.row
+        entries = [state.get(param) or self._entry(param, group) for param in params]
+        for some, theirs, states in by_step(params, grads, entries) if row.counts else ((params, grads, entries),):
+            if row.counts:
+                hyper.step = states[0]["step"] + 1
+            try:
+                columns = _columns(some, theirs, states, kept)
+            except KeyError:  # an option that needs more state was set after the first step
+                for param, entry in zip(some, states, strict=True):
+                    self._complete(entry, param, group)
+                columns = _columns(some, theirs, states, kept)
+            lib.norch_optim_step(row.kind, columns, at)
+            bump_all(some)
+            for entry in states:
+                entry["step"] += 1
+
+    def _entry(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        entry = self.state[param] = {"step": 0}
+        self._complete(entry, param, group)
+        return entry
+
+    def _complete(self, entry: dict[str, Any], param: Tensor, group: dict[str, Any]) -> None:
+        for name in self._kept(group):
+            if name and name not in entry:
+                entry[name] = self._start(param, group)
+
+
+def _columns(
+    params: list[Tensor], grads: list[Tensor], states: list[dict[str, Any]], kept: tuple[str | None, ...]
+) -> Columns:
+    first, second, third = kept
+    return (
+        params,
+        grads,
+        [entry[first] for entry in states] if first else None,
+        [entry[second] for entry in states] if second else None,
+        [entry[third] for entry in states] if third else None,
+    )
+
+
+def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """The parameters that have a gradient, and the gradients."""
+    chosen = []
+    grads = []
+    for param in params:
+        grad = param._grad
+        if grad is not None:
+            chosen.append(param)
+            grads.append(grad)
+    return chosen, grads
+
+
+Bucket = tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]
+
+
+def by_step(params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]) -> list[Bucket]:
+    """Parameters grouped by their step count, which differs where a parameter had no gradient in an earlier step."""
+    steps = [entry["step"] for entry in entries]
+    if steps.count(steps[0]) == len(steps):
+        return [(params, grads, entries)]
+    buckets: dict[int, Bucket] = {}
+    for param, grad, entry in zip(params, grads, entries, strict=True):
+        bucket = buckets.setdefault(entry["step"], ([], [], []))
+        bucket[0].append(param)
+        bucket[1].append(grad)
+        bucket[2].append(entry)
+    return list(buckets.values())

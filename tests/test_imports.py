@@ -1,0 +1,100 @@
+"""Imports within norch run one way: there is no circle of modules but those that ALLOWED gives a reason for.
+
+The graph comes from the sources, so imports inside functions and under TYPE_CHECKING count as others do. A package
+stands for its __init__.py; that importing a module imports its packages first is left out, as the root imports all.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.host
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# reason: modules. A circle that is found has to be a part of one of these.
+ALLOWED: dict[str, str] = {}
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """Names of a package's modules, and their files."""
+    found = {}
+    for path in package.rglob("*.py"):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(name: str, path: Path, known: dict[str, Path]) -> Iterator[str]:
+    """What one of them imports of the others, wherever in its text."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            base = ".".join(filter(None, (above, node.module)))
+            if base in known:  # and not of the standard library
+                inside = [f"{base}.{alias.name}" for alias in node.names]
+                yield from (module if module in known else base for module in inside)
+
+
+def graph(package: Path) -> dict[str, set[str]]:
+    """module: those it imports."""
+    known = modules(package)
+    return {name: set(imported(name, path, known)) - {name} for name, path in known.items()}
+
+
+def reachable(edges: dict[str, set[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = edges[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
+def circles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Sets of modules each of which imports the others, by whatever way; the largest first."""
+    ahead = {name: reachable(edges, name) for name in edges}
+    sets = {frozenset(other for other in ahead[name] if name in ahead[other]) for name in edges if name in ahead[name]}
+    return sorted((sorted(found) for found in sets), key=len, reverse=True)
+
+
+def test_no_circle_but_those_with_a_reason() -> None:
+    found = circles(graph(ROOT / "norch"))
+    new = [circle for circle in found if not any(set(circle) <= set(names.split()) for names in ALLOWED.values())]
+    assert new == [], "a new circle of imports"
+
+
+def test_a_circle_that_is_gone_leaves_the_list() -> None:
+    found = circles(graph(ROOT / "norch"))
+    for reason, names in ALLOWED.items():
+        assert any(set(circle) <= set(names.split()) for circle in found), reason
+
+
+def test_imports_of_every_kind_are_found(tmp_path: Path) -> None:
+    package = tmp_path / "p"
+    (package / "sub").mkdir(parents=True)
+    for name, text in {
+        "__init__": "import os\nfrom .a import *",
+        "a": "def f():\n    from .sub import b",
+        "c": "import p.sub.b as b\nfrom . import a, missing",
+        "sub/__init__": "",
+        "sub/b": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..a import f\nfrom .. import name",
+    }.items():
+        (package / f"{name}.py").write_text(text)
+    edges = graph(package)
+    assert edges == {
+        "p": {"p.a"},
+        "p.a": {"p.sub.b"},
+        "p.c": {"p.sub.b", "p.a", "p"},
+        "p.sub": set(),
+        "p.sub.b": {"p.a", "p"},
+    }
+    assert circles(edges) == [["p", "p.a", "p.sub.b"]]
