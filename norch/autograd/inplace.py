@@ -83,7 +83,8 @@ def edge(x: Any) -> Node | None:
             raise Error(
                 "a view of a tensor whose shape or memory was changed in place has lost its history: take it anew"
             )
-        _move_kept(x, again._node)
+        if x._node is not None and x._node.hooks is not None:
+            _move_kept(x, again._node)
         x._node = again._node
     view.node = base_node
     return x._node
@@ -135,7 +136,8 @@ def rebase(x: Any, node: Node) -> None:
     if view is not None:
         whole = view.base
         node = ViewWrite(view, node)
-    _move_kept(whole, node)
+    if whole._node is not None and whole._node.hooks is not None:
+        _move_kept(whole, node)
     whole._node = node
     if view is not None and x._node is not None and x._node.hooks is not None:
         edge(x)
@@ -143,9 +145,7 @@ def rebase(x: Any, node: Node) -> None:
 
 def _move_kept(x: Any, node: Node) -> None:
     """What retain_grad() asked for is the gradient of x as it is, so its hook goes along to the new history."""
-    hooks = None if x._node is None else x._node.hooks
-    if hooks is None:
-        return
+    hooks = x._node.hooks
     kept = [hook for hook in hooks if isinstance(hook, Keep) and hook.tensor() is x]
     if kept:
         x._node.hooks = [hook for hook in hooks if hook not in kept] or None

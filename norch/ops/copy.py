@@ -116,10 +116,8 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     src = kernel_operand(src, "copy_")
     check_writable(x, "copy_")
     node = None
-    if mode.enabled:
-        edge(x)  # what can fail comes before the write
-        if edge(src) is not None and x.dtype.is_floating_point:
-            node = record_write(_CopyInto, x if x._view is None else None, src)
+    if mode.enabled and edge(src) is not None and x.dtype.is_floating_point:
+        node = record_write(_CopyInto, x if x._view is None else None, src)
     lib.norch_copy(x, src)
     written(x, node)
     return x
