@@ -106,9 +106,28 @@ def test_second_backward_needs_retain_graph():
     assert x.grad.item() == 8
     with pytest.raises(norch.Error, match="retain_graph"):
         y.backward()
-    z = x + 1  # nothing was saved, so nothing was freed
-    z.backward()
-    z.backward()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x + 1,
+        lambda x: x.sum(0),
+        lambda x: x.mean(),
+        lambda x: x.view(-1)[1:4],
+        lambda x: x.T.expand(2, 3, 3),
+        lambda x: x.clone().double(),
+        lambda x: norch.cat([x, norch.stack([x, x])[0]]),
+        lambda x: x.cumsum(0),
+    ],
+)
+def test_what_saves_no_tensor_is_walked_twice(make):
+    x = norch.ones(3, 3, requires_grad=True)
+    y = make(x).sum()
+    y.backward()
+    once = x.grad.clone()
+    y.backward()
+    assert_close(x.grad, 2 * once)
 
 
 @pytest.mark.parametrize(

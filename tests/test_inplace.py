@@ -353,6 +353,68 @@ def retained_grad(f, x, y):
     return y * 3
 
 
+def _write_through_a_view(m, y):
+    y[0:2].mul_(3)
+    return (y * y).sum(), None
+
+
+def _write_twice(m, y):
+    y[0:2].mul_(3)
+    y[1:3].mul_(2)
+    return (y * y).sum(), None
+
+
+def _write_a_number(m, y):
+    y[0] = 5.0
+    return (y * y).sum(), None
+
+
+def _write_the_retained_view(m, y):
+    v = y[0:2]
+    v.retain_grad()
+    v.mul_(3)
+    return (v * v).sum(), v
+
+
+def _write_the_retained_view_and_use_the_base(m, y):
+    v = y[0:2]
+    v.retain_grad()
+    v.mul_(3)
+    return (y * y).sum(), v
+
+
+def _write_the_base_of_a_retained_view(m, y):
+    v = y[0:2]
+    v.retain_grad()
+    y.mul_(3)
+    return (v * v).sum(), v
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        _write_through_a_view,
+        _write_twice,
+        _write_a_number,
+        _write_the_retained_view,
+        _write_the_retained_view_and_use_the_base,
+        _write_the_base_of_a_retained_view,
+    ],
+)
+def test_retained_gradients_are_of_what_was_written(torch, write):
+    """retain_grad() asks for the gradient of the tensor as it is after the writes."""
+
+    def gradients(m):
+        x = m.ones(3, requires_grad=True)
+        y = x * 2
+        y.retain_grad()
+        out, view = write(m, y)
+        out.backward()
+        return [None if t is None or t.grad is None else t.grad.tolist() for t in (x, y, view)]
+
+    assert gradients(norch) == gradients(torch)
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs(torch, program):
     value, gradient = run(norch, program)

@@ -10,19 +10,22 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
-from .record import derivative, record, record_view, view_derivative
+from .record import derivative, record_one, record_view, view_derivative
 
 
 def unbroadcast(grads: tuple[Any, ...], metas: tuple[Any, ...]) -> tuple[Any, ...]:
     """The gradients in the shapes, dtypes and devices of metas, the meta tensors of the inputs."""
-    return tuple([g if g is None or meta is None else sum_to(g, meta) for g, meta in zip(grads, metas, strict=True)])
+    summed = []
+    for g, meta in zip(grads, metas):  # of as many
+        summed.append(g if g is None or meta is None else sum_to(g, meta))
+    return tuple(summed)
 
 
 def sum_to(x: Any, meta: Handle) -> Any:
     """x summed over the axes that broadcasting from meta would add or repeat, in the dtype and on the device of meta; x
     itself where nothing differs."""
     out = lib.norch_sum_to(x, meta)
-    return out if out is x else record(_SumTo, out, (x,))
+    return out if out is x else record_one(_SumTo, out, x)
 
 
 def expand_to(x: Any, meta: Handle) -> Any:
@@ -33,5 +36,5 @@ def expand_to(x: Any, meta: Handle) -> Any:
     return out if out._dtype == meta._dtype else out.to(meta.dtype)
 
 
-_SumTo = derivative("sum_to", grad=lambda g, x_meta: expand_to(g, x_meta), shares_grad=True)
+_SumTo = derivative("sum_to", layout=("x_meta",), grad=lambda g, x_meta: expand_to(g, x_meta), shares_grad=True)
 Expand = view_derivative("expand", grad=lambda g, x_meta: sum_to(g, x_meta))

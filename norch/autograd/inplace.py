@@ -83,6 +83,8 @@ def edge(x: Any) -> Node | None:
             raise Error(
                 "a view of a tensor whose shape or memory was changed in place has lost its history: take it anew"
             )
+        if x._node is not None and x._node.hooks is not None:
+            _move_kept(x, again._node)
         x._node = again._node
     view.node = base_node
     return x._node
@@ -130,20 +132,23 @@ def written(x: Any, node: Node | None, saves_result: bool = False) -> None:
 
 def rebase(x: Any, node: Node) -> None:
     """Makes node the history of x, after the write."""
-    view = x._view
-    if view is None:
-        if x._node is not None and x._node.hooks is not None:
-            _move_kept(x, node)
-        x._node = node
-    else:
-        view.base._node = ViewWrite(view, node)
+    view, whole = x._view, x
+    if view is not None:
+        whole = view.base
+        node = ViewWrite(view, node)
+    if whole._node is not None and whole._node.hooks is not None:
+        _move_kept(whole, node)
+    whole._node = node
+    if view is not None and x._node is not None and x._node.hooks is not None:
+        edge(x)
 
 
 def _move_kept(x: Any, node: Node) -> None:
     """What retain_grad() asked for is the gradient of x as it is, so its hook goes along to the new history."""
-    kept = [hook for hook in x._node.hooks if isinstance(hook, Keep) and hook.tensor() is x]
+    hooks = x._node.hooks
+    kept = [hook for hook in hooks if isinstance(hook, Keep) and hook.tensor() is x]
     if kept:
-        x._node.hooks = [hook for hook in x._node.hooks if hook not in kept] or None
+        x._node.hooks = [hook for hook in hooks if hook not in kept] or None
         node.hooks = [*(node.hooks or ()), *kept]
 
 

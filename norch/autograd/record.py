@@ -43,6 +43,9 @@ class TensorHolder:
         raise NotImplementedError
 
 
+_CHECKED = (Handle, TensorHolder)
+
+
 class OpNode(Node):
     """The node of a declared operation; derivative() makes its classes.
 
@@ -58,6 +61,7 @@ class OpNode(Node):
     # For each input the names of what its gradient needs.
     needs: tuple[frozenset[str], ...] = ()
     saves_out = False
+    saves_meta = False  # of the first input
     # Whether it saves tensors, which backward() frees; shapes, axes and numbers are kept for another walk.
     frees = False
     # What record() has to be told, by name; and for each set of wanted gradients, as bits, what it saves where.
@@ -81,7 +85,7 @@ def derivative(
     *,
     backward: Gradient | None = None,
     layout: tuple[str, ...] = (),
-    holders: tuple[str, ...] = (),
+    tensors: tuple[str, ...] = (),
     add_to: Gradient | None = None,
     shares_grad: bool = False,
     connected: int = 0,
@@ -90,8 +94,8 @@ def derivative(
     """The node class of the operation name: grad_x=, grad_weight= ... give the gradient of each input (None: it has
     none), grad= that of the only one, for three inputs at most; backward= gives those of all at once, as a tuple.
 
-    layout        what is saved, in this order, where the recorder of a form of operations fixes it
-    holders       which of the other names are TensorHolders
+    layout        what is saved, in this order, where another function than record() does it
+    tensors       which of the other names are tensors, or TensorHolders
     add_to        add_to(whole, g, ...) adds the gradient, which is 0 but for a region, to another one in place
     shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
     connected     of how many of the first inputs recorded gradients are functions, also where their derivative is 0
@@ -116,7 +120,8 @@ def derivative(
         "saved_names": names,
         "needs": tuple(needs),
         "saves_out": "out" in used,
-        "frees": not {*inputs, "out", *holders}.isdisjoint(used),
+        "saves_meta": f"{inputs[0]}_meta" in used if inputs else False,
+        "frees": not {*inputs, "out", *tensors}.isdisjoint(used),
         "other_names": tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs),
         "plans": {},
         "shares_grad": shares_grad,
@@ -149,8 +154,12 @@ def _gradient(function: Gradient, parameters: tuple[str, ...], names: tuple[str,
     """function(g, ...) as a function of the node and g."""
     if not parameters:
         return lambda node, g: function(g)
-    if len(parameters) == 1 and parameters[0] in inputs:
-        return _of_one_input(function, names.index(parameters[0]))
+    if len(parameters) == 1:
+        position = names.index(parameters[0])
+        if parameters[0] in inputs:
+            return _of_one_input(function, position)
+        if parameters[0] in _TAKEN or parameters[0].endswith("_meta"):
+            return lambda node, g: function(g, node.saved[position])
     read = _reader(parameters, names)
     return lambda node, g: function(g, *read(node))
 
@@ -174,27 +183,25 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
     positions = [names.index(name) for name in parameters]
     count = len(positions)
     in_order = count > 1 and positions == [*range(len(names))]
-    pick = itemgetter(*positions, *[0] * (2 - count))  # of fewer, itemgetter gives no tuple
+    pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
     out_at = parameters.index("out") if "out" in parameters else -1
     if all(name.endswith("_meta") or name in _TAKEN for name in parameters):
-        return lambda node: [node.saved[i] for i in positions]
+        return lambda node: pick(node.saved)
 
-    def read(node: OpNode) -> Sequence[Any]:
+    def read(node: OpNode) -> tuple[Any, ...]:
         saved = node.saved
         if saved is None:
             raise freed(node)
-        values: Sequence[Any] = saved if in_order else pick(saved)[:count]
+        values = saved if in_order else pick(saved)
         for x in values:
-            if isinstance(x, Handle):
-                if x._cell is not None:
-                    saved_intact(node, x)
-            elif isinstance(x, TensorHolder):
-                for held in x.tensors():
-                    saved_intact(node, held)
+            if isinstance(x, _CHECKED):
+                for held in x.tensors() if isinstance(x, TensorHolder) else (x,):
+                    if held._cell is not None:
+                        saved_intact(node, held)
         if out_at >= 0 and mode.enabled:
             out = alias(values[out_at])
             out._node = node
-            values = [*values[:out_at], out, *values[out_at + 1 :]]
+            values = (*values[:out_at], out, *values[out_at + 1 :])
         return values
 
     return read
@@ -243,7 +250,7 @@ def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ..
         values = read(node)
         if asks >= 0:  # it leaves out itself what nobody wants
             return backward(g, *values[:asks], wanted, *values[asks:])
-        return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted, strict=True)])
+        return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted)])
 
     return propagate
 
@@ -265,27 +272,44 @@ def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcas
     return out
 
 
-def record_write(node_class: type[OpNode], inputs: tuple[Any, ...], broadcast: bool = False, **others: Any) -> Any:
-    """The node of a write in place, for inplace.written(): made before the write, which inputs may not survive."""
-    if not mode.enabled:
-        return None
-    edges, wanted = _edges(inputs)
-    named = tuple([others[name] for name in node_class.other_names])
-    return _make_node(node_class, inputs, edges, wanted, broadcast, named) if wanted else None
-
-
-def record_identity(node_class: type[OpNode], out: Any, x: Any, casts: bool = False) -> Any:
-    """record() where the gradient of x is that of out, cast back to the dtype and the device of x: copies run often."""
+def record_one(node_class: type[OpNode], out: Any, x: Any, *saved: Any, casts: bool = False) -> Any:
+    """record() where x alone has a gradient, for what runs often. saved: the names of the layout behind x_meta and out.
+    casts: the gradient is cast back to the dtype and the device of x."""
     if mode.enabled:
         to_x = x._node if x._view is None else edge(x)
         if to_x is not None:
             node = _new(node_class)
             node.edges = (to_x,)
             node.seq = tick()
-            node.hooks = node.saved = None
+            node.hooks = None
             node.metas = (meta_of(x),) if casts else None
+            if node_class.saves_out:
+                saved = (alias(out), *saved)
+            node.saved = (meta_of(x), *saved) if node_class.saves_meta else saved
             out._node = node
     return out
+
+
+def record_write(node_class: type[OpNode], x: Any, values: Any, *saved: Any) -> OpNode | None:
+    """The node of a write of values, which are broadcast, into x, made before the write (inplace.written() notes it) or
+    for a changed copy; None where no gradient is wanted. saved: the names of the layout behind values_meta.
+
+    x may be None, for a view: what becomes of its former elements is for the history of its base to say.
+    """
+    if not mode.enabled:
+        return None
+    to_x = None if x is None else edge(x)
+    to_values = edge(values)
+    if to_x is None and to_values is None:
+        return None
+    node = _new(node_class)
+    node.edges = (to_x, to_values)
+    node.seq = tick()
+    node.hooks = None
+    meta = meta_of(values)
+    node.metas = (None, meta)
+    node.saved = (meta, *saved)
+    return node
 
 
 def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], dim: int) -> Any:
@@ -478,3 +502,8 @@ def record_view(
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
     """derivative() of a view, whose functions may name x_meta, the step and its arguments."""
     return derivative(name, layout=("x_meta", *_TAKEN), shares_grad=True, **declared)
+
+
+def write_derivative(name: str, layout: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
+    """derivative() of a write of values into x, for record_write()."""
+    return derivative(name, ("x", "values"), layout=("values_meta", *layout), **declared)

@@ -9,7 +9,7 @@ from .._handle import Handle
 from .._lib import flag, lib
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, edge, written, zeros_of
-from ..autograd.record import derivative, record, record_identity, record_sequence, record_write
+from ..autograd.record import derivative, record, record_one, record_sequence, record_write, write_derivative
 from ..device import cuda_device_count, device_code
 from ..device import device as Device  # noqa: N812
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
@@ -27,10 +27,10 @@ _Cast = derivative("cast", grad=lambda g: g, shares_grad=True)  # to another dty
 
 @method
 def clone(input: Any, *, memory_format: Any = None) -> Any:
-    """A copy of its own elements, C-ordered; the gradient passes through."""
+    """A copy, C-ordered; the gradient passes through."""
     if memory_format is not None:
         check_format(memory_format, "clone")
-    return record_identity(_Clone, lib.norch_clone(input), input)
+    return record_one(_Clone, lib.norch_clone(input), input)
 
 
 @method
@@ -46,13 +46,13 @@ def cast(x: Any, dtype: DType) -> Any:
     if x.dtype is dtype:
         return x
     out = lib.norch_cast(x, dtype.code)
-    return record_identity(_Cast, out, x, casts=True) if dtype.is_floating_point else out
+    return record_one(_Cast, out, x, casts=True) if dtype.is_floating_point else out
 
 
 def parse_to(
     *arguments: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False
 ) -> tuple[Any, Any, bool, bool]:
-    """dtype, device, non_blocking and copy as the arguments of to() say them; None: it stays as it is."""
+    """dtype, device, non_blocking and copy, from the arguments of to(); None: unchanged."""
     flags = [argument for argument in arguments if isinstance(argument, bool)]  # non_blocking, copy
     copy = copy or len(flags) > 1 and flags[1]
     non_blocking = non_blocking or bool(flags and flags[0])
@@ -104,7 +104,7 @@ def to(
     if device is not None:
         out = lib.norch_to_device(x, device_code(device), non_blocking)
         if out is not x:
-            record_identity(_Cast, out, x, casts=True)
+            record_one(_Cast, out, x, casts=True)
     if dtype is not None:
         out = cast(out, dtype_named(dtype))
     return clone(out) if copy and out is x else out
@@ -116,17 +116,15 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     src = kernel_operand(src, "copy_")
     check_writable(x, "copy_")
     node = None
-    if mode.enabled:
-        to_x = edge(x)  # what can fail comes before the write
-        if edge(src) is not None and x.dtype.is_floating_point:
-            node = record_write(_CopyInto, (src, x if to_x is not None and x._view is None else None), True)
+    if mode.enabled and edge(src) is not None and x.dtype.is_floating_point:
+        node = record_write(_CopyInto, x if x._view is None else None, src)
     lib.norch_copy(x, src)
     written(x, node)
     return x
 
 
 # The values that x had before have the gradient 0.
-_CopyInto = derivative("copy_into", ("src", "x"), grad_src=lambda g: g, grad_x=zeros_of, shares_grad=True)
+_CopyInto = write_derivative("copy_into", grad_x=zeros_of, grad_values=lambda g: g, shares_grad=True)
 
 
 @method
@@ -152,7 +150,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any
     >>> norch.cat([norch.zeros(1), norch.ones(2)])
     tensor([0., 1., 1.])
     """
-    listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "cat")  # C looks at each
+    listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "cat")  # C checks each
     dim = dim if axis is None else axis
     out = lib.norch_cat(listed, dim)
     return record_sequence(_Cat, out, listed, dim % out.ndim)
@@ -160,7 +158,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any
 
 def _cat_grad(g: Any, needs_input_grad: tuple[bool, ...], metas: Any, dim: int) -> tuple[Any, ...]:
     parts, start = [], 0
-    for wanted, meta in zip(needs_input_grad, metas, strict=True):
+    for wanted, meta in zip(needs_input_grad, metas):
         if meta.ndim < g.ndim:  # an empty tensor of one dimension, skipped by cat
             parts.append(g.new_zeros(0) if wanted else None)
             continue
@@ -175,7 +173,7 @@ _Cat = derivative("cat", (), backward=_cat_grad, layout=("metas", "dim"), shares
 
 def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any:
     """Tensors of one shape along a new axis dim (or axis, as NumPy says)."""
-    listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "stack")  # C looks at each
+    listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "stack")  # C checks each
     dim = dim if axis is None else axis
     return record_sequence(_Stack, lib.norch_stack(listed, dim), listed, dim)
 
@@ -188,8 +186,8 @@ _Stack = derivative("stack", (), backward=_stack_grad, layout=("metas", "dim"), 
 
 
 def padded(x: Any, ends: Sequence[tuple[int, int, int]], value: float) -> Any:
-    """A copy of x with so many elements of a value before and after each axis: ends holds (axis, before, after), and
-    negative numbers cut off."""
+    """A copy of x with elements of a value added before and after each axis: ends holds (axis, before, after); negative
+    numbers remove elements."""
     shape = list(x.shape)
     for dim, before, after in ends:
         shape[dim] += before + after
@@ -207,7 +205,7 @@ def padded(x: Any, ends: Sequence[tuple[int, int, int]], value: float) -> Any:
 
 
 def _pad_grad(g: Any, ends: Any) -> Any:
-    """What was put on has no gradient, what was cut off has 0."""
+    """What was added has no gradient, what was removed has 0."""
     return padded(g, [(dim, -before, -after) for dim, before, after in ends], 0)
 
 
@@ -278,9 +276,9 @@ def cuda(self: Any, device: Any = None, non_blocking: Any = False, memory_format
 
 @method
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """A copy in page-locked memory of the host, which a CUDA device reads by itself: to(device, non_blocking=True)
-    returns while it does. This tensor itself where it lies there already, or where there is no CUDA device.
-    DeviceError for a tensor that is not on the CPU."""
+    """A copy in page-locked memory of the host, from which to(device, non_blocking=True) copies to a CUDA device in the
+    background. This tensor itself where it is pinned already, or where there is no CUDA device. DeviceError for a
+    tensor that is not on the CPU."""
     if not self.is_cpu or (not is_pinned(self) and cuda_device_count()):
         return lib.norch_pin(self, device_code(device or "cuda"))
     return self

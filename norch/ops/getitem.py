@@ -98,7 +98,7 @@ def _put(x: Any, at: AdvancedIndex, value: Any) -> None:
 
 
 def _fill_where(x: Any, mask: Any, value: Any) -> None:
-    """Writes a number to where a mask of the first axes of x holds."""
+    """Writes a number where a mask of the first axes of x holds."""
     _check_mask(x, mask, 0)
     more = x.ndim - mask.ndim
     try:
@@ -214,13 +214,13 @@ def _resolve(x: Any, index: Any) -> tuple[Any, AdvancedIndex | None]:
     axes: list[int] = []
     if sum(part is Ellipsis for part in parts) > 1:
         raise BoundsError(_DOTS)
-    axis = own = kept = 0  # in the view; in x; those of the view that no index takes
-    lead, state = 0, "before"  # NumPy: the new dimensions stand where the indices do, or in front if those are apart
+    axis = x_axis = kept = 0  # in the view; in x; those of the view that no index takes
+    lead, state = 0, "before"  # NumPy: the new dimensions replace those of adjacent indices, else they are the first
     for n, part in zip(wide, parts):
         if part is None or part is Ellipsis or type(part) is slice:
             basic.append(part)
             more = ndim - taken if part is Ellipsis else 1
-            axis, own, kept = axis + more, own + (0 if part is None else more), kept + more
+            axis, x_axis, kept = axis + more, x_axis + (0 if part is None else more), kept + more
             state = "after" if state == "within" else state
             continue
         if state == "before":
@@ -229,23 +229,23 @@ def _resolve(x: Any, index: Any) -> tuple[Any, AdvancedIndex | None]:
             lead, state = 0, "apart"
         if type(part) is int:
             basic.append(part)
-            own += 1
+            x_axis += 1
         elif type(part) is bool:
             basic.append(None)
             indices.append(_listed([0] * part))
-            axes.append(axis + 256 * own)
+            axes.append(axis + 256 * x_axis)
             axis += 1
         elif part._dtype == _BOOL:
-            _check_mask(x, part, own)
+            _check_mask(x, part, x_axis)
             basic += [_ALL] * n
             indices += nonzero(part, as_tuple=True)
-            axes += [axis + i + 256 * (own + i) for i in range(n)]
-            axis, own = axis + n, own + n
+            axes += [axis + i + 256 * (x_axis + i) for i in range(n)]
+            axis, x_axis = axis + n, x_axis + n
         else:
             basic.append(_ALL)
             indices.append(part)
-            axes.append(axis + 256 * own)
-            axis, own = axis + 1, own + 1
+            axes.append(axis + 256 * x_axis)
+            axis, x_axis = axis + 1, x_axis + 1
     whole = all(part == _ALL if type(part) is slice else part is Ellipsis for part in basic)
     view = x if whole else region(x, tuple(basic))
     return view, AdvancedIndex(tuple(indices), tuple(axes), lead) if indices else None

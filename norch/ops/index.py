@@ -1,8 +1,8 @@
 """Indexing by tensors of indices (csrc/ops/index.c). Every index is checked before anything is read or written.
 
-Index tensors that are broadcast together are an AdvancedIndex; all here reads and writes what it names. An index for
-each element along one axis: scatter.py. ``x[...]``: getitem.py. A function ``f_`` writes into its first argument; ``f``
-gives a copy.
+Index tensors that are broadcast together form an AdvancedIndex; the functions here read and write the elements that it
+names. An index for each element along one axis: scatter.py. ``x[...]``: getitem.py. A function ``f_`` writes into its
+first argument; ``f`` gives a copy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from .._handle import Handle
 from .._lib import constants, flag, lib
 from ..autograd.inplace import check_writable, written, zeros_of
-from ..autograd.record import TensorHolder, derivative, record, record_write
+from ..autograd.record import TensorHolder, derivative, record_one, record_write, write_derivative
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._operand import as_operand, kernel_operand, named_function, on_one_device, rename_errors
@@ -63,8 +63,8 @@ def on_common_device(a: Any, b: Any) -> tuple[Any, Any]:
 class AdvancedIndex(TensorHolder):
     """Elements of a tensor, named by one index tensor for each of some axes.
 
-    The dimensions that the indices are broadcast to stand after the first `lead` of those that no index takes. An axis
-    carries, times 256, the number that messages give it.
+    The result has the dimensions that the indices are broadcast to after the first `lead` of the axes that no index
+    takes. An entry of axes is axis + 256 * (the number of the axis in error messages).
     """
 
     __slots__ = ("axes", "indices", "lead")
@@ -87,11 +87,11 @@ class AdvancedIndex(TensorHolder):
         return self.indices
 
 
-FIRST_AXES = tuple(axis * 257 for axis in range(64))  # as AdvancedIndex has them, and messages count them
+FIRST_AXES = tuple(axis * 257 for axis in range(64))  # as entries of AdvancedIndex.axes
 
 
 class MaskIndex(AdvancedIndex):
-    """The elements where a mask of the shape of the tensor holds: the mask is kept, and read again for each use."""
+    """The elements where a mask of the shape of the tensor holds: keeps the mask, and computes indices at each use."""
 
     __slots__ = ("mask",)
 
@@ -114,13 +114,14 @@ def _read(x: Any, index: AdvancedIndex, kind: int) -> Any:
 
 def index_read(x: Any, index: AdvancedIndex, kind: int = _GET) -> Any:
     """The elements of x that index names, as a new tensor."""
-    return record(_IndexGet, _read(x, index, kind), (x,), index=index)
+    return record_one(_IndexGet, _read(x, index, kind), x, index)
 
 
 _IndexGet = derivative(
     "index_get",
+    layout=("x_meta", "index"),
+    tensors=("index",),
     grad=lambda g, x_meta, index: index_write(zeros_of(x_meta), index, g, PUT_ADD),
-    holders=("index",),
 )
 
 
@@ -128,7 +129,7 @@ def index_write(x: Any, index: AdvancedIndex, values: Any, kind: int = PUT, in_p
     """Writes values, broadcast, to the elements of x that index names, or of a copy. Some kinds add them."""
     if in_place:
         check_writable(x, "index_put_")
-    node = record_write(_WRITES.get(kind, _IndexPut), (x, values), True, index=index)
+    node = record_write(_WRITES.get(kind, _IndexPut), x, values, index)
     out = lib.norch_index_put(x, kind, index.on_device_of(x, kind), index.axes, index.lead, values, in_place)
     return result_of_write(out, node, in_place)
 
@@ -150,22 +151,22 @@ def _index_fill_grad(g: Any, needs_input_grad: tuple[bool, bool], index: Advance
 
 
 # All values that were written get their gradient, also those that a later one has replaced.
-_IndexPut = derivative(
+_IndexPut = write_derivative(
     "index_put",
-    ("x", "values"),
+    ("index",),
+    tensors=("index",),
     grad_x=lambda g, index: index_write(g.clone(), index, g.new_zeros(())),
     grad_values=lambda g, index: index_read(g, index),
-    holders=("index",),
 )
-_IndexAdd = derivative(
+_IndexAdd = write_derivative(
     "index_add",
-    ("x", "values"),
+    ("index",),
+    tensors=("index",),
     grad_x=lambda g: g,
     grad_values=lambda g, index: index_read(g, index),
-    holders=("index",),
     shares_grad=True,
 )
-_IndexFill = derivative("index_fill", ("x", "values"), backward=_index_fill_grad, holders=("index",))
+_IndexFill = write_derivative("index_fill", ("index",), tensors=("index",), backward=_index_fill_grad)
 _WRITES = {PUT_ADD: _IndexAdd, KINDS["ADD"]: _IndexAdd, _FILL: _IndexFill}
 
 
@@ -201,7 +202,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 
 
 def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
-    """index_add, index_copy and their forms in place: source lies along dim as the index does."""
+    """index_add or index_copy, and its form in place: source has the size of the index along dim."""
 
     def write(x: Any, dim: Any, index: Any, source: Any, in_place: bool) -> Any:
         source = source_for(x, source, name)
@@ -339,7 +340,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
 
 
 def _fill_value(value: Any, x: Any, name: str) -> Any:
-    """_scalar_of(); but among floats a number needs no cast, as where() knows it for one."""
+    """_scalar_of(), without a cast of a Python float among floats: where() promotes it as a number."""
     if type(value) is float and x.dtype.is_floating_point:
         return kernel_operand(value, name)
     return _scalar_of(value, x, name)
@@ -350,7 +351,7 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     """Sets x to value, a number or a 0-d tensor, where mask (bool, broadcast to x) holds."""
     mask, value = _mask(mask, "masked_fill_"), _fill_value(value, x, "masked_fill_")
     check_writable(x, "masked_fill_")
-    node = record_write(_MaskedFill, (x, mask, value), True)
+    node = record_write(_MaskedFill, x, value, mask)
     try:
         lib.norch_ternary_into(x, OPCODES["where"], mask, value, x)
     except Error as error:
@@ -360,11 +361,12 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     return x
 
 
-_MaskedFill = derivative(
+_MaskedFill = write_derivative(
     "masked_fill",
-    ("x", "mask", "value"),
+    ("mask",),
+    tensors=("mask",),
     grad_x=lambda g, mask: g.masked_fill(mask, 0),
-    grad_value=lambda g, mask: g.where(mask, 0),
+    grad_values=lambda g, mask: g.where(mask, 0),
 )
 
 
@@ -387,7 +389,7 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
 @method
 @rename_errors
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
-    """A copy of x (broadcast with mask) in which the first elements of source stand where mask (bool) holds."""
+    """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
     x, mask = as_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
     whole = where(mask, x, x)
     return masked_scatter_(whole, mask, source)
@@ -431,9 +433,9 @@ def argwhere(input: Any) -> Any:
 
 
 def embedding_rows(table: Any, index: Any, padding: int | None, by_frequency: bool) -> Any:
-    """Rows of a table (rows, columns) by integers of any shape; nn.functional.embedding says the rest."""
+    """Rows of a table (rows, columns) by integers of any shape; see nn.functional.embedding."""
     out = _read(table, AdvancedIndex((index,), (0,), 0), KINDS["EMBEDDING"])
-    return record(_Embedding, out, (table, index), padding=padding, by_frequency=by_frequency)
+    return record_one(_Embedding, out, table, index, padding, by_frequency)
 
 
 def _embedding_grad(g: Any, table_meta: Any, index: Any, padding: int | None, by_frequency: bool) -> Any:
@@ -447,4 +449,10 @@ def _embedding_grad(g: Any, table_meta: Any, index: Any, padding: int | None, by
     return index_write(zeros_of(table_meta), AdvancedIndex((index,), (0,), 0), g, PUT_ADD)
 
 
-_Embedding = derivative("embedding", ("table", "index"), grad_table=_embedding_grad)
+_Embedding = derivative(
+    "embedding",
+    ("table",),
+    layout=("table_meta", "index", "padding", "by_frequency"),
+    tensors=("index",),
+    grad=_embedding_grad,
+)

@@ -1,4 +1,4 @@
-"""The loss of class indices beside log-probabilities, as one node: what nll_loss and cross_entropy are made of.
+"""The negative log likelihood of class indices, as one node: what nll_loss and cross_entropy are made of.
 
 Its gradient writes back to the elements that were read. Each of the two is linear, and the derivative of the other.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from .._handle import Handle
 from .._lib import lib
 from ..autograd.inplace import zeros_of
-from ..autograd.record import TensorHolder, differentiable
+from ..autograd.record import TensorHolder, derivative, record_one
 from ._operand import operand
 from .index import KINDS
 from .op import OPCODES
@@ -44,22 +44,39 @@ def _sum(x: Any) -> Any:
     return lib.norch_reduce(_SUM, x, None, False, -1, 0.0)
 
 
-@differentiable(grad=lambda g, x_meta, targets: _nll_backward(g, targets, x_meta), holders=("targets",))
 def nll(x: Any, targets: Targets) -> Any:
     """-x at the targets, reduced: 0-d, or for "none" (N, ...), 0 where a target is ignored."""
     picked = lib.norch_unary(_NEG, lib.norch_gather(x, targets.dim, targets.index))
     loss = lib.norch_ternary(_WHERE, targets.valid, picked, operand(0.0))
     if targets.reduction == "none":
-        return lib.norch_squeeze(loss, (targets.dim,))
-    out = _sum(loss)
-    return out if targets.count is None else lib.norch_binary(_DIV, out, targets.count)
+        out = lib.norch_squeeze(loss, (targets.dim,))
+    else:
+        out = _sum(loss)
+        if targets.count is not None:
+            out = lib.norch_binary(_DIV, out, targets.count)
+    return record_one(_Nll, out, x, targets)
 
 
-@differentiable(grad=lambda g2, targets: nll(g2, targets), holders=("targets",))
 def _nll_backward(g: Any, targets: Targets, x_meta: Handle) -> Any:
     """The gradient of x, of the shape of x_meta, from that of nll(x, targets)."""
     share = lib.norch_unsqueeze(g, targets.dim) if targets.reduction == "none" else g
     if targets.count is not None:
         share = lib.norch_binary(_DIV, share, targets.count)
     part = lib.norch_ternary(_WHERE, targets.valid, lib.norch_unary(_NEG, share), operand(0.0))
-    return lib.norch_scatter(zeros_of(x_meta), KINDS["SCATTER"], targets.dim, targets.index, part, True)
+    out = lib.norch_scatter(zeros_of(x_meta), KINDS["SCATTER"], targets.dim, targets.index, part, True)
+    return record_one(_NllBackward, out, g, targets)
+
+
+_Nll = derivative(
+    "nll",
+    layout=("x_meta", "targets"),
+    tensors=("targets",),
+    grad=lambda g, x_meta, targets: _nll_backward(g, targets, x_meta),
+)
+_NllBackward = derivative(
+    "nll_backward",
+    ("g",),
+    layout=("targets",),
+    tensors=("targets",),
+    grad=lambda g2, targets: nll(g2, targets),
+)

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._lib import flag, lib
 from ..autograd.inplace import check_writable, zeros_of
-from ..autograd.record import derivative, record, record_write
+from ..autograd.record import derivative, record, record_one, record_write, write_derivative
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._operand import as_operand, rename_errors
@@ -29,13 +29,14 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
     x = as_operand(input, "gather")
     out = lib.norch_gather(x, dim, check_index(index, "gather"))
-    return record(_Gather, out, (x, index), dim=dim)
+    return record_one(_Gather, out, x, index, dim)
 
 
 _Gather = derivative(
     "gather",
-    ("x", "index"),
-    grad_x=lambda g, x_meta, index, dim: scatter_add_(zeros_of(x_meta), dim, index, g),
+    layout=("x_meta", "index", "dim"),
+    tensors=("index",),
+    grad=lambda g, x_meta, index, dim: scatter_add_(zeros_of(x_meta), dim, index, g),
 )
 
 
@@ -65,17 +66,17 @@ def _scatter(x: Any, dim: Any, index: Any, src: Any, adds: bool, in_place: bool,
     src, index = source_for(x, src, name), check_index(index, name)
     if in_place:
         check_writable(x, name + "_")
-    node = record_write(_ScatterAdd if adds else _Scatter, (x, index, src), dim=dim)
+    node = record_write(_ScatterAdd if adds else _Scatter, x, src, index, dim)
     out = lib.norch_scatter(x, KINDS["SCATTER_ADD" if adds else "SCATTER"], dim, index, src, in_place)
     return result_of_write(out, node, in_place)
 
 
-def _src_grad(g: Any, index: Any, src_meta: Any, dim: int) -> Any:
-    return _padded_to(gather(g, dim, index), src_meta)
+def _src_grad(g: Any, values_meta: Any, index: Any, dim: int) -> Any:
+    return _padded_to(gather(g, dim, index), values_meta)
 
 
 def _padded_to(part: Any, src_meta: Any) -> Any:
-    """The gradient of a src that the index did not use up: 0 beyond it. One number was used everywhere."""
+    """The gradient of src, of which the index used a corner: 0 elsewhere. One number was used everywhere."""
     if part.shape == src_meta.shape:
         return part
     if src_meta.ndim == 0:
@@ -86,23 +87,25 @@ def _padded_to(part: Any, src_meta: Any) -> Any:
 
 
 def _corner(x: Any, shape: Any) -> Any:
-    """The first elements of each axis, as many as shape says."""
+    """The first elements along each axis, a tensor of this shape."""
     for dim, size in enumerate(shape):
         x = slice_(x, dim, 0, size, 1)
     return x
 
 
-_Scatter = derivative(
+_Scatter = write_derivative(
     "scatter",
-    ("x", "index", "src"),
+    ("index", "dim"),
+    tensors=("index",),
     grad_x=lambda g, index, dim: scatter(g, dim, index, 0),
-    grad_src=_src_grad,
+    grad_values=_src_grad,
 )
-_ScatterAdd = derivative(
+_ScatterAdd = write_derivative(
     "scatter_add",
-    ("x", "index", "src"),
+    ("index", "dim"),
+    tensors=("index",),
     grad_x=lambda g: g,
-    grad_src=_src_grad,
+    grad_values=_src_grad,
     shares_grad=True,
 )
 
@@ -156,25 +159,25 @@ def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
 def _reduced_into(x: Any, dim: Any, index: Any, src: Any, reduce: str) -> Any:
     """A copy of x into which src is multiplied ("prod"), or which takes the extremes of both ("amax", "amin")."""
     out = lib.norch_scatter(x, KINDS[f"SCATTER_{reduce.upper()}"], dim, index, src, False)
-    return record(_ScatterProd if reduce == "prod" else _ScatterExtreme, out, (x, index, src), dim=dim)
+    return record(_ScatterProd if reduce == "prod" else _ScatterExtreme, out, (x, src, index), dim=dim)
 
 
-def _scatter_extreme_grad(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int) -> tuple[Any, None, Any]:
+def _scatter_extreme_grad(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int) -> tuple[Any, Any, None]:
     """All that are equal to the result share its gradient."""
     from_x = x == out
     from_src = _corner(src, index.shape) == gather(out, dim, index)
     share = g / scatter_add(from_x.to(g.dtype), dim, index, from_src.to(g.dtype))
-    return share.where(from_x, 0), None, _padded_to(gather(share, dim, index).where(from_src, 0), src)
+    return share.where(from_x, 0), _padded_to(gather(share, dim, index).where(from_src, 0), src), None
 
 
 def _scatter_prod_grad(
     g: Any, needs_input_grad: tuple[bool, ...], x: Any, index: Any, src: Any, out: Any, dim: int
-) -> tuple[Any, None, Any]:
+) -> tuple[Any, Any, None]:
     """The product of all others: out / src, but where a zero is among them."""
     grad_x = grad_src = None
     if needs_input_grad[0]:
         grad_x = g * _reduced_into(zeros_of(g).add_(1), dim, index, src, "prod")
-    if needs_input_grad[2]:
+    if needs_input_grad[1]:
         b = _corner(src, index.shape)
         zero = b == 0
         zeros = scatter_add_(zeros_of(g), dim, index, zero.to(g.dtype))
@@ -182,11 +185,11 @@ def _scatter_prod_grad(
         without = _reduced_into(x, dim, index, b.masked_fill(only_zero, 1), "prod")
         quotient = gather(g * out, dim, index) / b.masked_fill(zero, 1)
         grad_src = _padded_to(gather(g * without, dim, index).where(only_zero, quotient), src)
-    return grad_x, None, grad_src
+    return grad_x, grad_src, None
 
 
-_ScatterExtreme = derivative("scatter_reduce", ("x", "index", "src"), backward=_scatter_extreme_grad)
-_ScatterProd = derivative("scatter_reduce", ("x", "index", "src"), backward=_scatter_prod_grad)
+_ScatterExtreme = derivative("scatter_reduce", ("x", "src", "index"), backward=_scatter_extreme_grad)
+_ScatterProd = derivative("scatter_reduce", ("x", "src", "index"), backward=_scatter_prod_grad)
 
 
 @method(inplace=True)
@@ -209,7 +212,7 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
         raise ArgumentError(f"scatter_reduce: reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not {reduce!r}")
     start = x
     if not include_self:
-        if reduce[0] == "a" and not x.dtype.is_floating_point:  # whatever lies there now, one of src is as good
+        if reduce[0] == "a" and not x.dtype.is_floating_point:  # any element of src will do as a start
             start = scatter(x, dim, index, src)
         else:
             start = scatter(x, dim, index, neutral)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._lib import lib
-from ..autograd.record import derivative, differentiable, record
+from ..autograd.record import derivative, differentiable, record_one
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ._operand import as_operand, numpy_names
@@ -37,11 +37,12 @@ def _softmax(x: Any, dim: Any, dtype: Any, log: bool) -> Any:
     x = as_operand(x, "log_softmax" if log else "softmax")
     if dtype is not None:
         x = x.to(dtype_named(dtype))
-    return record(_LogSoftmax if log else _Softmax, lib.norch_softmax(x, dim, log), (x,), dim=dim)
+    return record_one(_LogSoftmax if log else _Softmax, lib.norch_softmax(x, dim, log), x, dim)
 
 
-_Softmax = derivative("softmax", grad=lambda g, out, dim: softmax_backward(g, out, dim))
-_LogSoftmax = derivative("log_softmax", grad=lambda g, out, dim: _log_softmax_backward(g, out, dim))
+_LAYOUT = ("out", "dim")
+_Softmax = derivative("softmax", layout=_LAYOUT, grad=lambda g, out, dim: softmax_backward(g, out, dim))
+_LogSoftmax = derivative("log_softmax", layout=_LAYOUT, grad=lambda g, out, dim: _log_softmax_backward(g, out, dim))
 
 
 @differentiable(

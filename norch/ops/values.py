@@ -19,7 +19,7 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 
-Tensor = Any  # the class of results is defined in tensor.py, which stands on the operations
+Tensor = Any  # the class of results, which tensor.py defines on top of the operations
 
 _PLAIN = {float, int, bool}
 _DEPTH = 64  # of nested lists

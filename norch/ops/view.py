@@ -25,7 +25,7 @@ from .op import METHODS, inplace_view, method
 
 Shape = Sequence[int]
 Axes = Any  # an int or a sequence of them
-END = (1 << 63) - 1  # a bound of a slice that is as good as the end
+END = (1 << 63) - 1  # as a bound of a slice, the end of any axis
 
 
 def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
@@ -114,7 +114,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return _reshaped(out, input, flatten, (start_dim, end_dim))
 
 
-# ---- axes in another order, and repeated ----------------------------------------------------------------------------
+# ---- axes permuted and expanded -------------------------------------------------------------------------------------
 
 
 @method
@@ -285,23 +285,23 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     return _strided(input, tuple(size), tuple(stride), shift, tuple(input.stride()))
 
 
-def _strided(x: Any, size: Shape, stride: Shape, shift: int, own: Shape) -> Any:
-    """as_strided from the first element of x on; own: the strides of x, for the gradient."""
+def _strided(x: Any, size: Shape, stride: Shape, shift: int, x_stride: Shape) -> Any:
+    """as_strided from the first element of x on; x_stride: the strides of x, for the gradient."""
     out = lib.norch_as_strided(x, size, stride, shift)
-    return record_view(_AsStrided, out, x, _strided, (size, stride, shift, own))
+    return record_view(_AsStrided, out, x, _strided, (size, stride, shift, x_stride))
 
 
 def _as_strided_grad(g: Any, x_meta: Handle, arguments: Any) -> Any:
-    """Gradients are added up in memory as x has it, where x then finds its own."""
-    size, stride, shift, own = arguments
+    """Gradients are summed into memory of the layout of x, and read from there with the strides of x."""
+    size, stride, shift, x_stride = arguments
     shape = tuple(x_meta.shape)
     if 0 in shape or 0 in size:
         return zeros_of(x_meta)
-    low, high = zip(_reach(shape, own, 0), _reach(size, stride, shift))
+    low, high = zip(_reach(shape, x_stride, 0), _reach(size, stride, shift))
     first, count = min(low), max(high) - min(low) + 1
     positions = _strided(iota(count, g), size, stride, shift - first, (1,)).reshape(-1)
     memory = g.new_zeros(count).index_add(0, positions, g.reshape(-1))
-    return _strided(memory, shape, own, -first, (1,)).clone()
+    return _strided(memory, shape, x_stride, -first, (1,)).clone()
 
 
 _AsStrided = view_derivative("as_strided", grad=_as_strided_grad)
@@ -322,8 +322,8 @@ def alias_of(x: Any) -> Any:
 
 
 def connect(x: Any) -> Any:
-    """x, whose recorded gradient is a function of x even where the derivative by it is 0: stands in front of what is
-    composed here and one operation in PyTorch, so that gradients of gradients exist where PyTorch has them."""
+    """x, with a gradient that is recorded as a function of x even where its derivative by x is 0. Composed functions
+    that are one operation in PyTorch begin with it, so that second gradients exist where PyTorch has them."""
     if not mode.enabled or edge(x) is None:
         return x
     return record_view(_Connect, lib.norch_alias(x), x, connect, ())

@@ -84,7 +84,7 @@ def triu(input: Any, diagonal: int = 0) -> Any:
 
 @method
 def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
-    """Writes a number to the elements whose indices are all the same; with wrap a tall matrix begins anew below."""
+    """Writes a number to the elements whose indices are all equal; wrap: the diagonal of a tall matrix starts again."""
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(f"fill_diagonal_: expected a matrix, or equal sizes, got shape {tuple(x.shape)}")
     rows, columns = x.shape[0], x.shape[-1]

@@ -35,7 +35,7 @@ def quantile(
 ) -> Any:
     """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one.
 
-    Between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Several q stand along a new first axis.
+    Between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Several q give a new first axis.
     float32 and float64 only.
 
     >>> norch.quantile(norch.tensor([1.0, 2.0, 4.0]), norch.tensor([0.25, 0.5]))
@@ -94,7 +94,7 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
         out = where(lt(weight, 0.5), out + step * weight, above - step * (1 - weight))
     if whole:
         out = out.reshape(-1, *[1] * (x.ndim if keepdim else 0))
-    else:  # (..., q), the last axis in the place of dim, becomes (q, ..., 1, ...)
+    else:  # (..., q), the last axis at dim, becomes (q, ..., 1, ...)
         axis = dim % x.ndim + 1
         out = out.unsqueeze(0).transpose(0, -1).transpose(axis, -1)
         out = out if keepdim else out.squeeze(axis)
@@ -134,10 +134,10 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     order = order_of(x, dim)
     ordered = x.detach().gather(dim, order)
     size = x.shape[dim]
-    fresh = ne(ordered.narrow(dim, 1, size - 1), ordered.narrow(dim, 0, size - 1))
-    fresh = cat([fresh.new_ones(order.narrow(dim, 0, 1).shape), fresh], dim)
-    positions = iota(size, fresh).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(fresh.shape)
-    runs = positions - cummax(where(fresh, positions, 0), dim).values  # how many equal ones came before
+    differs = ne(ordered.narrow(dim, 1, size - 1), ordered.narrow(dim, 0, size - 1))
+    differs = cat([differs.new_ones(order.narrow(dim, 0, 1).shape), differs], dim)
+    positions = iota(size, differs).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(differs.shape)
+    runs = positions - cummax(where(differs, positions, 0), dim).values  # how many equal ones came before
     return taken(x, dim, keepdim, order.gather(dim, argmax(runs, dim, True)), mode_result)
 
 
@@ -195,8 +195,8 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
         for column in reversed(range(rows.shape[1])):  # stable sorts, by the last column first
             order = order.index_select(0, order_of(rows.select(1, column).index_select(0, order), 0))
         rows = rows.index_select(0, order)
-    fresh = any(ne(rows[1:], rows[:-1]), 1)
-    group = cumsum(cat([fresh.new_zeros((min(count, 1),)), fresh]), 0)
+    differs = any(ne(rows[1:], rows[:-1]), 1)
+    group = cumsum(cat([differs.new_zeros((min(count, 1),)), differs]), 0)
     number = int(group[-1].item()) + 1 if count else 0
     starts = lib.norch_searchsorted(group, iota(number, x), False)
     chosen = order.index_select(0, starts)

@@ -1,4 +1,4 @@
-"""Padding: elements put on at the ends of axes, composed of joins and views."""
+"""Padding: elements added at the ends of axes, composed of joins and views."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..view import connect, expand, slice_
 @rename_errors
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
     """A copy with more elements at the ends of its last axes: pad holds (before, after) of the last axis, then of the
-    one before it, and so on; negative numbers cut off.
+    one before it, and so on; negative numbers remove elements.
 
     mode: "constant" (value, 0 unless given) for any axes; "reflect" (mirrored at the outermost element), "replicate"
     (the outermost element) and "circular" (from the other end) for the last 1 to 3 axes of 2 to 5.
@@ -50,7 +50,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
     out = input if mode == "circular" else connect(input)
     for dim, before, after in ends:
         if mode == "circular":
-            out = _cut(out, dim, before, after)
+            out = _cropped(out, dim, before, after)
             size = out.shape[dim]
             if max(before, after) > size:
                 raise ShapeError(f"pad: {before} and {after} are more than is left of dimension {dim}")
@@ -65,12 +65,12 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
         parts = [*[first] * (before > 0), out, *[last] * (after > 0)]
         out = cat(parts, dim) if len(parts) > 1 else out
         if mode != "circular":
-            out = _cut(out, dim, before, after)
+            out = _cropped(out, dim, before, after)
     return clone(out) if lib.norch_shares_storage(out, input) else out
 
 
-def _cut(x: Any, dim: int, before: int, after: int) -> Any:
-    """x without as many elements as negative numbers ask to leave out at its ends."""
+def _cropped(x: Any, dim: int, before: int, after: int) -> Any:
+    """x without the elements that negative numbers remove at its ends."""
     if before >= 0 and after >= 0:
         return x
     return slice_(x, dim, -min(before, 0), x.shape[dim] + min(after, 0), 1)

@@ -96,19 +96,19 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
 
 @method(aliases=("moveaxis",))
 def movedim(input: Any, source: Axes, destination: Axes) -> Any:
-    """The axes of source at the places of destination; the others keep their order.
+    """The axes of source at the positions of destination; the others keep their order.
 
     >>> norch.zeros(2, 3, 4).movedim(0, -1).shape
     norch.Size([3, 4, 2])
     """
     ndim = tensor_of(input, "movedim").ndim
-    taken, places = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
-    if len(taken) != len(places):
-        raise ShapeError(f"movedim: {len(taken)} axes to {len(places)} places")
+    taken, positions = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
+    if len(taken) != len(positions):
+        raise ShapeError(f"movedim: {len(taken)} axes to {len(positions)} positions")
     if ndim == 0:
         return alias_of(input)
     rest = iter([dim for dim in range(ndim) if dim not in taken])
-    moved = dict(zip(places, taken))
+    moved = dict(zip(positions, taken))
     return permute(input, [moved[dim] if dim in moved else next(rest) for dim in range(ndim)])
 
 
@@ -322,7 +322,7 @@ def block_diag(*tensors: Any) -> Any:
     return cat(rows, 0)
 
 
-# ---- turns and repetitions ------------------------------------------------------------------------------------------
+# ---- flips and repetitions ------------------------------------------------------------------------------------------
 
 
 @method
@@ -358,15 +358,15 @@ def flipud(input: Any) -> Any:
 @method
 @rename_errors
 def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
-    """A copy turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    """A copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if not hasattr(dims, "__len__"):
         raise TypeError(f"rot90: expected two axes, not {type(dims).__name__}")
     if len(dims) != 2 or tensor_of(input, "rot90").ndim < 2:
         raise ShapeError(f"rot90: takes two axes of at least 2 dimensions, not {tuple(dims)} of {input.ndim}")
     a, b = axes(dims, input.ndim, "rot90")
-    turns = int64(k, "rot90: k") % 4
-    turned = _flipped(input, ((), (b,), (a, b), (a,))[turns], "rot90")
-    return clone(transpose(turned, a, b) if turns % 2 else turned)
+    rotations = int64(k, "rot90: k") % 4
+    flipped = _flipped(input, ((), (b,), (a, b), (a,))[rotations], "rot90")
+    return clone(transpose(flipped, a, b) if rotations % 2 else flipped)
 
 
 @method
@@ -408,11 +408,11 @@ def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
     if lead < 0 or min(counts, default=0) < 0:
         raise ShapeError(f"repeat: counts {tuple(counts)} for shape {tuple(input.shape)}")
     shape = [*[1] * lead, *input.shape]
-    # an axis of its own only where there is something to repeat, as their number is limited
+    # a new axis only where there is something to repeat, as the number of axes is limited
     once = [[1, size] if count != 1 else [size] for count, size in zip(counts, shape)]
     often = [[count, size] if count != 1 else [size] for count, size in zip(counts, shape)]
-    spread = expand(reshape(input, *chain(*once)), *chain(*often))
-    return reshape(clone(spread), [count * size for count, size in zip(counts, shape)])
+    repeated = expand(reshape(input, *chain(*once)), *chain(*often))
+    return reshape(clone(repeated), [count * size for count, size in zip(counts, shape)])
 
 
 @method
