@@ -399,7 +399,7 @@ def full_like(
     wanted = tensor_of(input, "full_like").dtype if dtype is None else dtype_named(dtype)
     fill_value = _plain(fill_value, "full_like")
     check_fits(fill_value, wanted, "full_like")
-    like = lib.norch_like(input) if memory_format is contiguous_format else input
+    like = lib.norch_meta(input) if memory_format is contiguous_format else input
     return _placed(
         lib.norch_full_like(like, wanted.code, *_both(fill_value, "full_like")), device or input.device, requires_grad
     )

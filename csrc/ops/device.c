@@ -1,5 +1,5 @@
-/* device: what a program may ask of a device beside computing: how many there are, what they are, how much memory
- * is in use, when work is done. All of it is the backend's; the CPU has none of it. */
+/* device: queries of devices: how many there are, their properties, memory and events. The backend answers; the CPU supports
+ * only the count and synchronize. */
 #include <string.h>
 
 #include "ops.h"
@@ -12,7 +12,7 @@ int64_t norch_device_count(int64_t type) {
 static const nr_backend *find(const char *op, int64_t type, int64_t index) {
     const nr_backend *backend = nr_backend_find(type, index);
     if (!backend || backend->device) return backend;
-    return NR_REFUSE(NORCH_ERROR_DEVICE, "%s: the CPU has no such thing", op);
+    return NR_REFUSE(NORCH_ERROR_DEVICE, "%s: not supported on the CPU", op);
 }
 
 int32_t norch_device_properties(int64_t type, int64_t index, char *name, int64_t room, int64_t *values) {
@@ -46,7 +46,7 @@ int32_t norch_device_event(int64_t type, int64_t index, int64_t action, void *ev
     return backend->device->event(backend, (int32_t)action, event, other, value);
 }
 
-/* How pinned memory is given back; also the mark by which it is known. One plugin is loaded, so there is one such. */
+/* The function that frees pinned memory; storages with it are pinned. One plugin is loaded, so there is one. */
 static void (*_Atomic unpin)(void *);
 
 bool norch_is_pinned(const norch_tensor *x) {

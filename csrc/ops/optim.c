@@ -3,7 +3,7 @@
 #include "../families/optim.h"
 #include "ops.h"
 
-/* The lists of a step: parameters, gradients and the buffers that the kind needs (NULL: none). */
+/* The lists of a step: parameters, gradients and the buffers of the kind (NULL: none). */
 enum { PARAM, GRAD, FIRST, SECOND, THIRD, LISTS };
 static const char *const list_names[LISTS] = {"parameter", "gradient", "buffer", "second buffer", "third buffer"};
 
@@ -39,7 +39,7 @@ static int32_t check_step(const char *op, int64_t n, norch_tensor *const *const 
 
 #define AT_ONCE 64 /* tensors that one call takes */
 
-/* The tensors on their way to a call, all of one dtype and on one device. */
+/* Tensors collected for a call, all of one dtype and on one device. */
 typedef struct batch {
     nr_optim_item items[AT_ONCE];
     nr_optim_plan plan;
@@ -73,7 +73,7 @@ static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
     return NORCH_OK;
 }
 
-/* With dense copies for what is not dense (or is narrow, or lies in the parameter's own storage), copied back afterwards. */
+/* Uses dense wide copies of tensors that are not dense, are narrow or share the parameter's storage; copies them back after. */
 static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
                                   const double *hyper, bool fresh) {
     norch_tensor *(*dense)[LISTS] = nr_malloc((size_t)n * sizeof *dense);

@@ -199,7 +199,7 @@ class ViewWrite(Node):
 
 def like_of(x: Handle) -> Handle:
     """The shape, dtype and device of x over no memory, for nodes that must not keep x itself."""
-    return lib.norch_like(x)
+    return lib.norch_meta(x)
 
 
 def full_of(like: Handle, value: float) -> Any:

@@ -31,7 +31,7 @@ def places_of_largest(x: Any, window: tuple[int, ...], result: Sequence[int]) ->
 
 
 def _pool_max_spread(x: Any, index: Any, window: tuple[int, ...], size: Sequence[int]) -> Any:
-    out = lib.norch_pool_max_spread(x, index, window, size)
+    out = lib.norch_pool_max_backward(x, index, window, size)
     return hang(out, d.MaxPoolSpread, x, index=index)
 
 
@@ -40,7 +40,7 @@ def _pool_avg(x: Any, window: Averaging) -> Any:
 
 
 def _pool_avg_spread(x: Any, window: Averaging, size: Sequence[int]) -> Any:
-    return hang(lib.norch_pool_avg_spread(x, *window, size), d.AvgPoolSpread, x, window=window)
+    return hang(lib.norch_pool_avg_backward(x, *window, size), d.AvgPoolSpread, x, window=window)
 
 
 def _window(

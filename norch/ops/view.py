@@ -40,7 +40,7 @@ def _made(out: Any, x: Any, node_class: type[ViewOf], step: Any, arguments: tupl
             node.edges = (to_x,)
             node.seq = tick()
             node.hooks = None
-            node.like = lib.norch_like(x)
+            node.like = lib.norch_meta(x)
             node.step = (step, arguments)
             out._node = node
         if view:
@@ -106,7 +106,7 @@ def expand_to(x: Any, like: Handle) -> Any:
 
 def spread(x: Any, like: Handle, axes: Any, keepdim: Any) -> Any:
     """x, reduced from the shape of like over axes (None: all), seen in that shape."""
-    return _made(lib.norch_spread(x, like, axes, keepdim), x, d.Spread, spread, (like, axes, keepdim))
+    return _made(lib.norch_expand_reduced(x, like, axes, keepdim), x, d.Spread, spread, (like, axes, keepdim))
 
 
 def permute(input: Any, *dims_: Any, dims: Any = None) -> Any:
