@@ -13,13 +13,13 @@
 #include "core/memory.h"
 #include "cpu/cpu.h"
 
-static const nr_backend *const *devices; /* one a device, when the plugin has been opened */
+static const nr_backend *const *devices; /* one a device, once the plugin is open */
 static int32_t device_count;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static bool plugin_path(char *path, size_t room) {
     const char *named = getenv("NORCH_CUDA_LIBRARY");
-    if (named && *named) /* a bare name means a file here to access(), and one of the system's to dlopen() */
+    if (named && *named) /* dlopen() would look for a bare name in the system's folders */
         return snprintf(path, room, "%s%s", strchr(named, '/') ? "" : "./", named) < (int)room;
     Dl_info here;
     if (!dladdr((void *)(uintptr_t)&opening, &here) || !here.dli_fname) return false;
@@ -47,7 +47,7 @@ static int32_t open_plugin(const char *path) {
     *(void **)&open = dlsym(library, "nr_plugin_open");
     int32_t status = NORCH_ERROR_DEVICE;
     if (!abi || !open)
-        nr_fail(NORCH_ERROR_DEVICE, "cuda: %s is no backend of norch", path);
+        nr_fail(NORCH_ERROR_DEVICE, "cuda: %s is not a backend of norch", path);
     else if (abi() != nr_abi())
         nr_fail(NORCH_ERROR_DEVICE,
                 "cuda: %s was built for another version of libnorch.so (number %016llx, this one has %016llx); run "
@@ -59,7 +59,7 @@ static int32_t open_plugin(const char *path) {
     return status;
 }
 
-/* What has failed once would fail again: it is told again, unless another file is named now. */
+/* After a failure the message is kept and given again, unless NORCH_CUDA_LIBRARY names another file now. */
 static int32_t find_devices(void) {
     static char tried[4096], why[512];
     char path[sizeof tried];

@@ -43,12 +43,11 @@ enum norch_dtype {
 
 typedef struct norch_storage norch_storage;
 
-/* An N-d array seen through strides. Immutable once made; views share the storage.
- * references and type make it a Python object where Python is there, and node, grad, cell and view are what autograd
- * knows about it, objects too (norch/_handle.py); attributes is its __dict__, NULL until somebody sets one. C leaves
- * all of them alone. data points at the first element;
- * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, which takes part in dtype promotion by
- * its kind only; `mixed` the result of inputs that differ from it in shape, dtype or device. */
+/* A strided N-d array. It does not change after it is made; views share the storage.
+ * references and type make it a Python object if Python has loaded the library. node, grad, cell and view are objects of
+ * autograd (norch/_handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first element;
+ * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the kind takes part
+ * in dtype promotion; `mixed` marks a result whose inputs differ from it in shape, dtype or device. */
 typedef struct norch_tensor {
     int64_t references;
     void *type;
@@ -74,8 +73,8 @@ typedef struct norch_tensor {
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
-/* The text of this header, and the number that changes whenever the header, what backends are given (core/backend.h,
- * families/) or the table of operations does. */
+/* The text of this header, and a hash of all that a plugin is compiled with: this header, the tables, core/backend.h and
+ * families/. */
 const char *norch_header(void);
 uint64_t norch_abi(void);
 int64_t norch_sizeof_tensor(void);
@@ -84,55 +83,55 @@ int64_t norch_sizeof_tensor(void);
 const char *norch_last_error(void);
 int32_t norch_last_error_kind(void);
 
-/* Makes tensors Python objects, and failures Python exceptions: exceptions holds a class for each kind of error. Gives
- * the type of tensors, NULL without Python; norch_set_class names the subclass of it that results shall have. */
+/* Makes tensors Python objects, and failures Python exceptions: exceptions holds a class for each kind of error. Returns
+ * the type of tensors, NULL without Python. norch_set_class sets the subclass of it that results get. */
 void *norch_bind_python(const void *const *exceptions);
 void norch_set_class(void *type);
-/* The functions of this header as builtins of Python, which cost a tenth of a call through ctypes. The i-th and its
- * name; NULL past the end. */
+/* The functions of this header as builtins of Python, which cost a tenth of a call through ctypes: the i-th and its name,
+ * NULL past the end. */
 void *norch_call(int64_t i);
 const char *norch_call_name(int64_t i);
 
-/* Worker threads: 1 to 256, the caller's included. The instruction set chosen at load ("avx2"). */
+/* Worker threads, 1 to 256, the caller's included. The instruction set chosen at load ("avx2"), and those built. */
 int32_t norch_set_num_threads(int64_t count);
 int64_t norch_num_threads(void);
 const char *norch_isa(void);
 const char *norch_isa_builds(void);
 
-/* Storages alive now, and the bytes they hold; memory that the CPU's allocator keeps for reuse. */
+/* The number of storages and their bytes; bytes that the CPU's allocator keeps for reuse. */
 int64_t norch_live_storages(void);
 int64_t norch_live_bytes(void);
 int64_t norch_cached_bytes(void);
 void norch_empty_cache(void);
-/* values, of the CPU's allocator: bytes {in use now, at the peak, kept for reuse as well, at the peak, kept, that may be
- * kept at most}, blocks {taken from the system, reused, given back to the system}. */
+/* values, of the CPU's allocator: bytes {in use, at the peak, in use or cached, at the peak, cached, limit of the cache},
+ * blocks {allocated from the system, reused, freed}. */
 void norch_memory(int64_t *values);
 void norch_memory_reset_peak(void);
 void norch_set_cache_limit(int64_t bytes);
 
-/* For tests: the n-th allocation from now (0 the next) fails; a negative n turns that off.
- * Returns the allocations counted since the last call. */
+/* For tests: makes the n-th allocation from now fail (0: the next); a negative n turns that off.
+ * Returns the number of allocations since the last call. */
 int64_t norch_fail_allocation(int64_t n);
 
 /* ---- devices -------------------------------------------------------------------------------- */
 
-/* Devices of a type; -1, with an error that says why, where there is none. */
+/* The number of devices of a type; -1, with an error that says why, if there are none. */
 int64_t norch_device_count(int64_t device_type);
 /* name: room bytes; values: {bytes of memory, compute capability major, minor, multiprocessors, 1 if simulated,
  * version of the driver, of the runtime}. */
 int32_t norch_device_properties(int64_t device_type, int64_t device_index, char *name, int64_t room, int64_t *values);
-/* values: bytes {in tensors now, at the peak, kept for reuse as well, at the peak, free on the device, in all; pinned on the
- * host for tensors, kept for reuse as well}, and how often CUDA was asked for such memory. */
+/* values: bytes {in tensors, at the peak, in tensors or cached, at the peak, free on the device, in all; of pinned host memory
+ * in tensors, in tensors or cached}, and the number of allocations of pinned memory. */
 int32_t norch_device_memory(int64_t device_type, int64_t device_index, int64_t *values);
 int32_t norch_device_reset_peak(int64_t device_type, int64_t device_index);
 int32_t norch_device_empty_cache(int64_t device_type, int64_t device_index);
-/* Waits for all work given to the device; raises what went wrong in it. */
+/* Waits for all work of the device, and reports its failures. */
 int32_t norch_device_synchronize(int64_t device_type, int64_t device_index);
-/* Moments in a device's stream of work. action: 0 makes *event, 1 records it, 2 waits for it, 3 asks whether it has
- * passed (*value 1; where *event is NULL: whether all work is done), 4 gives the milliseconds from it to other, 5 frees it. */
+/* Events of the device's stream. action: 0 makes *event, 1 records it, 2 waits for it, 3 queries whether it has passed
+ * (*value 1; if *event is NULL: whether all work is done), 4 gives the milliseconds from it to other, 5 frees it. */
 int32_t norch_device_event(int64_t device_type, int64_t device_index, int64_t action, void *event, void *other,
                            double *value);
-/* A copy of x, which is on the CPU, in memory that the device reads without staging. */
+/* A copy of x, which is on the CPU, in pinned memory. */
 norch_tensor *norch_pin(const norch_tensor *x, int64_t device_type, int64_t device_index);
 bool norch_is_pinned(const norch_tensor *x);
 
@@ -165,19 +164,19 @@ int32_t norch_default_dtype(void);
 
 norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type, int64_t device_index);
 
-/* As x but for the size of the last axis, which is the innermost in memory; the others have the order in memory of those of x. */
+/* Like x, but with another size of the last axis, which is the innermost in memory; the other axes keep their order in memory. */
 norch_tensor *norch_empty_like(const norch_tensor *x, int64_t last);
-/* Every element set to value; for integers and bool the exact number is given in `integer`. */
+/* Every element is value; for integers and bool, `integer`. */
 norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer,
                          int64_t device_type, int64_t device_index);
-/* The same shape and device as x, and with dtype -1 the same dtype; in memory as x where that is dense. */
+/* The shape and device of x, with dtype -1 also its dtype; the strides of x if x is dense. */
 norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer);
-/* 0-d tensors that stand for Python scalars in promotion. */
+/* 0-d tensors that take part in promotion like Python scalars. */
 norch_tensor *norch_scalar_float(double value);
 norch_tensor *norch_scalar_int(int64_t value, int64_t dtype);
 /* start, start + step, ...: n elements, 1-d. */
 norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep);
-/* Wraps memory of the caller (strides in elements). release(context) runs when the storage dies. */
+/* A tensor over memory of the caller; strides count elements. release(context) is called when the storage is freed. */
 norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype,
                                 void *release, void *context);
 /* Copies n bytes of C-ordered elements into a new tensor. */
@@ -185,27 +184,27 @@ norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const
 
 norch_tensor *norch_retain(norch_tensor *x);
 void norch_release(norch_tensor *x);
-/* x becomes another view of what other sees; its references and what autograd knows of it stay. */
+/* Makes x a view of the elements of other; its references and autograd fields stay. */
 int32_t norch_set_data(norch_tensor *x, const norch_tensor *other);
 
-/* The shape and dtype of x over no memory: remembers what a gradient must look like. */
-norch_tensor *norch_like(const norch_tensor *x);
+/* A meta tensor: the shape, dtype and device of x without elements. */
+norch_tensor *norch_meta(const norch_tensor *x);
 
 /* The element of a one-element tensor, as double and as int64. */
 int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer);
-/* C-ordered elements of x into `bytes`, n of them checked against the size of x. */
+/* Copies the elements of x, C-ordered, into `bytes`; n must be their number of bytes. */
 int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n);
 
-/* 1 when both see the same elements in the same order; 1 when they share a storage; 1 when their memory overlaps. */
+/* Whether both have the same elements in the same order; share a storage; overlap in memory. */
 bool norch_is_same(const norch_tensor *a, const norch_tensor *b);
 bool norch_shares_storage(const norch_tensor *a, const norch_tensor *b);
 bool norch_overlaps(const norch_tensor *a, const norch_tensor *b);
-/* 1 when x may see one element at two places: expanded, or unfolded with windows that overlap. */
+/* Whether two elements of x may have the same memory: expanded, or unfolded with windows that overlap. */
 bool norch_overlaps_itself(const norch_tensor *x);
 
 /* ---- views: no byte moves ------------------------------------------------------------------- */
 
-/* One size may be -1. norch_view fails where the strides do not allow it; norch_reshape copies there. */
+/* One size may be -1. If the strides do not allow a view, norch_view fails and norch_reshape copies. */
 norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *shape);
 norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *shape);
 /* The axes from start to end as one; a 0-d tensor becomes one of one axis. */
@@ -217,35 +216,34 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *s
 norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t *dims);
 norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim);
 norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index);
-/* start and stop as in Python: clipped, negative ones count from the end. With a negative step, the stop that lets in
- * element 0 (Python's None) is one below -size. */
+/* start and stop as in Python: clipped, negative ones count from the end. With a negative step, a stop below -size includes
+ * element 0, like Python's None. */
 norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step);
 norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0, int64_t dim1);
 norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int64_t step);
 norch_tensor *norch_alias(const norch_tensor *x);
-/* All bytes of the storage of x, as uint8. */
-norch_tensor *norch_whole(const norch_tensor *x);
-/* Any shape and strides over the storage of x, shift elements after its first; inside the storage. */
+/* All bytes of the storage of x, as a uint8 tensor. */
+norch_tensor *norch_view_storage(const norch_tensor *x);
+/* Any shape and strides inside the storage of x, from `shift` elements after the first of x. */
 norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_t *shape, int64_t count,
                                const int64_t *strides, int64_t shift);
-/* The bytes of x as another dtype: the last size grows or shrinks where the elements' sizes differ. */
+/* The bytes of x as another dtype; the last size changes if the sizes of elements differ. */
 norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype);
-/* x in the shape of like: seen so if the count fits (else copied), or broadcast to it. */
+/* x in the shape of like: reshaped, or broadcast. */
 norch_tensor *norch_reshape_as(const norch_tensor *x, const norch_tensor *like);
 norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like);
-/* The reverse of a reduction's change of shape: x, reduced from the shape of like over the `count` axes in dims (-1: all),
- * seen in the shape of like. */
-norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims,
-                           bool keepdim);
+/* Expands x, a reduction of a tensor of the shape of like over the `count` axes in dims (-1: all), back to that shape. */
+norch_tensor *norch_expand_reduced(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims,
+                                   bool keepdim);
 
 /* ---- pointwise ------------------------------------------------------------------------------ */
 
-/* The result of a row of the table over broadcast inputs. When it is `mixed`, a caller that records gradients
- * keeps norch_like() of each input, to sum and cast them back. */
+/* A row of ops.def over broadcast inputs. If the result is `mixed`, autograd keeps norch_meta() of each input, to sum and
+ * cast gradients back. */
 norch_tensor *norch_unary(int64_t op, const norch_tensor *x);
 norch_tensor *norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b);
 norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c);
-/* The same, written into out, whose shape and dtype stay. */
+/* The same, written into out, which keeps its shape and dtype. */
 int32_t norch_unary_into(norch_tensor *out, int64_t op, const norch_tensor *x);
 int32_t norch_binary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b);
 int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a, const norch_tensor *b,
@@ -254,7 +252,7 @@ int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a,
 /* ---- reductions ----------------------------------------------------------------------------- */
 
 /* Reduces the `count` axes in dims (count -1: all). param is the correction of var and std.
- * dtype -1 leaves the choice to the table. */
+ * dtype -1: the one that ops.def gives. */
 norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                            int64_t dtype, double param);
 /* x summed over the axes that broadcasting added, cast and moved, to the shape, dtype and device of like; x itself,
@@ -269,32 +267,32 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 #define NORCH_SCAN_MAX 3
 #define NORCH_SCAN_MIN 4
 
-/* Running sums, products or log-sum-exps along dim (integers and bool in int64), from its end when reverse; or the places
- * (int64) of the running extremes, the last of equals, NaN above all. */
+/* Running sums, products or log-sum-exps along dim (integers and bool in int64), from the end if reverse; or the indices
+ * (int64) of the running extremes: the last of equal ones; NaN wins. */
 norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool reverse);
-/* The places (int64) of the k first elements along dim when sorted (k -1: all). Stable; NaN is the greatest. */
+/* The indices (int64) that sort x along dim, the first k of them (-1: all). Stable; NaN is the greatest. */
 norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending);
-/* The place (int64) of each value among the elements of sorted along its last axis: before its equals, or behind them when
+/* The index (int64) at which each value keeps the last axis of sorted in order: before equal elements, or after them if
  * right. sorted is 1-d, or has the leading axes of values. */
 norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, bool right);
-/* softmax along dim, or its logarithm; and the gradient of x from g, that of the result. */
+/* softmax along dim, or its logarithm; and the gradient of x, from g, the gradient of the result. */
 norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, bool log);
 norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, bool log);
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* NumPy's matmul for every rank; a flag exchanges the last two axes of its operand (not of a vector).
- * linear: x (..., K) @ weight (N, K)^T + optional_bias (N), and of that the UNARY row `then`, if it is not -1: in the same
- * pass, where it keeps the dtype. What is called optional may be NULL. */
+/* NumPy's matmul for every rank; a flag transposes the last two axes of its operand (not of a vector).
+ * linear: x (..., K) @ weight (N, K)^T + optional_bias (N), then the UNARY row `epilogue` unless it is -1: in the same pass,
+ * if it keeps the dtype. */
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b);
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
-                           int64_t then);
+                           int64_t epilogue);
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
 /* softmax(q k^T scale) v over q (..., L, E), k (..., S, E), v (..., S, V), of one float dtype and with the same leading axes;
- * causal: query i sees the keys up to i; the result lies in memory as norch_empty_like(q, V) does. back: from g, the gradient
- * of the result, those of q, k and v into tensors of their shapes whose rows are contiguous. */
+ * causal: query i sees the keys up to i; the result has the strides of norch_empty_like(q, V). backward: from g, the gradient
+ * of the result, those of q, k and v, into tensors of their shapes whose rows are contiguous. */
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
                               bool causal);
 int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,
@@ -316,21 +314,21 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
 /* ---- pooling -------------------------------------------------------------------------------- */
 
 /* Over the last two axes. window: {kernel, stride, padding, dilation, size of the result}, a pair each; every window must begin
- * before the end of x. max: `index` (int64, of the result's shape) gets the places of the maxima in their planes; spread is
- * its adjoint: zeros of the given size, to which x, the result's gradient, is added at these places, each in its window. */
+ * before the end of x. max: `index` (int64, of the result's shape) gets the positions of the maxima in their planes. backward:
+ * zeros of the given size, to which x, the gradient of the result, is added at these positions. */
 norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t *window, norch_tensor *index);
-norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t count,
-                                    const int64_t *window, int64_t axes, const int64_t *size);
-/* divisor 0: the size of the window, with or without its padding. spread: the adjoint, from the result's shape to size. */
+norch_tensor *norch_pool_max_backward(const norch_tensor *x, const norch_tensor *index, int64_t count,
+                                      const int64_t *window, int64_t axes, const int64_t *size);
+/* divisor 0: the size of the window, with or without its padding. backward: from the gradient of the result that of x. */
 norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
                              double divisor);
-norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
-                                    double divisor, int64_t axes, const int64_t *size);
+norch_tensor *norch_pool_avg_backward(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
+                                      double divisor, int64_t axes, const int64_t *size);
 
 /* ---- normalisation -------------------------------------------------------------------------- */
 
-/* The last `axes` axes of x with mean 0 and variance 1 (centered 0: with mean square 1), times weight, plus bias, both
- * of the shape of those axes; below 0, so many groups of the channels of x (N, C, ...), weight and bias being (C).
+/* The last `axes` axes of x with mean 0 and variance 1 (centered false: mean square 1), times weight, plus bias, both
+ * of the shape of those axes; if axes is negative, over -axes groups of the channels of x (N, C, ...), weight and bias (C).
  * backward: from g, the gradient of the result, that of x into a contiguous tensor of its shape; and into a second one
  * of shape (2, ...), if given, those of weight and bias. */
 norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optional_weight,
@@ -343,11 +341,11 @@ int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, c
 /* A contiguous copy; x itself, retained, when it is contiguous already. */
 norch_tensor *norch_clone(const norch_tensor *x);
 norch_tensor *norch_contiguous(norch_tensor *x);
-/* A cast copy, even to the dtype x has. */
+/* A copy in another dtype, or in the same. */
 norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype);
-/* src broadcast and cast into dst. */
+/* Copies src, broadcast and cast, into dst. */
 int32_t norch_copy(norch_tensor *dst, const norch_tensor *src);
-/* On another device; x itself, retained, when it is there. non_blocking: the copy may still be under way on return. */
+/* x on a device; x itself, retained, if it is there. non_blocking: the copy may still be under way on return. */
 norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, bool non_blocking);
 /* xs: n tensor pointers. */
 norch_tensor *norch_cat(int64_t n, const void *xs, int64_t dim);
@@ -355,8 +353,8 @@ norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
 
 /* ---- indexing: every index is checked before anything is read or written -------------------- */
 
-/* What is done to the elements, and what messages call it: reads, writes (the last one stays), sums and so on.
- * Negative indices count from the end for GET, TAKE, PUT, PUT_ADD and FILL; else they are out of range. */
+/* The operation, and its name in messages: a read, a write (the last one of several stays), a sum and so on. Negative
+ * indices count from the end for GET, TAKE, PUT, PUT_ADD and FILL; for the others they are out of range. */
 #define NORCH_INDEX_GET 0
 #define NORCH_INDEX_TAKE 1
 #define NORCH_INDEX_SELECT 2
@@ -373,24 +371,24 @@ norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
 #define NORCH_INDEX_SCATTER_AMAX 13
 #define NORCH_INDEX_SCATTER_AMIN 14
 
-/* out[i][j] = x[index[i][j]][j] along dim. scatter: x, or where not in_place a copy, with out[index[i][j]][j] set to src[i][j], or
- * combined with it. A 0-d src is written everywhere. */
+/* gather: out[i][j] = x[index[i][j]][j], for dim 0. scatter: writes src[i][j] to x[index[i][j]][j], or combines the two; not
+ * in_place: in a copy of x. A 0-d src is written to every index. */
 norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tensor *index);
 norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const norch_tensor *index,
                             const norch_tensor *src, bool in_place);
-/* n index tensors for as many axes of x (each plus 256 times the dimension that messages name), broadcast together;
- * their dimensions stand after the first `lead` of those of x that no index takes. put writes values, broadcast to
- * what get would read. */
+/* n index tensors for n axes of x (each plus 256 times the dimension that messages name), broadcast together; their
+ * dimensions follow the first `lead` of the other dimensions of x. put writes values, broadcast to the shape that get
+ * would have. */
 norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
                               const int64_t *axes, int64_t lead);
 norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
                               const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place);
-/* The coordinates of what is not 0: (found, ndim), or by dimension (ndim, found). */
+/* The coordinates of elements that are not 0: (count, ndim), or by_dimension (ndim, count). */
 norch_tensor *norch_nonzero(const norch_tensor *x, bool by_dimension);
 
 /* ---- random: one counter-based stream (Philox 4x32-10) -------------------------------------- */
 
-/* state points at {seed, counter}, which the caller keeps; the call advances the counter. */
+/* state points at {seed, counter} of the caller; the call advances the counter. */
 norch_tensor *norch_rand(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
                          int64_t device_index);
 norch_tensor *norch_randn(uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,

@@ -1,14 +1,14 @@
-"""The border to the C library, and the only module that knows ctypes.
+"""The border to the C library, and the only module that uses ctypes.
 
-The library carries its own header (csrc/norch.h). This module reads that text and builds from it the struct,
-the constants and the signatures, so that there is no second copy of them to drift. Every function of the header
-is an attribute of ``lib``, under the name it has in C.
+The library carries its own header (csrc/norch.h). This module reads the struct, the constants and the signatures from
+that text, so that there is no second copy of them. Every function of the header is an attribute of ``lib``, under its
+name in C.
 
-A tensor of C is a Python object, the very ``Tensor`` that users hold (csrc/python/object.c). The calls that compute
-are builtin functions, which the library makes of itself (csrc/python/calls.c): they check what they are given, and
-cost a tenth of a call through ctypes, which serves the rest. There integers and pointers travel as ``c_void_p``, and
-only their low 64 bits, so whoever passes a number from a user checks it with ``ints`` or ``int64`` first. Calls keep
-the GIL; the library releases it around long work. A call that fails raises.
+A C tensor is a Python object, the very ``Tensor`` that users hold (csrc/python/object.c). Calls with tensors are
+builtin functions of the library (csrc/python/calls.c): they check their arguments and cost a tenth of a call through
+ctypes. The other calls go through ctypes, which passes integers and pointers as ``c_void_p`` and keeps only their low
+64 bits, so callers check numbers from users with ``ints`` or ``int64`` first. Calls hold the GIL; the library releases
+it around long work. A call that fails raises.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _read_struct(text: str, constants: dict[str, int]) -> type[ctypes.Structure]
 
 
 def listed(name_of: Any) -> list[str]:
-    """The names that a function of the library gives for 0, 1, ..., until there is none."""
+    """The names that a function of the library returns for 0, 1, ... up to the first NULL."""
     names: list[str] = []
     while (name := name_of(len(names))) is not None:
         names.append(name.decode())
@@ -95,7 +95,7 @@ def _read_header(library: ctypes.PyDLL) -> tuple[dict[str, int], type[ctypes.Str
     tensor_struct = _read_struct(text, {"NORCH_" + name: value for name, value in constants.items()})
     builtins, functions = set(listed(library.norch_call_name)), {}
     for result, name, arguments in re.findall(r"^([\w ]+?\**)\s*\bnorch_(\w+)\(([^)]*)\);", text, re.M):
-        if name in builtins:  # _bind_python brings it
+        if name in builtins:  # _bind_python makes it
             continue
         try:
             function = getattr(library, "norch_" + name)
@@ -121,14 +121,16 @@ def _check_isa() -> None:
     builds = lib.norch_isa_builds().decode().split()
     if wanted and wanted not in builds:
         raise ImportError(
-            f"norch: NORCH_ISA={wanted} is no build that this machine can run; it has {', '.join(builds)}"
+            f"norch: NORCH_ISA={wanted} is not a build that this machine can run; it has {', '.join(builds)}"
         )
 
 
 def _check_threads() -> None:
     wanted = os.environ.get("NORCH_NUM_THREADS", "").strip()
     if wanted and not (wanted.isascii() and wanted.isdecimal() and wanted.strip("0")):
-        raise ImportError(f"norch: NORCH_NUM_THREADS={wanted} is no number of threads; it is an integer of 1 or more")
+        raise ImportError(
+            f"norch: NORCH_NUM_THREADS={wanted} is not a number of threads, which is an integer of 1 or more"
+        )
 
 
 _check_isa()
@@ -136,7 +138,7 @@ _check_threads()
 
 
 def _bind_python() -> type:
-    """Makes tensors Python objects, failures exceptions, calls of the library builtins; gives the type of tensors."""
+    """Makes tensors Python objects, failures exceptions and calls builtins; returns the type of tensors."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in getattr(sys, "abiflags", ""):
         raise ImportError("norch: this Python runs without a global lock; norch needs one that has it")
     raised: dict[str, type[Exception]] = {
@@ -162,7 +164,7 @@ def _bind_python() -> type:
 if TYPE_CHECKING:
 
     class TensorBase:
-        """The type of tensors: its fields as csrc/python/object.c shows them."""
+        """The type of tensors, with the fields that csrc/python/object.c exposes."""
 
         ndim: int
         _node: Any
@@ -201,7 +203,7 @@ def ints(values: Sequence[int], what: str = "size") -> bytes:
 
 
 def int64(value: Any, what: str = "number") -> int:
-    """value as an int, no truth, that fits 64 bits; TypeError or OverflowError otherwise."""
+    """value as an int that fits 64 bits; TypeError, also for a bool, or OverflowError otherwise."""
     if value is True or value is False:
         raise TypeError(f"{what} must be an integer, not bool")
     try:
@@ -214,7 +216,7 @@ def int64(value: Any, what: str = "number") -> int:
 
 
 def flag(value: Any, what: str) -> bool:
-    """value, which is True or False; TypeError otherwise, as PyTorch has it."""
+    """value, which is True or False; TypeError otherwise, like PyTorch."""
     if value is True or value is False:
         return value
     raise TypeError(f"{what} must be True or False, not {type(value).__name__}")
@@ -224,7 +226,7 @@ def flag(value: Any, what: str) -> bool:
 
 
 def keep_alive(owner: object) -> tuple[int, int]:
-    """(release, context) for from_memory: owner lives until C calls release(context)."""
+    """(release, context) for from_memory: keeps owner alive until C calls release(context)."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
     release = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value
     assert release is not None
@@ -232,7 +234,7 @@ def keep_alive(owner: object) -> tuple[int, int]:
 
 
 def forget(owner: object) -> None:
-    """Takes keep_alive back when from_memory failed."""
+    """Undoes keep_alive after a failure of from_memory."""
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(owner))
 
 
@@ -251,7 +253,7 @@ def buffer(count: int) -> Any:
 
 
 def doubles(*values: float) -> Any:
-    """A C array of doubles that keeps its address: C reads its slots when a call runs."""
+    """A C array of doubles, which C reads when a call runs."""
     return (ctypes.c_double * len(values))(*values)
 
 
@@ -273,5 +275,5 @@ def uint64s(*values: int) -> Any:
 
 
 def address(array: Any) -> int:
-    """Where a C array lies."""
+    """The address of a C array."""
     return ctypes.addressof(array)

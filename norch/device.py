@@ -93,7 +93,7 @@ def cuda_device_count() -> int:
 
 
 def device_of(x: Any) -> device:
-    """The device of a tensor, which may have a shape only (norch_like)."""
+    """The device of a tensor, which may have a shape only (norch_meta)."""
     return CPU if x._device_type == CPU.code else cuda_device(x._device_index)
 
 

@@ -113,7 +113,7 @@ def test_a_file_that_is_no_library(tmp_path: Path) -> None:
 
 def test_a_library_that_is_no_plugin(tmp_path: Path) -> None:
     other = compiled("int other(void) { return 1; }", tmp_path / "other.so")
-    assert said(NORCH_CUDA_LIBRARY=str(other)) == f"cuda: {other} is no backend of norch"
+    assert said(NORCH_CUDA_LIBRARY=str(other)) == f"cuda: {other} is not a backend of norch"
 
 
 def test_a_plugin_of_another_table(tmp_path: Path) -> None:

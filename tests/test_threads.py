@@ -96,7 +96,7 @@ def test_the_environment_sets_the_number_of_threads(text, count):
     program = "import norch; print(norch.get_num_threads())"
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
     if count == 0:
-        assert done.stderr.splitlines()[-1].startswith(f"ImportError: norch: NORCH_NUM_THREADS={text} is no number")
+        assert done.stderr.splitlines()[-1].startswith(f"ImportError: norch: NORCH_NUM_THREADS={text} is not a number")
         return
     out = done.stdout
     cores = min(256, len(os.sched_getaffinity(0)))

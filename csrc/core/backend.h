@@ -1,8 +1,8 @@
-/* backend: what a device must give. The library knows a backend by this table alone, one a device; a plugin
- * built against another table is refused by its ABI number, and knows the library by nr_host alone.
+/* backend: what a device provides. The library knows a device only by this table of functions; a plugin knows the library
+ * only by nr_host. A plugin that was built against another table is refused by its ABI number.
  *
- * Runners get a finished, checked call and may fail only for want of memory or of a kernel, or because the
- * device itself failed. A device other than the CPU may run a call after its runner has returned. */
+ * A runner gets a complete, checked call. It fails only if memory or a kernel is missing, or if the device itself fails. A
+ * device other than the CPU may run a call after its runner has returned. */
 #ifndef NR_BACKEND_H
 #define NR_BACKEND_H
 
@@ -30,37 +30,37 @@ typedef enum nr_family {
     NR_FAMILY_COUNT
 } nr_family;
 
-/* One entry of kernels[op][dtype]; what it points at is the backend's own affair. */
+/* One entry of kernels[op][dtype]; the backend knows its real type. */
 typedef void (*nr_kernel)(void);
 
 typedef struct nr_backend nr_backend;
 
 typedef struct nr_call {
     nr_family family;
-    int32_t op;         /* a row of the table for pointwise and reductions, and for what ends a product: see NR_NO_OP;
-                         * else a family's own number */
+    int32_t op;         /* a row of ops.def (matmul: its epilogue, or NR_NO_OP), or a kind of the family */
     int32_t dtype;      /* what the kernel computes on */
     int32_t from_dtype; /* copy: what it reads */
     double work;        /* nanoseconds one core may take, roughly */
     const void *plan;   /* the struct of the family (csrc/families/) */
-    nr_kernel kernel;   /* found by the gate, as the next */
+    nr_kernel kernel;   /* set by the gate, like backend */
     const nr_backend *backend;
-    const char *name; /* for messages, where family and op do not tell it; or NULL */
+    const char *name; /* for messages, if family and op do not give it; or NULL */
 } nr_call;
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* What only a device beside the CPU has. Events mark moments in its stream of work. */
+/* Functions that the CPU does not have. Events mark points in the stream of a device. */
 typedef struct nr_device {
-    int32_t (*enter)(const nr_backend *self); /* makes it current; an error where this process cannot use it */
+    int32_t (*enter)(const nr_backend *self); /* makes it the current device; an error if this process cannot use it */
     int32_t (*properties)(const nr_backend *self, char *name, size_t room, int64_t *values);
     int32_t (*memory)(const nr_backend *self, int64_t *values);
     int32_t (*reset_peak)(const nr_backend *self);
     int32_t (*empty_cache)(const nr_backend *self);
     int32_t (*event)(const nr_backend *self, int32_t action, void **event, void *other, double *value);
-    /* A block of the host that copies need not be staged from; its memory lies elsewhere. */
+    /* A block of pinned host memory, which copies need not stage; *memory points at its bytes. */
     void *(*pinned)(const nr_backend *self, size_t n, void **memory);
-    void (*reads_pinned)(const nr_backend *self, void *block); /* a copy from it will go on after from_host() returns */
+    /* Called before a copy from the block that continues after from_host() returns. */
+    void (*reads_pinned)(const nr_backend *self, void *block);
     void (*unpin)(void *block);
 } nr_device;
 
@@ -78,7 +78,7 @@ typedef enum nr_event {
 struct nr_backend {
     const char *name; /* "cpu", "cuda:0" */
     int32_t device_type, device_index;
-    /* Memory of at least n bytes, 64-byte aligned; NULL when there is none (a device notes why). */
+    /* Memory of at least n bytes, aligned to 64; NULL when there is none (a device sets the error). */
     void *(*alloc)(const nr_backend *self, size_t n);
     void (*free)(const nr_backend *self, void *memory, size_t n);
     /* Both have finished with the memory of the host when they return, unless from_host is non_blocking. */
@@ -92,8 +92,8 @@ struct nr_backend {
 
 /* The devices of one type. Each type registers before the first tensor is made (csrc/backends.c). */
 typedef struct nr_device_type {
-    const nr_backend *(*find)(int64_t device_index); /* NULL, and an error that says why, where there is none */
-    int64_t (*count)(void);                          /* -1, and an error, where there are none */
+    const nr_backend *(*find)(int64_t device_index); /* NULL, with an error that says why, if there is none */
+    int64_t (*count)(void);                          /* -1, with an error, if there are none */
 } nr_device_type;
 
 void nr_register_device_type(int32_t device_type, const nr_device_type *type);
@@ -105,16 +105,16 @@ uint64_t nr_abi(void);
 
 /* ---- plugins --------------------------------------------------------------------------------- */
 
-/* What a plugin needs of the library, which it is not linked with. */
+/* What a plugin uses of the library, which it is not linked with. */
 typedef struct nr_host {
     int32_t (*fail)(int32_t kind, const char *format, ...);
-    bool (*allocation_fails)(void); /* a test wants it so */
+    bool (*allocation_fails)(void); /* true when a test wants this allocation to fail */
     const nr_op_row *ops;
     const nr_dtype_row *dtypes;
 } nr_host;
 
-/* The two symbols of a plugin: nr_plugin_abi, which is asked first, and nr_plugin_open, which lists a backend a
- * device (NULL: an error is noted). */
+/* The two symbols of a plugin: nr_plugin_abi, which is called first, and nr_plugin_open, which gives an array of backends,
+ * one a device (NULL: an error is set). */
 typedef uint64_t (*nr_plugin_abi_function)(void);
 typedef const nr_backend *const *(*nr_plugin_open_function)(const nr_host *host, int32_t *count);
 

@@ -3,7 +3,7 @@
 
 int32_t nr_check_tensor(const char *op, const norch_tensor *x) {
     if (!x) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensor given", op);
-    if (!x->storage) return nr_fail(NORCH_ERROR_VALUE, "%s: this tensor has a shape only, and no elements", op);
+    if (!x->storage) return nr_fail(NORCH_ERROR_VALUE, "%s: a meta tensor has no elements", op);
     return NORCH_OK;
 }
 
@@ -13,7 +13,7 @@ int32_t nr_check_dtype(const char *op, int64_t dtype) {
     return NORCH_OK;
 }
 
-int32_t nr_check_place(const char *op, const norch_tensor *x, const norch_tensor *other) {
+int32_t nr_check_same_device(const char *op, const norch_tensor *x, const norch_tensor *other) {
     if (nr_same_device(x, other)) return NORCH_OK;
     return nr_fail(NORCH_ERROR_DEVICE, "%s: tensors on %s and %s; move one with .to()", op, nr_device_name(x),
                    nr_device_name(other));
@@ -24,7 +24,7 @@ int32_t nr_check_written(const char *op, const char *what, const norch_tensor *w
     char wanted[NR_SHAPE_TEXT], text[NR_SHAPE_TEXT];
     NR_TRY(nr_check_tensor(op, written));
     if (written->dtype == x->dtype && nr_same_shape(written->ndim, written->shape, ndim, shape))
-        return nr_check_place(op, x, written);
+        return nr_check_same_device(op, x, written);
     return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit into shape %s; dtypes %s and %s", op, what,
                    nr_shape_text(wanted, ndim, shape), nr_shape_of(text, written), nr_dtypes[x->dtype].name,
                    nr_dtypes[written->dtype].name);
@@ -38,14 +38,14 @@ int32_t nr_check_full_float(const char *op, const norch_tensor *x) {
 
 int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given) {
     if (given == wanted) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_VALUE, "%s: %lld numbers where %lld are due", op, (long long)given, (long long)wanted);
+    return nr_fail(NORCH_ERROR_VALUE, "%s: expected %lld integers, got %lld", op, (long long)wanted, (long long)given);
 }
 
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs) {
     const norch_tensor *first = NULL;
     for (int i = 0; i < n; i++) {
         if (nr_is_anywhere(xs[i])) continue;
-        if (first) NR_TRY(nr_check_place(op, first, xs[i]));
+        if (first) NR_TRY(nr_check_same_device(op, first, xs[i]));
         first = xs[i];
     }
     return NORCH_OK;
@@ -69,7 +69,7 @@ int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
                            nr_shape_text(text, (int32_t)ndim, shape));
     int64_t count;
     if (!nr_count((int32_t)ndim, shape, &count))
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s takes more bytes than 63 bits count", op,
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s needs more than 2**63 bytes", op,
                        nr_shape_text(text, (int32_t)ndim, shape));
     return NORCH_OK;
 }
@@ -80,8 +80,8 @@ int32_t nr_check_writable(const char *op, const norch_tensor *x) {
             char text[NR_SHAPE_TEXT];
             return nr_fail(
                 NORCH_ERROR_VALUE,
-                "%s: an expanded tensor %s sees one element many times and cannot be written to; clone() it first", op,
-                nr_shape_of(text, x));
+                "%s: an expanded tensor %s has several elements in one place and cannot be written to; clone() it first",
+                op, nr_shape_of(text, x));
         }
     return NORCH_OK;
 }

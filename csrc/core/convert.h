@@ -1,8 +1,8 @@
-/* convert: one number from one dtype to another, defined for every value.
+/* convert: conversion of one number between dtypes, defined for every value.
  *
- * Floats become integers by truncation; NaN and what does not fit give the least integer, as x86 has it
- * (uint8 goes through int64, int8 and int16 go through int32, and wrap). Integers wrap. Whatever is not 0 is true,
- * NaN too. Halves are made of floats, of doubles and integers through them: rounded to the nearest, ties to even. */
+ * A float is truncated to an integer; NaN and values out of range give the least integer, as on x86 (uint8 is converted
+ * through int64, int8 and int16 through int32, and wrap). Integers wrap. Every value but 0 is true, also NaN. float16 and
+ * bfloat16 are converted from float, other numbers through float: rounded to nearest, ties to even. */
 #ifndef NR_CONVERT_H
 #define NR_CONVERT_H
 
@@ -57,7 +57,7 @@ NR_SHARED float nr_float_of_float16(uint16_t half) {
 
 NR_SHARED uint16_t nr_float16_of_float(float x) {
     uint32_t bits = nr_bits_of_float(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
-    /* what is below 2^-14 is rounded by an addition, whose last place is 2^-24 */
+    /* below 2^-14: the addition rounds to multiples of 2^-24 */
     uint32_t subnormal = nr_bits_of_float(nr_float_of_bits(size) + 0.5f) - (126u << 23);
     uint32_t normal = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
     uint32_t special = size > 0x7f800000 ? 0x7e00 : 0x7c00;
@@ -73,9 +73,9 @@ NR_SHARED uint16_t nr_bfloat16_of_float(float x) {
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
 }
 
-/* The compute type's number that memory of a dtype holds. */
+/* From the stored to the computed type of a dtype. */
 #define NR_OF_bool(x) ((x) != 0)
-#define NR_OF__Bool NR_OF_bool /* what <stdbool.h> makes of the name */
+#define NR_OF__Bool NR_OF_bool /* <stdbool.h> expands the name to this */
 #define NR_OF_uint8(x) (x)
 #define NR_OF_int8(x) (x)
 #define NR_OF_int16(x) (x)
@@ -86,7 +86,7 @@ NR_SHARED uint16_t nr_bfloat16_of_float(float x) {
 #define NR_OF_float32(x) (x)
 #define NR_OF_float64(x) (x)
 
-/* The conversions by target dtype, to what its memory holds; x has a computed type of dtypes.def. */
+/* From any computed type to the stored type of a dtype. */
 #define NR_TO_bool(x) ((x) != 0)
 #define NR_TO__Bool NR_TO_bool
 #define NR_TO_uint8(x) ((uint8_t)NR_TO_int64(x))

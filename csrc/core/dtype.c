@@ -55,7 +55,7 @@ bool norch_can_cast(int64_t from, int64_t to) {
     return nr_is_dtype(from) && nr_is_dtype(to) && nr_can_cast((int32_t)from, (int32_t)to);
 }
 
-/* Whether dtype d holds every number of another one of its rank. */
+/* Whether d can represent every number of another dtype of its rank. */
 static bool holds(int32_t d, int32_t other) {
     const nr_dtype_row *a = &nr_dtypes[d], *b = &nr_dtypes[other];
     const bool range = a->kind == 'f'   ? 8 * a->size - a->digits >= 8 * b->size - b->digits /* bits of the exponent */
@@ -67,7 +67,7 @@ static bool holds(int32_t d, int32_t other) {
 /* The smallest dtype that holds both, of the higher rank where theirs differ. */
 static int32_t common_dtype(int32_t a, int32_t b) {
     if (rank(a) != rank(b)) return rank(a) > rank(b) ? a : b;
-    int32_t best = nr_size_of(a) > nr_size_of(b) ? a : b; /* where none holds both */
+    int32_t best = nr_size_of(a) > nr_size_of(b) ? a : b; /* if none holds both */
     bool found = false;
     for (int32_t d = 0; d < NR_DTYPE_COUNT; d++)
         if (holds(d, a) && holds(d, b) && (!found || nr_size_of(d) < nr_size_of(best))) best = d, found = true;

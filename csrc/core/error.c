@@ -1,4 +1,4 @@
-/* error: see error.h. The message lives in the thread that failed. */
+/* error: see error.h. Each thread has its own message. */
 #include "error.h"
 
 #include <stdarg.h>

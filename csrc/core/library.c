@@ -1,4 +1,4 @@
-/* library: what the library says of itself: the header it was built from, and its ABI number. */
+/* library: the text of norch.h that the library was built from, and its ABI number. */
 #include "backend.h"
 
 /* NORCH_HEADER_PATH and NORCH_ABI come from the Makefile. */

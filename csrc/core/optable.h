@@ -34,7 +34,7 @@ typedef struct nr_op_row {
 extern const nr_op_row nr_ops[NR_OP_COUNT];
 
 bool nr_in_domain(int32_t op, int32_t dtype);
-/* The row of an opcode if it has the wanted form, else NULL with an error noted. */
+/* The row of an opcode if it has this form, else NULL with an error. */
 const nr_op_row *nr_op_find(int64_t op, nr_form form);
 
 #endif

@@ -16,12 +16,12 @@ static void swap_loops(int64_t *size, int operands, int64_t (*stride)[NORCH_MAX_
     }
 }
 
-/* True when loop i should be inside loop j: the first operand whose strides differ decides. */
+/* Whether loop i belongs inside loop j: the first operand whose strides differ decides. */
 static bool belongs_inside(int operands, int64_t (*stride)[NORCH_MAX_DIMS], int32_t i, int32_t j) {
     for (int o = 0; o < operands; o++) {
         int64_t a = stride[o][i] < 0 ? -stride[o][i] : stride[o][i];
         int64_t b = stride[o][j] < 0 ? -stride[o][j] : stride[o][j];
-        if (a == b || a == 0 || b == 0) continue; /* stride 0 costs nothing wherever it stands */
+        if (a == b || a == 0 || b == 0) continue; /* stride 0 costs nothing in any loop */
         return a < b;
     }
     return false;
@@ -29,7 +29,7 @@ static bool belongs_inside(int operands, int64_t (*stride)[NORCH_MAX_DIMS], int3
 
 int32_t nr_nest_collapse(int32_t ndim, int64_t *size, int operands, int64_t (*stride)[NORCH_MAX_DIMS], int keep_order) {
     if (!keep_order)
-        for (int32_t i = 1; i < ndim; i++) /* insertion sort: a handful of loops, nearly in order */
+        for (int32_t i = 1; i < ndim; i++) /* insertion sort: few loops, nearly sorted */
             for (int32_t j = i; j > 0 && belongs_inside(operands, stride, j, j - 1); j--)
                 swap_loops(size, operands, stride, j, j - 1);
     int32_t kept = 0;
@@ -54,7 +54,7 @@ static void lay_out(nr_plan *plan, int32_t ndim, const int64_t *shape, int opera
     plan->numel = 1;
     for (int o = 0; o < operands; o++) plan->data[o] = xs[o]->data;
 
-    bool plain = true; /* dense and of one shape, or one element: a single loop, found at a glance */
+    bool plain = true; /* fast path: all dense with one shape, or one element */
     for (int o = 0; o < operands && plain; o++) {
         bool dense = xs[o]->contiguous && nr_same_shape(xs[o]->ndim, xs[o]->shape, ndim, shape);
         plan->stride[o][0] = dense ? nr_size_of(xs[o]->dtype) : 0;

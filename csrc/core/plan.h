@@ -1,7 +1,7 @@
-/* plan: operands become one loop nest with as few dimensions as their strides allow.
+/* plan: one loop nest over all operands, with as few dimensions as their strides allow.
  *
- * A plan is a plain struct: both backends eat it, and a captured call can keep it. Dimension 0 is
- * the innermost; broadcasting is stride 0. */
+ * A plan is a plain struct that both backends read and a captured call can keep. Dimension 0 is the innermost;
+ * broadcasting is stride 0. */
 #ifndef NR_PLAN_H
 #define NR_PLAN_H
 
@@ -16,17 +16,17 @@ typedef struct nr_plan {
     int64_t stride[NR_MAX_OPERANDS][NORCH_MAX_DIMS]; /* in bytes */
     char *data[NR_MAX_OPERANDS];
     int64_t numel;
-    int64_t value[NR_MAX_OPERANDS]; /* scalars that were converted on the way; for pointwise wide, not narrow */
+    int64_t value[NR_MAX_OPERANDS]; /* converted scalars, to which data points; pointwise: of the wide dtype */
 } nr_plan;
 
-/* Lays the loops over `shape`; every tensor must broadcast to it. The order of the loops follows the
- * strides of operand 0, then of the others. */
+/* Makes the nest over `shape`, to which every tensor broadcasts. The strides of operand 0 decide the order of the loops,
+ * then those of the others. */
 void nr_plan_make(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs);
 /* The same with the loops in C order, for operations whose result depends on it. */
 void nr_plan_in_order(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs);
 
-/* A nest without its operands: collapses (size, stride[..]) of ndim loops, innermost first, where
- * neighbours are one run for every operand; gives the new ndim. keep_order: merge, do not reorder. */
+/* Merges loops of a nest, innermost first, that are one run in every operand; returns the new ndim. keep_order: does not
+ * sort the loops by their strides before. */
 int32_t nr_nest_collapse(int32_t ndim, int64_t *size, int operands, int64_t (*stride)[NORCH_MAX_DIMS], int keep_order);
 
 #endif

@@ -6,8 +6,8 @@
 bool nr_count(int32_t ndim, const int64_t *shape, int64_t *count) {
     int64_t n = 1, bytes = 16; /* room for the widest element, so that byte offsets fit too */
     for (int32_t i = 0; i < ndim; i++) {
-        n *= shape[i] != 0; /* an empty dimension empties the whole ... */
-        /* ... but the others must still be sizes that strides can be made of */
+        n *= shape[i] != 0; /* a size of 0 makes the count 0 ... */
+        /* ... but the product of the others must still fit, as strides are made of them */
         if (__builtin_mul_overflow(bytes, shape[i] ? shape[i] : 1, &bytes)) return false;
     }
     *count = n ? bytes / 16 : 0;
@@ -90,8 +90,8 @@ bool nr_reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *strid
             nr_fill_strides(new_ndim, new_shape, new_strides);
             return true;
         }
-    /* Walk both shapes from the back, one run of the old at a time that is dense in memory: the new
-     * sizes must split every such run without remainder. */
+    /* Goes through both shapes from the back, one dense run of old axes at a time: the new sizes must divide each run
+     * without remainder. */
     int32_t to = new_ndim - 1;
     int32_t from = ndim - 1;
     while (from >= 0) {

@@ -1,4 +1,4 @@
-/* shape: what sizes and strides allow, in pure integers. Knows no memory and no dtype. */
+/* shape: arithmetic of sizes and strides, without memory and dtypes. */
 #ifndef NR_SHAPE_H
 #define NR_SHAPE_H
 
@@ -14,11 +14,11 @@ void nr_fill_strides_in_order(int32_t ndim, const int64_t *shape, const int64_t 
 bool nr_is_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides);
 bool nr_same_shape(int32_t ndim_a, const int64_t *a, int32_t ndim_b, const int64_t *b);
 
-/* Broadcasts `shape` into out, in place; false, with the dimension (of out) that does not fit. */
+/* Broadcasts `shape` into out, in place; on a mismatch false, and its dimension of out in *at. */
 bool nr_broadcast(int32_t *out_ndim, int64_t *out, int32_t ndim, const int64_t *shape, int32_t *at);
-/* A negative axis made positive; false when it is out of range (a 0-d tensor has axes -1 and 0). */
+/* Counts a negative axis from the end; false when it is out of range (a 0-d tensor has axes -1 and 0). */
 bool nr_axis(int64_t axis, int32_t ndim, int32_t *result);
-/* Strides of the same elements under another shape of the same count; false when a copy is needed. */
+/* Strides of a view of the same elements in another shape; false when only a copy can have it. */
 bool nr_reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *strides, int32_t new_ndim,
                         const int64_t *new_shape, int64_t *new_strides);
 

@@ -15,7 +15,7 @@ int64_t norch_live_bytes(void) { return live_bytes; }
 static void *allocate(const nr_backend *backend, size_t bytes) {
     bool refused = nr_allocation_fails();
     void *memory = refused ? NULL : backend->alloc(backend, bytes);
-    if (!memory && (refused || !backend->device)) /* a device has said why */
+    if (!memory && (refused || !backend->device)) /* a device sets the error itself */
         nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes on %s", bytes, backend->name);
     return memory;
 }

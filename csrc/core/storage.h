@@ -1,4 +1,4 @@
-/* storage: reference-counted bytes on one device. Every byte that a tensor sees belongs to one. */
+/* storage: reference-counted bytes on one device. Every element of a tensor belongs to one. */
 #ifndef NR_STORAGE_H
 #define NR_STORAGE_H
 
@@ -9,7 +9,7 @@ struct norch_storage {
     void *data;
     size_t bytes;
     const nr_backend *backend;
-    void (*release)(void *context); /* of memory that somebody else owns: called when no tensor sees it any more */
+    void (*release)(void *context); /* of memory that the caller owns: called when the last tensor is gone */
     void *context;
     norch_storage *next; /* in the queue of gate.c; NULL outside it */
 };

@@ -38,7 +38,7 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
     int64_t count;
     if (!nr_count(ndim, shape, &count)) {
         char text[NR_SHAPE_TEXT];
-        return NR_REFUSE(NORCH_ERROR_SHAPE, "a tensor of shape %s takes more bytes than 63 bits count",
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "a tensor of shape %s needs more than 2**63 bytes",
                          nr_shape_text(text, ndim, shape));
     }
     const nr_backend *backend = where && where->storage ? where->storage->backend
@@ -85,7 +85,7 @@ norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *s
         view->strides[i] = strides[i];
         view->numel *= shape[i];
     }
-    if (view->numel == 0) shift = 0; /* no element: keep the address inside the storage */
+    if (view->numel == 0) shift = 0; /* keeps the address inside the storage */
     view->offset = x->offset + shift;
     view->data = x->data ? (char *)x->data + shift * nr_size_of(x->dtype) : NULL;
     view->contiguous = nr_is_contiguous(ndim, shape, strides);
@@ -152,13 +152,13 @@ int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
     NR_TRY(nr_check_tensor("data", other));
     norch_storage *before = x->storage;
     atomic_fetch_add_explicit(&other->storage->references, 1, memory_order_relaxed);
-    const size_t from = offsetof(norch_tensor, data); /* all that follows the fields of Python */
+    const size_t from = offsetof(norch_tensor, data); /* all fields after those of Python */
     memcpy((char *)x + from, (const char *)other + from, sizeof *x - from);
     if (before) nr_gate_release(before);
     return NORCH_OK;
 }
 
-norch_tensor *norch_like(const norch_tensor *x) {
+norch_tensor *norch_meta(const norch_tensor *x) {
     norch_tensor *like = make_header(NULL, x->ndim, x->shape, x->dtype);
     if (!like) return NULL;
     like->numel = x->numel;
@@ -179,7 +179,7 @@ bool norch_is_same(const norch_tensor *a, const norch_tensor *b) {
 
 bool norch_shares_storage(const norch_tensor *a, const norch_tensor *b) { return a->storage == b->storage; }
 
-/* First and last byte that x sees. */
+/* The range of bytes of x: from *low up to, but without, *high. */
 static void extent(const norch_tensor *x, const char **low, const char **high) {
     *low = *high = x->data;
     for (int32_t i = 0; i < x->ndim; i++) {
@@ -201,7 +201,7 @@ bool norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
 }
 
 bool norch_overlaps_itself(const norch_tensor *x) {
-    /* From the smallest stride up, either way, each step must pass over all that the smaller ones reach. */
+    /* In the order of absolute strides, each step must be larger than the reach of all smaller ones. */
     int64_t size[NORCH_MAX_DIMS], step[NORCH_MAX_DIMS], reach = 0;
     int32_t n = 0;
     for (int32_t i = 0; i < x->ndim; i++) {

@@ -1,4 +1,4 @@
-/* tensor: headers over storages: make, retain, release, look inside. */
+/* tensor: headers over storages: make, retain, release, compare. */
 #ifndef NR_TENSOR_H
 #define NR_TENSOR_H
 
@@ -9,12 +9,12 @@
 /* A new C-ordered tensor of undefined elements on the device of `where` (NULL: CPU); NULL when there is
  * no memory for it. */
 norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const norch_tensor *where);
-/* The same from a caller's numbers, checked. */
+/* The same, of a shape, dtype and device that are checked. */
 norch_tensor *nr_make_on(const char *op, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
                          int64_t device_index);
-/* A new tensor of undefined elements with the shape and device of x, and its memory layout where x is dense. */
+/* A new tensor of undefined elements with the shape and device of x, and its strides if x is dense. */
 norch_tensor *nr_make_like(const norch_tensor *x, int32_t dtype);
-/* Gives out, new and of the shape of x, the memory layout of x where x is dense in another order than C's (a transpose). */
+/* Gives `out`, a new tensor of the shape of x, the strides of x if x is dense but not C-ordered, such as a transpose. */
 void nr_preserve_strides(norch_tensor *out, const norch_tensor *x);
 /* A new header over the storage of x, `shift` elements further; checks nothing. */
 norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
@@ -22,15 +22,15 @@ norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *s
 static inline bool nr_same_device(const norch_tensor *a, const norch_tensor *b) {
     return a->device_type == b->device_type && a->device_index == b->device_index;
 }
-/* A number on the CPU goes with tensors of any device. */
+/* A 0-d CPU tensor goes with tensors of any device. */
 static inline bool nr_is_anywhere(const norch_tensor *x) { return x->ndim == 0 && x->device_type == NORCH_CPU; }
 static inline const char *nr_device_name(const norch_tensor *x) { return x->storage ? x->storage->backend->name : ""; }
 
 #define nr_release norch_release
-/* x itself where a result is the caller's to release, be it x or a copy of it. */
+/* x with one reference more: for results that are x itself or a copy of it. */
 static inline norch_tensor *nr_retained(const norch_tensor *x) { return norch_retain((norch_tensor *)(uintptr_t)x); }
 
-/* x, made for a result, when the work on it is over: NULL, and x given back, where that failed. */
+/* The result x if the work on it succeeded; otherwise releases x and returns NULL. */
 static inline norch_tensor *nr_finished(norch_tensor *x, int32_t status) {
     if (x && status == NORCH_OK) return x;
     nr_release(x);

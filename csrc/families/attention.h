@@ -6,7 +6,7 @@
 #include "../norch.h"
 
 /* out = softmax(q k^T scale) v for each step of the batch nest: q (queries, width), k (keys, width), v (keys, value_width). row:
- * elements from row to row of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous; batch strides in the
+ * elements from one row to the next of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous; batch strides in the
  * same order. causal: query i sees the keys up to i. BACK: the gradients of q, k and v from that of out, g. */
 typedef enum nr_attention_operand {
     NR_ATTENTION_Q,

@@ -5,7 +5,7 @@
 #include "../core/plan.h"
 
 /* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the
- * tensor that is indexed, standing still where the index moves it), data and strides in nest; element at
+ * indexed tensor, with stride 0 along the axis of the index), data and strides in nest; element at
  * data[2] + index * axis_stride (bytes). Indices are checked, not negative and below axis_size.
  * NR_SCATTER goes through the nest in order: the last write to an element is the one that stays.
  * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, where a negative index counts from

@@ -4,8 +4,8 @@
 
 #include "../norch.h"
 
-/* c[m][n] = sum over k of a[m][k] b[k][n], plus bias[n] if there is one, for each step of the batch nest; and of that, where
- * the call has a kernel, its UNARY row (c is dense then). Strides count elements; c has column stride 1. Batch strides:
+/* c[m][n] = sum over k of a[m][k] b[k][n], plus bias[n] if there is one, for each step of the batch nest; then, if
+ * the call has a kernel, the epilogue: a UNARY row (c is dense then). Strides count elements; c has column stride 1. Batch strides:
  * operand 0 c, 1 a, 2 b. */
 typedef struct nr_matmul_plan {
     int64_t m, n, k;

@@ -1,6 +1,6 @@
 /* random: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011), and how
- * its words become numbers. The same text serves every backend, so that a seed gives the same numbers on each; a
- * backend brings NR_SHARED (how it declares an inline function) and loops of its own.
+ * its words become numbers. All backends compile this text, so that a seed gives the same numbers on each; a
+ * backend defines NR_SHARED (how it declares an inline function) and has loops of its own.
  *
  * Words become elements in order: float32 takes one (its upper 24 bits; normals: two for two), the others
  * two, the first of them low (float64: the upper 53 bits). Normals: Box and Muller (1958), cosine first. */
@@ -72,7 +72,7 @@ NR_SHARED float log_unit(float u) {
 }
 
 /* Two words to two normals: radius from the first, angle from the second (its quadrant, then the angle in
- * it, -pi/4 to pi/4). Free of branches, so that it becomes vectors. */
+ * it, -pi/4 to pi/4). Without branches, so that loops become vectors. */
 NR_SHARED void normals_of(const uint32_t words[2], float out[2]) {
     float u = (float)(int32_t)(words[0] >> 1) * 0x1p-31f + 0x1p-32f;
     uint32_t angle = words[1], quadrant = angle >> 30;
@@ -105,7 +105,7 @@ typedef struct nr_random_plan {
     const void *probability; /* bernoulli: contiguous, of the output's dtype */
     int64_t n;
     uint64_t seed, counter;
-    int64_t low, span; /* uniform: span values from 0 to 1, where float32 has more */
+    int64_t low, span; /* uniform: span equally spaced values in [0, 1) */
 } nr_random_plan;
 
 #endif

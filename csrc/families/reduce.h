@@ -4,7 +4,7 @@
 
 #include "../core/plan.h"
 
-/* kept: operands 0 the output and 1 the input over the axes that stay; the other nest runs over the
+/* kept: operand 0, the output, and 1, the input, over the kept axes; the other nest runs over the
  * reduced axes, in C order (size[0] innermost), strides of the input in bytes. */
 typedef struct nr_reduce_plan {
     nr_plan kept;

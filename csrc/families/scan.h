@@ -4,8 +4,8 @@
 
 #include "../core/plan.h"
 
-/* Its kinds are NORCH_SCAN_... of norch.h. n elements along one axis, for each place of the other axes: these are the nest, whose operand 0 is written and 1
- * read; step: bytes from one element to the next. A scan may come from behind through negative steps. */
+/* n elements along one axis; the nest runs over the other axes, with operand 0 written and operand 1 read. step: bytes from
+ * one element to the next, negative for a scan from the end. The kinds are NORCH_SCAN_... of norch.h. */
 typedef struct nr_scan_plan {
     nr_plan nest;
     int64_t n, step[2];

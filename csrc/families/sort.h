@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include "../core/plan.h"
 
-/* NR_ARGSORT: the places (int64) of the `count` first of n elements in ascending or, flagged, descending order. NR_SEARCH: for
- * operand 1 its place among the n ordered elements from operand 2 on, behind its equals where flagged. */
+/* NR_ARGSORT: the indices (int64) of the first `count` of n elements in ascending order, or, with flag, in descending order.
+ * NR_SEARCH: the index of each element of operand 1 among the n sorted elements of operand 2, after equal ones with flag. */
 typedef enum nr_sort_kind { NR_ARGSORT, NR_SEARCH } nr_sort_kind;
 typedef struct nr_sort_plan {
     nr_plan nest;

@@ -1,9 +1,9 @@
-/* attention: which queries, keys and values go together, and where their batches lie. Vaswani et al., "Attention Is All You Need"
- * (2017). Operands are handed on with their strides, as heads are views; only rows that are not contiguous are copied. */
+/* attention: checks of queries, keys and values, and the plan. Vaswani et al., "Attention Is All You Need" (2017). Kernels get
+ * the strides of the operands, since heads are views; only operands whose rows are not contiguous are copied. */
 #include "../families/attention.h"
 #include "ops.h"
 
-/* Rough speed of one core, for the gate. */
+/* Rough speed of one core, for nr_call.work. */
 #define OPERATIONS_PER_NS 10.0
 
 static bool rows_are_contiguous(const norch_tensor *x) {
@@ -36,7 +36,7 @@ static int32_t check(const char *op, int count, const norch_tensor *const *x) {
     return nr_check_devices(op, count, x);
 }
 
-/* Runs over operands whose rows are contiguous: x itself, or a copy. written: out, or the three gradients. */
+/* Runs over operands with contiguous rows, which are copied if need be. written: out, or the three gradients. */
 static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const x[4],
                    norch_tensor *const written[4]) {
     const int32_t ndim = x[0]->ndim, rows = ndim - 2, columns = ndim - 1;
@@ -97,7 +97,7 @@ int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, c
     for (int i = 0; i < 3; i++) {
         NR_TRY(nr_check_written(op, "a gradient", out[i], x[i], x[i]->ndim, x[i]->shape));
         if (!rows_are_contiguous(out[i]))
-            return nr_fail(NORCH_ERROR_SHAPE, "%s: the rows of the gradient of a %s lie apart", op, roles[i]);
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: the rows of the gradient of a %s are not contiguous", op, roles[i]);
     }
     if (q->numel == 0 && k->numel == 0 && v->numel == 0) return NORCH_OK;
     nr_attention_plan plan = {.scale = scale, .causal = causal != 0};

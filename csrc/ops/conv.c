@@ -1,5 +1,5 @@
-/* conv: what a convolution over two axes means, and its two adjoints: which sizes must agree and what comes out.
- * One axis is two of which the first has size 1; that, and the padding modes, are norch/ops/conv.py's affair. */
+/* conv: checks, shapes and plans of convolutions over two axes and of their two adjoints. norch/ops/conv.py adds an axis of
+ * size 1 for one-dimensional ones, and handles padding modes. */
 #include "../families/conv.h"
 #include "ops.h"
 
@@ -24,7 +24,7 @@ static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *
     return nr_check_devices(op, bias ? 3 : 2, all);
 }
 
-/* Reads the geometry into the plan; batch, channels, size and kernel are set. Gives the result's sizes. */
+/* Reads the geometry into the plan, whose batch, channels, size and kernel are set; computes the result's size. */
 static int32_t read_geometry(const char *op, const int64_t *geometry, nr_conv_plan *plan) {
     double area = 1;
     for (int d = 0; d < 2; d++) {
@@ -36,7 +36,7 @@ static int32_t read_geometry(const char *op, const int64_t *geometry, nr_conv_pl
             plan->dilation[d] > GEOMETRY_LIMIT)
             return nr_fail(NORCH_ERROR_VALUE, "%s: stride %lld and dilation %lld must be positive", op,
                            (long long)plan->stride[d], (long long)plan->dilation[d]);
-        /* negative padding after the end: what lies there is not seen */
+        /* padding after the end may be negative: it crops */
         if (plan->padding[d] < 0 || plan->padding[d] > GEOMETRY_LIMIT || after < -plan->size[d] ||
             after > GEOMETRY_LIMIT)
             return nr_fail(NORCH_ERROR_VALUE, "%s: negative (or enormous) padding %lld", op,
@@ -48,7 +48,7 @@ static int32_t read_geometry(const char *op, const int64_t *geometry, nr_conv_pl
             return nr_fail(NORCH_ERROR_SHAPE, "%s: a kernel that spans %lld does not fit the padded size %lld", op,
                            (long long)span, (long long)padded);
         plan->result[d] = (padded - span) / plan->stride[d] + 1;
-        if (plan->result[d] == 1) plan->stride[d] = 1; /* no step is taken */
+        if (plan->result[d] == 1) plan->stride[d] = 1; /* so that equal calls have equal plans */
         area *= (double)(padded + 1);
     }
     if (area > AREA_LIMIT) return nr_fail(NORCH_ERROR_SHAPE, "%s: a padded plane of %g elements", op, area);
@@ -56,7 +56,7 @@ static int32_t read_geometry(const char *op, const int64_t *geometry, nr_conv_pl
     return NORCH_OK;
 }
 
-/* channels: all of them on that side; they must fall into groups of `each`. */
+/* Checks that the channels of one side are `groups` groups of `each`. */
 static int32_t check_channels(const char *op, const char *what, int64_t channels, int64_t groups, int64_t each) {
     if (groups >= 1 && each >= 1 && channels == groups * each) return NORCH_OK;
     return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld %s channels are not %lld groups of %lld", op, (long long)channels, what,
@@ -71,7 +71,7 @@ static int32_t check_result(const char *op, const nr_conv_plan *plan, const norc
                    (long long)plan->result[1]);
 }
 
-/* Makes the output and runs, over contiguous copies where operands are not. */
+/* Makes the output and runs; operands that are not contiguous are copied. */
 static norch_tensor *run(nr_conv_plan *plan, nr_conv_kind kind, const norch_tensor *a, const norch_tensor *b,
                          const norch_tensor *bias, const int64_t *shape) {
     norch_tensor *copies[3], *out = nr_make(4, shape, a->dtype, a);
@@ -132,7 +132,7 @@ norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight
     return run(&plan, NR_CONV_INPUT, y, weight, optional_bias, shape);
 }
 
-/* The sums of y by channel as a reduction, for a backend that does not add them up on its way. */
+/* The sums of y by channel by a reduction, for a backend whose kernel does not compute them. */
 static int32_t sum_channels(const norch_tensor *y, norch_tensor *sums) {
     const int64_t dims[] = {0, 2, 3};
     norch_tensor *found = norch_reduce(NR_OP_sum, y, 3, dims, 0, -1, 0);

@@ -1,5 +1,4 @@
-/* copy: clone, cast, copy_, cat, stack and moves between devices. The loops are a backend's (NR_COPY);
- * here is what may be copied into what. */
+/* copy: clone, cast, copy_, cat, stack and transfers between devices: checks and plans. The loops are a backend's (NR_COPY). */
 #include <string.h>
 
 #include "../core/convert.h"
@@ -40,8 +39,8 @@ void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes) {
 }
 
 void nr_convert_scalar(const norch_tensor *x, int32_t dtype, void *eight_bytes) {
-    double value = 0;    /* holds every float, */
-    int64_t integer = 0; /* and this one every integer */
+    double value = 0;    /* holds every float */
+    int64_t integer = 0; /* holds every integer */
     nr_get(x->dtype, x->data, &value, &integer);
     if (nr_is_float(x->dtype))
         nr_put_double(dtype, value, eight_bytes);
@@ -56,7 +55,7 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     nr_plan plan;
     int32_t from_dtype = src->dtype;
     nr_plan_make(&plan, dst->ndim, dst->shape, 2, (const norch_tensor *[]){dst, src});
-    if (src->device_type != dst->device_type && src->device_type == NORCH_CPU) { /* 0-d, carried in the plan */
+    if (src->device_type != dst->device_type && src->device_type == NORCH_CPU) { /* 0-d: passed in the plan */
         nr_convert_scalar(src, dst->dtype, &plan.value[1]);
         plan.data[1] = (char *)&plan.value[1];
         from_dtype = dst->dtype;
@@ -139,11 +138,11 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
     NR_TRY(nr_check_writable("copy_", dst));
     if (norch_is_same(dst, src)) return NORCH_OK;
 
-    norch_tensor *owned = NULL; /* a copy of src where src itself will not do */
+    norch_tensor *owned = NULL; /* a copy of src, if src overlaps dst or is on another device */
     bool across = !nr_same_device(dst, src);
     if (across && !nr_is_anywhere(src)) {
         norch_tensor borrowed = *src;
-        borrowed.references = 1; /* a header of our own, so that its count is not touched elsewhere */
+        borrowed.references = 1; /* a header of this thread: its count is not shared */
         owned = norch_to_device(&borrowed, dst->device_type, dst->device_index, 0);
     } else if (norch_overlaps(dst, src)) {
         owned = copied(src, src->dtype, false);
@@ -169,7 +168,7 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
     }
     const size_t bytes = (size_t)(x->numel * nr_size_of(x->dtype));
     const nr_backend *from = x->storage->backend, *to = y->storage->backend;
-    void *host = NULL; /* between two devices the bytes go through the host */
+    void *host = NULL; /* between two devices: bytes pass through the host */
     int32_t status = NORCH_OK;
     if (bytes == 0) {
         status = NORCH_OK;
@@ -192,15 +191,15 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
 
 /* ---- cat and stack ------------------------------------------------------------------------------- */
 
-/* PyTorch lets an empty 1-d tensor stand among tensors of any shape. */
+/* Like PyTorch: an empty 1-d tensor may be among tensors of any shape. */
 static bool skipped(const norch_tensor *x) { return x->ndim == 1 && x->shape[0] == 0; }
 
-/* The dtype that n tensors are joined in. */
+/* Checks n tensors to be joined; *dtype is that of the result. */
 static int32_t check_pieces(const char *op, int64_t n, const norch_tensor *const *xs, int32_t *dtype) {
     if (n <= 0 || !xs) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensors given", op);
     for (int64_t i = 0; i < n; i++) {
         NR_TRY(nr_check_tensor(op, xs[i]));
-        NR_TRY(nr_check_place(op, xs[0], xs[i]));
+        NR_TRY(nr_check_same_device(op, xs[0], xs[i]));
         *dtype = i ? nr_promote(*dtype, xs[i]->dtype) : xs[i]->dtype;
     }
     return NORCH_OK;
@@ -242,8 +241,7 @@ norch_tensor *norch_cat(int64_t n, const void *list, int64_t dim) {
                              (long long)x->shape[d], d, (long long)lead, (long long)first->shape[d]);
         }
         if (__builtin_add_overflow(total, x->shape[axis], &total))
-            return NR_REFUSE(NORCH_ERROR_SHAPE, "cat: the sizes at dimension %d add up to more than 63 bits hold",
-                             axis);
+            return NR_REFUSE(NORCH_ERROR_SHAPE, "cat: the sizes at dimension %d add up to more than 2**63", axis);
     }
     shape[axis] = total;
     if (nr_check_shape("cat", first->ndim, shape)) return NULL;

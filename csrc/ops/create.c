@@ -1,17 +1,17 @@
-/* create: tensors out of numbers and bytes, and back; and over memory of others. */
+/* create: tensors from numbers, from bytes and over memory of the caller, and back to numbers and bytes. */
 #include <string.h>
 
 #include "../core/convert.h"
 #include "ops.h"
 
-/* x, which is dense and new, with one value everywhere. */
+/* Sets every element of x, which is new and dense, to one value. */
 static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
     if (!x || x->numel == 0) return x;
     const int64_t size = nr_size_of(x->dtype);
     nr_plan plan = {.ndim = 1, .operands = 2, .size = {x->numel}, .numel = x->numel};
     plan.stride[0][0] = size;
     plan.data[0] = x->data;
-    plan.data[1] = (char *)&plan.value[1]; /* the value lies in the plan itself */
+    plan.data[1] = (char *)&plan.value[1]; /* the value travels in the plan */
     if (nr_is_float(x->dtype))
         nr_put_double(x->dtype, value, plan.data[1]);
     else
@@ -27,7 +27,7 @@ norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, doub
 }
 
 norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer) {
-    /* x may be a shape over no memory (norch_like) */
+    /* x may be a meta tensor */
     if (!x) return NR_REFUSE(NORCH_ERROR_VALUE, "full_like: no tensor given");
     if (dtype == -1) dtype = x->dtype;
     if (nr_check_dtype("full_like", dtype)) return NULL;
@@ -42,11 +42,11 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
 #define COUNT_I(T) \
     for (int64_t i = 0; i < n; i++) ((T *)x->data)[i] = (T)(istart + i * istep);
 #define COUNT_U COUNT_I
-#define COUNT_B COUNT_I /* refused before */
+#define COUNT_B COUNT_I /* not reached: bool is refused above */
 
 norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep) {
     if (nr_check_shape("arange", 1, &n) || nr_check_dtype("arange", dtype)) return NULL;
-    if (dtype == NORCH_BOOL) return NR_REFUSE(NORCH_ERROR_DTYPE, "arange: bool is not a dtype to count in");
+    if (dtype == NORCH_BOOL) return NR_REFUSE(NORCH_ERROR_DTYPE, "arange: not defined for dtype bool");
     if (nr_is_narrow((int32_t)dtype))
         return nr_narrowed(norch_arange(n, nr_wide((int32_t)dtype), start, step, istart, istep), (int32_t)dtype);
     norch_tensor *x = nr_make(1, &n, (int32_t)dtype, NULL);
@@ -60,7 +60,7 @@ norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, 
     return x;
 }
 
-/* Elements of a shape as bytes; the caller's buffer must have just as many. */
+/* Checks that a buffer has exactly the bytes of a tensor. */
 static int32_t check_bytes(const char *op, int64_t n, int32_t ndim, const int64_t *shape, int64_t numel,
                            int32_t dtype) {
     if (n == numel * nr_size_of(dtype)) return NORCH_OK;
@@ -77,7 +77,7 @@ norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const
     norch_tensor *x = nr_make((int32_t)ndim, shape, (int32_t)dtype, NULL);
     if (!x || n == 0) return x;
     memcpy(x->data, bytes, (size_t)n);
-    if (dtype == NORCH_BOOL) /* a bool is 0 or 1, whatever the caller's byte */
+    if (dtype == NORCH_BOOL) /* normalises bools to 0 and 1 */
         for (int64_t i = 0; i < n; i++) ((uint8_t *)x->data)[i] = ((uint8_t *)x->data)[i] != 0;
     return x;
 }
@@ -86,9 +86,8 @@ norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, 
                                 void *release, void *context) {
     if (nr_check_shape("from_memory", ndim, shape) || nr_check_dtype("from_memory", dtype)) return NULL;
     if (!release)
-        return NR_REFUSE(NORCH_ERROR_VALUE,
-                         "from_memory: give a function that is told when the memory is no longer seen");
-    int64_t first = 0, last = 0, count = 1; /* the elements that lie lowest and highest, counted from data */
+        return NR_REFUSE(NORCH_ERROR_VALUE, "from_memory: give a function to call when the memory is no longer used");
+    int64_t first = 0, last = 0, count = 1; /* the lowest and the highest element, counted from data */
     for (int64_t i = 0; i < ndim; i++) {
         count *= shape[i];
         *(strides[i] < 0 ? &first : &last) += (shape[i] - 1) * strides[i];
@@ -99,7 +98,7 @@ norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, 
                          nr_dtypes[dtype].name);
     size_t bytes = count ? (size_t)(last - first + 1) * (size_t)nr_size_of((int32_t)dtype) : 0;
     void *low = (char *)data + first * nr_size_of((int32_t)dtype);
-    /* Until all has succeeded its end frees nothing: the memory stays the caller's, who hears of a failure. */
+    /* Releases nothing until the tensor exists: after a failure the caller still owns the memory. */
     norch_storage *storage = nr_storage_wrap(low, bytes, nr_backend_find(NORCH_CPU, 0), nr_free, NULL);
     if (!storage) return NULL;
     const norch_tensor whole = {.data = low, .storage = storage, .dtype = (int32_t)dtype};
@@ -148,7 +147,7 @@ int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {
 norch_tensor *norch_empty_like(const norch_tensor *x, int64_t last) {
     if (nr_check_tensor("empty", x)) return NULL;
     if (x->ndim == 0 || last < 0)
-        return NR_REFUSE(NORCH_ERROR_SHAPE, "empty: no tensor of %d axes has a last one of size %lld", x->ndim,
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "empty: a tensor of %d axes cannot have a last one of size %lld", x->ndim,
                          (long long)last);
     int64_t shape[NORCH_MAX_DIMS], order[NORCH_MAX_DIMS];
     memcpy(shape, x->shape, sizeof shape);

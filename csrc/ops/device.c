@@ -1,5 +1,5 @@
-/* device: what a program may ask of a device beside computing: how many there are, what they are, how much memory
- * is in use, when work is done. All of it is the backend's; the CPU has none of it. */
+/* device: queries of devices: how many there are, their properties, memory and events. The backend answers; the CPU supports
+ * only the count and synchronize. */
 #include <string.h>
 
 #include "ops.h"
@@ -46,7 +46,7 @@ int32_t norch_device_event(int64_t type, int64_t index, int64_t action, void *ev
     return backend->device->event(backend, (int32_t)action, event, other, value);
 }
 
-/* How pinned memory is given back; also the mark by which it is known. One plugin is loaded, so there is one such. */
+/* The function that frees pinned memory; storages with it are pinned. One plugin is loaded, so there is one. */
 static void (*_Atomic unpin)(void *);
 
 bool norch_is_pinned(const norch_tensor *x) {

@@ -1,10 +1,10 @@
-/* index: elements named by tensors of indices. Reads are one kind of call, writes another, each in two shapes: an
- * index for each element along one dimension (gather, scatter), or index tensors for some dimensions that are
- * broadcast together (index_get, index_put: NumPy's advanced indexing, whose basic part is views taken before).
+/* index: reads and writes at indices that tensors give. There are two forms of each: an index for each element along one
+ * dimension (gather, scatter), or index tensors for some dimensions, broadcast together (index_get, index_put: NumPy's
+ * advanced indexing; its basic part is a view that the caller takes first).
  *
- * All become one nest over a dense operand, one index an element, and the tensor that is indexed. Several index
- * tensors, or negative indices, are first made offsets in bytes (NR_OFFSETS). Indices on the CPU are checked here,
- * before anything is written; a device checks its own. */
+ * All become one loop nest over a dense operand, an index for each element, and the indexed tensor. Several index tensors,
+ * or negative indices, are first converted to offsets in bytes (NR_OFFSETS). Indices on the CPU are checked here, before
+ * anything is written; a device checks its own. */
 #include <string.h>
 
 #include "../families/index.h"
@@ -34,18 +34,18 @@ static const way ways[] = {
     [NORCH_INDEX_SCATTER_AMIN] = {"scatter_reduce", NR_SCATTER_AMIN, false},
 };
 
-/* Which elements of a tensor are meant: headers that run over the shape of the result. */
+/* The indexed elements of a tensor, as headers in the shape of the result. */
 typedef struct places {
-    norch_tensor index;  /* int64, */
-    int64_t step;        /* bytes of one step of it; */
-    norch_tensor along;  /* the indexed tensor, standing still where the index moves it; */
-    int64_t size;        /* what indices must be below, where a device has to look */
-    norch_tensor *owned; /* memory of ours behind index, or NULL */
+    norch_tensor index;  /* int64 */
+    int64_t step;        /* bytes from one index to the next */
+    norch_tensor along;  /* the indexed tensor, with stride 0 along the axis of the index */
+    int64_t size;        /* size of the axis, which a device checks */
+    norch_tensor *owned; /* the tensor that owns the memory of index, or NULL */
 } places;
 
 /* ---- indices ------------------------------------------------------------------------------------- */
 
-/* Elements seen again and again (stride 0) are looked at once. */
+/* Reads each element once, although stride 0 repeats it. */
 static norch_tensor without_repeats(const norch_tensor *x) {
     norch_tensor once = *x;
     once.numel = 1;
@@ -71,11 +71,11 @@ static int32_t check_range(const way *w, const norch_tensor *index, int64_t *cop
     uint64_t signs = 0;
     for (int64_t left = plan.numel; left > 0; left -= plan.size[0]) {
         const int64_t step = plan.stride[0][0], n = plan.size[0];
-        uint64_t wrong = 0; /* one verdict for the row, in its sign bit: no branch an element */
+        uint64_t wrong = 0; /* one result a row, in the sign bit: no branch an element */
         const uint64_t *values = (const uint64_t *)(const void *)row;
         if (copy) {
             uint64_t *restrict to = (uint64_t *)copy;
-            if (below == 0) { /* as below, with less to compute */
+            if (below == 0) { /* the same for unsigned comparisons */
                 for (int64_t i = 0; i < n; i++) {
                     const uint64_t value = to[i] = values[i];
                     wrong |= span - 1 - value;
@@ -89,7 +89,7 @@ static int32_t check_range(const way *w, const norch_tensor *index, int64_t *cop
                     signs |= value;
                 }
             }
-            row = (const char *)copy; /* what was checked, whatever another thread writes meanwhile */
+            row = (const char *)copy; /* the values that were checked; another thread may write to index meanwhile */
         } else if (step == sizeof(int64_t)) {
             for (int64_t i = 0; i < n; i++) {
                 wrong |= (values[i] + below) | (span - 1 - below - values[i]);
@@ -119,8 +119,8 @@ static int32_t check_range(const way *w, const norch_tensor *index, int64_t *cop
     return NORCH_OK;
 }
 
-/* index as int64, checked; its header in *view, and in *owned what it needed. On the CPU that is a copy, so that what was
- * checked is what is used, whatever another thread writes meanwhile. */
+/* Checks index and converts it to int64: *view is its header, *owned the tensor that holds its memory, if that is new. On the
+ * CPU it is a copy, so that the checked values are the ones used, even if another thread writes to index meanwhile. */
 static int32_t prepare(const way *w, const norch_tensor *index, const norch_tensor *apart, int64_t size, int64_t axis,
                        norch_tensor *view, norch_tensor **owned, bool *negative) {
     *view = *index;
@@ -151,7 +151,7 @@ static int32_t check_index(const way *w, const norch_tensor *x, const norch_tens
     if (kind != 'i' && kind != 'u')
         return nr_fail(NORCH_ERROR_DTYPE, "%s: indices must be integers, not %s", w->name,
                        nr_dtypes[index->dtype].name);
-    return nr_check_place(w->name, x, index);
+    return nr_check_same_device(w->name, x, index);
 }
 
 static int32_t check_source(const way *w, const norch_tensor *x, const norch_tensor *src) {
@@ -159,7 +159,7 @@ static int32_t check_source(const way *w, const norch_tensor *x, const norch_ten
     if (src->dtype != x->dtype)
         return nr_fail(NORCH_ERROR_DTYPE, "%s: src is %s, but the tensor is %s", w->name, nr_dtypes[src->dtype].name,
                        nr_dtypes[x->dtype].name);
-    return nr_check_place(w->name, x, src);
+    return nr_check_same_device(w->name, x, src);
 }
 
 /* ---- running ------------------------------------------------------------------------------------- */
@@ -169,7 +169,7 @@ static int32_t run(const way *w, nr_index_kind kind, const norch_tensor *dense, 
     if (dense->numel == 0) return NORCH_OK;
     nr_index_plan plan = {.axis_size = p->size, .axis_stride = p->step};
     const norch_tensor *operands[] = {dense, &p->index, &p->along};
-    /* where the last of two writes to one element must win, the loops stay in C order */
+    /* the last of two writes to one element wins, so the loops stay in C order */
     (kind == NR_SCATTER && dense->ndim > 1 ? nr_plan_in_order : nr_plan_make)(&plan.nest, dense->ndim, dense->shape, 3,
                                                                               operands);
     nr_call call = {.family = NR_INDEXING, .op = (int32_t)kind, .dtype = where->dtype, .plan = &plan};
@@ -181,24 +181,24 @@ static int32_t run(const way *w, nr_index_kind kind, const norch_tensor *dense, 
 static norch_tensor *read_from(const way *w, const norch_tensor *x, int32_t ndim, const places *p) {
     norch_tensor *y = nr_make(ndim, p->along.shape, x->dtype, x);
     if (!y) return NULL;
-    norch_tensor dense = *y; /* of at least one dimension, as the places are */
+    norch_tensor dense = *y; /* at least 1-d, like the indexed elements */
     if (ndim == 0) dense = p->along, dense.data = y->data;
     return nr_finished(y, run(w, NR_GATHER, &dense, p, x));
 }
 
-/* What is written to: x itself, or a copy; a wide one where a narrow dtype is to be combined. */
+/* The tensor to write to: x or a copy, a wide one if values of a narrow dtype are combined. */
 static norch_tensor *target(const way *w, norch_tensor *x, int64_t in_place) {
     if (in_place && nr_check_writable(w->name, x)) return NULL;
     if (w->kind > NR_SCATTER && nr_is_narrow(x->dtype)) return nr_widened(x);
     return in_place ? norch_retain(x) : norch_clone(x);
 }
 
-/* What is written to y, which came from target(x), in its dtype: src, or wide as y is. */
+/* src in the dtype of y, which target(x) made. */
 static norch_tensor *source(const norch_tensor *src, const norch_tensor *y) {
     return src->dtype == y->dtype ? nr_retained(src) : nr_widened(src);
 }
 
-/* dense, which has the shape of the places, into them; a copy of it where it shares memory with y. */
+/* Writes `dense`, of the shape of the index, to the indexed elements of y; copies it first if it shares memory with y. */
 static int32_t write_dense(const way *w, norch_tensor *y, const norch_tensor *dense, const places *p) {
     if (!norch_overlaps(y, dense)) return run(w, w->kind, dense, p, y);
     norch_tensor *copy = norch_clone(dense);
@@ -207,7 +207,7 @@ static int32_t write_dense(const way *w, norch_tensor *y, const norch_tensor *de
     return status;
 }
 
-/* The end of a write to y, which came from target(x): what the caller gets. */
+/* Ends a write to y, which target(x) made; gives the result. */
 static norch_tensor *settled(norch_tensor *x, norch_tensor *y, int32_t status, int64_t in_place) {
     y = nr_finished(y, status);
     if (!y || y->dtype == x->dtype) return y;
@@ -219,7 +219,7 @@ static norch_tensor *settled(norch_tensor *x, norch_tensor *y, int32_t status, i
 
 /* ---- an index for each element ------------------------------------------------------------------- */
 
-/* A 0-d tensor counts as one of a single dimension. */
+/* A view of a 0-d tensor as a 1-d one. */
 static norch_tensor at_least_1d(const norch_tensor *x) {
     norch_tensor y = *x;
     if (y.ndim == 0) {
@@ -258,7 +258,7 @@ static int32_t check_sizes(const way *w, const norch_tensor *x, const norch_tens
     return NORCH_OK;
 }
 
-/* The places that index, an index for each element, has in x. The result is to be released by done(). */
+/* The elements of x that index, with an index for each element, means. done() releases it. */
 static int32_t place_each(const way *w, const norch_tensor *x, int32_t axis, const norch_tensor *index,
                           const norch_tensor *src, const norch_tensor *apart, places *p) {
     const norch_tensor from = at_least_1d(x), at = at_least_1d(index);
@@ -302,13 +302,13 @@ norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const no
     if (!from) return nr_finished(y, NORCH_ERROR_MEMORY);
     const norch_tensor at = at_least_1d(index);
     norch_tensor dense = at_least_1d(from);
-    if (src->ndim == 0 && x->ndim > 0) { /* one value for all */
+    if (src->ndim == 0 && x->ndim > 0) { /* a 0-d src: one value for all */
         dense.ndim = at.ndim;
         for (int32_t d = 0; d < at.ndim; d++) dense.strides[d] = 0, dense.shape[d] = at.shape[d];
     }
     int32_t status = place_each(w, y, axis, index, &dense, in_place ? y : NULL, &p);
     if (status == NORCH_OK) {
-        dense = cut_to(&dense, &at); /* what the index does not reach is not read */
+        dense = cut_to(&dense, &at); /* elements beyond the index are not read */
         status = write_dense(w, y, &dense, &p);
         done(&p);
     }
@@ -318,9 +318,9 @@ norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const no
 
 /* ---- index tensors for some dimensions ------------------------------------------------------------- */
 
-/* A tensor that broadcasts to the shape (ndim, shape), seen in that shape with its dimensions moved up by `lead`, which is
- * where its broadcast dimensions stand among all. */
-static norch_tensor spread(const norch_tensor *x, int32_t broadcast, int32_t lead, int32_t ndim, const int64_t *shape) {
+/* A view of x, broadcast to `broadcast` dimensions, in the shape (ndim, shape), where they begin at dimension `lead`. */
+static norch_tensor broadcast_view(const norch_tensor *x, int32_t broadcast, int32_t lead, int32_t ndim,
+                                   const int64_t *shape) {
     norch_tensor view = *x;
     view.ndim = ndim;
     view.numel = 1;
@@ -353,7 +353,7 @@ static int32_t add_offsets(const way *w, norch_tensor *offsets, const norch_tens
     return nr_gate(&call, offsets);
 }
 
-/* The places of n index tensors along axes of x, their broadcast dimensions after `lead` of those that are kept. */
+/* The elements of x that n index tensors mean; their broadcast dimensions follow the first `lead` kept dimensions. */
 static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const norch_tensor *const *indices,
                          int64_t count, const int64_t *axes, int64_t lead, const norch_tensor *apart, places *p) {
     int32_t broadcast = 0, bad, at = 0;
@@ -391,7 +391,7 @@ static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const n
     bool negative;
     int64_t positions;
     p->owned = NULL;
-    if (nr_count(broadcast, common, &positions) && positions == 0) return NORCH_OK; /* no index is ever looked at */
+    if (nr_count(broadcast, common, &positions) && positions == 0) return NORCH_OK; /* no index is read */
     for (int64_t i = 0; i < n; i++) {
         const int32_t axis = (int32_t)(axes[i] % 256);
         const int64_t step = x->strides[axis] * nr_size_of(x->dtype);
@@ -402,7 +402,7 @@ static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const n
         }
         if (status == NORCH_OK) {
             const norch_tensor *before = offsets;
-            view = spread(&view, broadcast, 0, broadcast, common);
+            view = broadcast_view(&view, broadcast, 0, broadcast, common);
             if (!offsets) offsets = nr_make(broadcast, common, NORCH_INT64, x);
             status = offsets ? add_offsets(w, offsets, before, &view, x->shape[axis], step) : norch_last_error_kind();
             nr_release(owned);
@@ -413,7 +413,7 @@ static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const n
         }
     }
     if (offsets) *p = (places){.index = *offsets, .step = 1, .along = p->along, .size = INT64_MAX, .owned = offsets};
-    p->index = spread(&p->index, broadcast, (int32_t)lead, ndim, shape);
+    p->index = broadcast_view(&p->index, broadcast, (int32_t)lead, ndim, shape);
     return NORCH_OK;
 }
 
@@ -441,7 +441,7 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
         fits = values->shape[d] == 1 || values->shape[d] == p.along.shape[d + p.along.ndim - values->ndim];
     norch_tensor *from = fits ? source(values, y) : NULL;
     if (from) {
-        const norch_tensor dense = spread(from, p.along.ndim, 0, p.along.ndim, p.along.shape);
+        const norch_tensor dense = broadcast_view(from, p.along.ndim, 0, p.along.ndim, p.along.shape);
         status = write_dense(w, y, &dense, &p);
         nr_release(from);
     } else if (fits) {

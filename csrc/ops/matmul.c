@@ -1,11 +1,11 @@
-/* matmul: what a product means: which sizes must agree, how batches broadcast, what shape comes out.
+/* matmul: checks, shapes and plans of matrix products.
  *
- * Operands are handed on with their strides, so no transpose, slice or expansion is ever copied. Batches that
- * share one B and lie evenly become more rows of A: (B, T, C) @ (C, N) is one product of B * T rows. */
+ * Kernels get the strides of the operands, so that no transpose, slice or expansion is copied. Batches that share one B and
+ * are evenly spaced become more rows of A: (B, T, C) @ (C, N) is one product of B * T rows. */
 #include "../families/matmul.h"
 #include "ops.h"
 
-/* Rough speed of one core, for the gate. */
+/* Rough speed of one core, for nr_call.work. */
 #define OPERATIONS_PER_NS 10.0
 
 /* Batch dimensions of an operand, and its stride along dimension d of the batch, the innermost being 0. */
@@ -16,7 +16,7 @@ static int64_t batch_stride(const norch_tensor *x, int32_t d) {
     return own < 0 || x->shape[own] == 1 ? 0 : x->strides[own];
 }
 
-/* Two dtypes that differ, or that have no product. */
+/* Refuses different dtypes, and bool. */
 static int32_t check_dtypes(const char *op, const norch_tensor *a, const norch_tensor *b) {
     if (a->dtype != b->dtype)
         return nr_fail(NORCH_ERROR_DTYPE, "%s: expected both to have the same dtype, but got %s and %s", op,
@@ -82,10 +82,10 @@ static void plan_batches(nr_matmul_plan *plan, const norch_tensor *a, const norc
         plan->batch_ndim = nr_nest_collapse(plan->batch_ndim, plan->batch, 3, plan->batch_stride, 1);
 }
 
-/* Makes the output, m x n over `ndim` batch dimensions, and runs the plan, whose m, n, k and strides are set, and the row
- * `then` on what comes out. keep_m, keep_n: whether those dimensions show in the result. */
+/* Makes the output, m x n over `ndim` batch dimensions, and runs the plan, whose m, n, k and strides are set, with the
+ * epilogue. keep_m, keep_n: whether the result has those dimensions. */
 static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const norch_tensor *b, int32_t ndim,
-                              int64_t *shape, bool keep_m, bool keep_n, int32_t then) {
+                              int64_t *shape, bool keep_m, bool keep_n, int32_t epilogue) {
     int32_t batches = ndim;
     if (keep_m) shape[ndim++] = plan->m;
     if (keep_n) shape[ndim++] = plan->n;
@@ -96,14 +96,14 @@ static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const
     plan->b = b->data;
     plan->c = out->data;
     plan->c_row = plan->n;
-    nr_call call = {.family = NR_MATMUL, .op = then, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
+    nr_call call = {.family = NR_MATMUL, .op = epilogue, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
     call.work = (double)out->numel * (2.0 * (double)plan->k + 1.0) / OPERATIONS_PER_NS;
     if (nr_gate(&call, out) == NORCH_OK) return out;
     nr_release(out);
     return NULL;
 }
 
-/* The last two axes of an operand, a vector standing for one row (on the left) or one column. */
+/* The last two axes of an operand; a vector is one row (on the left) or one column. */
 typedef struct matrix {
     int64_t rows, columns, row_stride, column_stride;
 } matrix;
@@ -138,7 +138,7 @@ norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool tr
     return multiply(&plan, a, b, ndim, shape, a->ndim > 1, b->ndim > 1, NR_NO_OP);
 }
 
-/* What a layer's weight and bias must look like. */
+/* Checks the weight and the bias of a linear layer. */
 static int32_t check_layer(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias) {
     char text[NR_SHAPE_TEXT];
     NR_TRY(check_operands("linear", x, weight));
@@ -157,17 +157,20 @@ static int32_t check_layer(const norch_tensor *x, const norch_tensor *weight, co
     return check_dtypes("linear", x, bias);
 }
 
-/* Whether the kernels of a product can end in a UNARY row: one that gives the dtype that it takes, and that they sum in. */
-static bool ends_within(const norch_tensor *x, int64_t then) {
-    if (then < 0 || then >= NR_OP_COUNT || nr_ops[then].form != NR_UNARY || nr_is_narrow(x->dtype)) return false;
-    const bool keeps = nr_ops[then].result == NR_SAME || (nr_ops[then].result == NR_FLOAT && nr_is_float(x->dtype));
-    return keeps && nr_in_domain((int32_t)then, x->dtype);
+/* Whether a product can compute the epilogue in the same pass: its result has the dtype of the product, which is wide. */
+static bool fuses_epilogue(const norch_tensor *x, int64_t epilogue) {
+    if (epilogue < 0 || epilogue >= NR_OP_COUNT || nr_ops[epilogue].form != NR_UNARY || nr_is_narrow(x->dtype))
+        return false;
+    const bool keeps =
+        nr_ops[epilogue].result == NR_SAME || (nr_ops[epilogue].result == NR_FLOAT && nr_is_float(x->dtype));
+    return keeps && nr_in_domain((int32_t)epilogue, x->dtype);
 }
 
-norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias, int64_t then) {
+norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias,
+                           int64_t epilogue) {
     if (check_layer(x, weight, bias)) return NULL;
-    if (then != NR_NO_OP && !ends_within(x, then)) {
-        norch_tensor *sums = norch_linear(x, weight, bias, NR_NO_OP), *out = sums ? norch_unary(then, sums) : NULL;
+    if (epilogue != NR_NO_OP && !fuses_epilogue(x, epilogue)) {
+        norch_tensor *sums = norch_linear(x, weight, bias, NR_NO_OP), *out = sums ? norch_unary(epilogue, sums) : NULL;
         nr_release(sums);
         return out;
     }
@@ -181,7 +184,7 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
         return nr_narrowed(out, x->dtype);
     }
     norch_tensor *dense = NULL;
-    if (bias && !bias->contiguous) { /* kernels read a bias as one run */
+    if (bias && !bias->contiguous) { /* kernels need a contiguous bias */
         dense = norch_clone(bias);
         if (!dense) return NULL;
     }
@@ -197,7 +200,7 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
     int64_t shape[NORCH_MAX_DIMS];
     int32_t ndim = batch_dims(x);
     for (int32_t i = 0; i < ndim; i++) shape[i] = x->shape[i];
-    norch_tensor *out = multiply(&plan, x, weight, ndim, shape, x->ndim > 1, true, (int32_t)then);
+    norch_tensor *out = multiply(&plan, x, weight, ndim, shape, x->ndim > 1, true, (int32_t)epilogue);
     nr_release(dense);
     return out;
 }

@@ -1,10 +1,10 @@
-/* normalize: what normalising the last axes, or groups of channels, means: which shapes and dtypes go together. The formulas
- * of the derivatives are those of Ba, Kiros and Hinton, "Layer Normalization" (2016), Zhang and Sennrich (2019) for the mean
+/* normalize: checks and plans of normalisation over the last axes or groups of channels. The formulas of the derivatives
+ * are those of Ba, Kiros and Hinton, "Layer Normalization" (2016), Zhang and Sennrich (2019) for the mean
  * square alone, and Wu and He, "Group Normalization" (2018). */
 #include "../families/normalize.h"
 #include "ops.h"
 
-/* Which axes of x those of weight and bias are, `count` from `first` on: the last ones, or the channels of -axes groups. */
+/* The axes of x that weight and bias have, `count` from `first` on: the last ones, or the channels of -axes groups. */
 typedef struct span {
     int32_t first, count;
 } span;
@@ -39,7 +39,7 @@ static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) 
     return NORCH_OK;
 }
 
-/* Runs over x, g, weight and bias (or NULL), made contiguous in their places. */
+/* Runs over x, g, weight and bias (or NULL); those that are not contiguous are copied. */
 static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int64_t axes, nr_normalize_plan *plan) {
     const norch_tensor *x = operands[0];
     const span of = weighted(x, axes);

@@ -63,7 +63,7 @@ static int32_t check_step(const row *r, int64_t n, norch_tensor *const *const li
 
 #define AT_ONCE 64 /* tensors that one call takes */
 
-/* The tensors on their way to a call, all of one dtype and on one device. */
+/* Tensors collected for a call, all of one dtype and on one device. */
 typedef struct batch {
     nr_optim_item items[AT_ONCE];
     nr_optim_plan plan;
@@ -94,7 +94,7 @@ static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
     return NORCH_OK;
 }
 
-/* With dense copies for what is not dense (or is narrow, or lies in the parameter's own storage), copied back afterwards. */
+/* Uses dense wide copies of tensors that are not dense, are narrow or share the parameter's storage; copies them back after. */
 static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
                                   const double *hyper) {
     norch_tensor *(*dense)[LISTS] = nr_malloc((size_t)n * sizeof *dense);

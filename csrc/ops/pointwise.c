@@ -1,17 +1,17 @@
-/* pointwise: what the elementwise rows of the table mean: promotion, broadcasting, conversion of inputs,
- * writing in place. The loops are the backend's, the formulas the table's. */
+/* pointwise: the elementwise rows of ops.def: promotion, broadcasting, conversion of inputs, writes in place. The loops are
+ * the backend's. */
 #include <string.h>
 
 #include "ops.h"
 
 #define MAX_INPUTS 3
 
-/* One operation on its way: inputs become `ready` ones of the dtype that the kernel computes on. */
+/* One call. The inputs are converted to `ready` ones, of the dtype that the kernel computes on. */
 typedef struct job {
     const nr_op_row *row;
     int32_t op;
     int inputs;
-    const char *mark; /* "_" in place: ends the name in messages */
+    const char *mark; /* "_" in place: follows the name in messages */
     const norch_tensor *input[MAX_INPUTS];
     int32_t compute; /* dtype of the kernel */
     int32_t result;  /* dtype of what it writes */
@@ -19,8 +19,8 @@ typedef struct job {
     int64_t shape[NORCH_MAX_DIMS]; /* all inputs, broadcast */
     bool mixed;                    /* some input differs from the result in shape, dtype or device */
     const norch_tensor *ready[MAX_INPUTS];
-    norch_tensor *made[MAX_INPUTS]; /* those of the ready ones that are ours to release */
-    bool converted[MAX_INPUTS];     /* a single element, converted into the plan itself */
+    norch_tensor *made[MAX_INPUTS]; /* ready inputs that are new and have to be released */
+    bool converted[MAX_INPUTS];     /* one element, which is converted into the plan */
     bool elsewhere;                 /* the result is not on the CPU */
 } job;
 
@@ -34,7 +34,7 @@ static int32_t check_form(job *j, int64_t op) {
     return nr_check_devices(j->row->name, j->inputs, j->input);
 }
 
-/* Two Python numbers give one: a derivative may reckon with those that its formula holds, in full precision. */
+/* Python numbers are computed in float64: a derivative may combine constants of its formula. */
 static bool of_numbers(int inputs, const norch_tensor *a, const norch_tensor *b) {
     return inputs == 2 && a->weak && b->weak;
 }
@@ -88,7 +88,7 @@ static int32_t check_divisor(const job *j) {
         j->op == NR_OP_floor_divide || j->op == NR_OP_remainder || j->op == NR_OP_trunc_divide || j->op == NR_OP_fmod;
     if (!divides || nr_is_float(j->compute)) return NORCH_OK;
     for (int32_t i = 0; i < j->ndim; i++)
-        if (j->shape[i] == 0) return NORCH_OK; /* nothing is divided */
+        if (j->shape[i] == 0) return NORCH_OK; /* no element is divided */
     bool good = false;
     NR_TRY(nr_all_nonzero(j->input[1], &good));
     return good ? NORCH_OK
@@ -123,8 +123,8 @@ static int32_t ready_inputs(job *j, const norch_tensor *out) {
     return NORCH_OK;
 }
 
-/* A number beside a narrow dtype goes wide into the kernel. Beside halves it is not rounded to them first, so that
- * x / 100000 is no division by infinity; but a comparison is one of two halves. */
+/* A scalar operand of a narrow dtype is passed in the wide dtype. It is not rounded to float16 or bfloat16 first, so that
+ * x / 100000 does not divide by infinity; comparisons are of two rounded numbers. */
 static void convert_number(const job *j, const norch_tensor *x, void *eight_bytes) {
     bool exact = nr_is_float(j->compute) && j->row->result != NR_TRUTH;
     nr_convert_scalar(x, exact ? nr_wide(j->compute) : j->compute, eight_bytes);
@@ -145,7 +145,7 @@ static int32_t run(job *j, norch_tensor *out) {
     nr_plan_make(&plan, j->ndim, j->shape, j->inputs + 1, operands);
     for (int i = 0; i < j->inputs; i++)
         if (j->converted[i]) {
-            if (i == 0 && j->row->form == NR_CHOICE) /* the condition is a bool whatever is computed with */
+            if (i == 0 && j->row->form == NR_CHOICE) /* the condition is bool for every dtype */
                 nr_convert_scalar(j->input[i], NORCH_BOOL, &plan.value[i + 1]);
             else
                 convert_number(j, j->input[i], &plan.value[i + 1]);

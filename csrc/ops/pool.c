@@ -1,5 +1,5 @@
-/* pool: windows over the last two axes, reduced to their largest element or their mean, and the adjoints. How large the
- * result is (rounding up or down) norch/ops/pool.py decides; here every window must see an element. */
+/* pool: checks and plans of pooling over the last two axes, by maximum or mean, and of its gradients. norch/ops/pool.py
+ * computes the size of the result (rounding up or down); each window must have an element of x. */
 #include "../families/pool.h"
 #include "ops.h"
 
@@ -15,7 +15,7 @@ static int32_t check_floats(const char *op, const norch_tensor *x) {
     return nr_check_full_float(op, x);
 }
 
-/* The window and the planes of `like`; size and result are those of x and y. */
+/* Reads the window into the plan, for the planes of `like`. */
 static int32_t read_window(const char *op, const norch_tensor *like, const int64_t *window, nr_pool_plan *plan) {
     plan->planes = 1;
     for (int32_t i = 0; i < like->ndim - 2; i++) plan->planes *= like->shape[i];
@@ -29,7 +29,7 @@ static int32_t read_window(const char *op, const norch_tensor *like, const int64
         if (p > k / 2)
             return nr_fail(NORCH_ERROR_VALUE, "%s: padding %lld is more than half of kernel size %lld", op,
                            (long long)p, (long long)k);
-        /* places in a window are counted in 32 bits */
+        /* positions in a window are 32-bit */
         if (result < 1 || result > WINDOW_LIMIT || (result - 1) * s - p >= plan->size[d] ||
             (double)least(k * dilation, plan->size[0] + p) * (double)plan->size[1] >= (double)WINDOW_LIMIT)
             return nr_fail(NORCH_ERROR_SHAPE, "%s: windows of %lld at stride %lld do not fit size %lld", op,
@@ -38,7 +38,7 @@ static int32_t read_window(const char *op, const norch_tensor *like, const int64
     return NORCH_OK;
 }
 
-/* Makes the output, of the planes of `like` in the given size, and runs over x, copied if it is not contiguous. */
+/* Makes the output, of the planes of `like` in the given size, and runs over x, which is copied if it is not contiguous. */
 static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tensor *like, const int64_t size[2]) {
     int64_t shape[NORCH_MAX_DIMS];
     for (int32_t i = 0; i < like->ndim - 2; i++) shape[i] = like->shape[i];
@@ -58,8 +58,8 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     return nr_finished(out, status);
 }
 
-/* What is spread must have the size of the windows. */
-static int32_t check_spread(const char *op, const norch_tensor *x, const nr_pool_plan *plan) {
+/* x is the gradient of a result: it must have the size of one. */
+static int32_t check_gradient(const char *op, const norch_tensor *x, const nr_pool_plan *plan) {
     char text[NR_SHAPE_TEXT];
     if (plan->result[0] == x->shape[x->ndim - 2] && plan->result[1] == x->shape[x->ndim - 1]) return NORCH_OK;
     return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s is not that of the windows, (%lld, %lld)", op, nr_shape_of(text, x),
@@ -72,7 +72,7 @@ static int32_t check_index(const char *op, const norch_tensor *index, const norc
     bool fits = index->ndim == x->ndim && index->dtype == NORCH_INT64 && index->contiguous;
     for (int32_t i = 0; i < x->ndim && fits; i++)
         fits = index->shape[i] == (i < x->ndim - 2 ? x->shape[i] : size[i - x->ndim + 2]);
-    if (fits) return nr_check_place(op, x, index);
+    if (fits) return nr_check_same_device(op, x, index);
     char text[NR_SHAPE_TEXT];
     return nr_fail(NORCH_ERROR_SHAPE, "%s: indices of shape %s and dtype %s do not fit", op, nr_shape_of(text, index),
                    nr_dtypes[index->dtype].name);
@@ -87,15 +87,15 @@ norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t
     return run(&plan, NR_POOL_MAX, x, plan.result);
 }
 
-norch_tensor *norch_pool_max_spread(const norch_tensor *x, const norch_tensor *index, int64_t count,
-                                    const int64_t *window, int64_t axes, const int64_t *size) {
-    const char *op = "max_pool_spread";
+norch_tensor *norch_pool_max_backward(const norch_tensor *x, const norch_tensor *index, int64_t count,
+                                      const int64_t *window, int64_t axes, const int64_t *size) {
+    const char *op = "max_pool_backward";
     if (check_floats(op, x) || nr_check_numbers(op, 10, count) || nr_check_numbers(op, 2, axes)) return NULL;
     nr_pool_plan plan = {.size = {size[0], size[1]}};
-    if (read_window(op, x, window, &plan) || check_spread(op, x, &plan) || check_index(op, index, x, plan.result))
+    if (read_window(op, x, window, &plan) || check_gradient(op, x, &plan) || check_index(op, index, x, plan.result))
         return NULL;
     plan.index = index->data;
-    return run(&plan, NR_POOL_MAX_SPREAD, x, size);
+    return run(&plan, NR_POOL_MAX_BACK, x, size);
 }
 
 norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
@@ -109,14 +109,14 @@ norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t
     return run(&plan, NR_POOL_AVG, x, plan.result);
 }
 
-norch_tensor *norch_pool_avg_spread(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
-                                    double divisor, int64_t axes, const int64_t *size) {
-    const char *op = "avg_pool_spread";
+norch_tensor *norch_pool_avg_backward(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
+                                      double divisor, int64_t axes, const int64_t *size) {
+    const char *op = "avg_pool_backward";
     if (check_floats(op, x) || nr_check_numbers(op, 10, count) || nr_check_numbers(op, 2, axes)) return NULL;
     nr_pool_plan plan = {.size = {size[0], size[1]}};
     plan.count_padding = count_padding;
     plan.divisor = divisor;
     if (read_window(op, x, window, &plan)) return NULL;
-    if (check_spread(op, x, &plan)) return NULL;
-    return run(&plan, NR_POOL_AVG_SPREAD, x, size);
+    if (check_gradient(op, x, &plan)) return NULL;
+    return run(&plan, NR_POOL_AVG_BACK, x, size);
 }

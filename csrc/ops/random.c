@@ -1,10 +1,9 @@
-/* random: what may be drawn, and how far a draw moves the stream. The stream is counted in blocks of four
- * 32-bit words; an element takes one word for float32 and two for everything else, so that any part of
- * a draw can be made by itself (threads, devices) and comes out the same. */
+/* random: checks of draws, and how far each advances the stream. The stream is counted in blocks of four 32-bit words. An
+ * element takes one word for float32 and two for other dtypes, so that threads and devices can compute any part of a draw. */
 #include "../families/random.h"
 #include "ops.h"
 
-/* Draws into y, which is dense, and moves the counter on; gives y back, or NULL with y released. */
+/* Draws into y, which is dense, and advances the counter; returns y, or releases it and returns NULL. */
 static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind, const void *probability, int64_t low,
                           uint64_t span) {
     if (!y || y->numel == 0) return y;
@@ -15,12 +14,12 @@ static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind,
     plan.span = (int64_t)span;
     int32_t status = nr_run(NR_RANDOM, kind, &plan, (kind == NR_NORMAL ? 6.0 : 2.0) * (double)y->numel, y);
     if (status != NORCH_OK) return nr_finished(y, status);
-    int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements a block of words gives */
+    int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements that a block of words gives */
     state[1] += (uint64_t)((y->numel + block - 1) / block);
     return y;
 }
 
-/* What the span of a uniform draw says: how many values there are in [0, 1), so that none is rounded up to 1. */
+/* The number of equally spaced values in [0, 1) that a uniform draw uses, so that none is rounded up to 1. */
 static uint64_t uniform_span(int32_t dtype) {
     return 1ull << (nr_dtypes[dtype].digits < 24 ? nr_dtypes[dtype].digits : 24);
 }
@@ -55,14 +54,14 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
     const int64_t most = row->kind == 'f' ? INT64_MAX : INT64_MAX >> (63 - row->digits);
     const int64_t least = row->kind == 'u' || row->kind == 'b' ? 0 : -most - 1;
     if (low < least || high - 1 > most)
-        return NR_REFUSE(NORCH_ERROR_VALUE, "randint: [%lld, %lld) is more than %s holds", (long long)low,
+        return NR_REFUSE(NORCH_ERROR_VALUE, "randint: [%lld, %lld) is out of range for %s", (long long)low,
                          (long long)high, nr_dtypes[dtype].name);
     norch_tensor *y = nr_make_on("randint", ndim, shape, drawn, device_type, device_index);
     return nr_narrowed(draw(state, y, NR_INTEGERS, NULL, low, (uint64_t)high - (uint64_t)low), (int32_t)dtype);
 }
 
 norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, int64_t device_index) {
-    /* one swap after the other: nothing for a device */
+    /* sequential, so always on the CPU */
     norch_tensor *y = draw(state, nr_make_on("randperm", 1, &n, NORCH_INT64, NORCH_CPU, 0), NR_PERMUTATION, NULL, 0, 0);
     norch_tensor *moved = y ? norch_to_device(y, device_type, device_index, 0) : NULL;
     nr_release(y);

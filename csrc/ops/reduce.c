@@ -1,5 +1,4 @@
-/* reduce: what the REDUCE rows of the table mean: which axes, which dtypes, what an empty axis gives,
- * and the plan of two loop nests. Formulas are the table's, loops the backend's. */
+/* reduce: the REDUCE rows of ops.def: axes, dtypes, empty axes, and the plan of two loop nests. The loops are the backend's. */
 #include <string.h>
 
 #include "../families/reduce.h"
@@ -28,10 +27,10 @@ static int32_t find_axes(const char *op, const norch_tensor *x, int64_t count, c
     return NORCH_OK;
 }
 
-/* Two nests over x: the axes that stay, beside those of out, and the axes that are reduced. */
+/* The two nests of the plan: over the kept axes of x and out, and over the reduced axes of x. */
 static void make_plan(nr_reduce_plan *plan, const norch_tensor *x, axis_set axes, norch_tensor *out, bool keep_order) {
     int64_t size_in = nr_size_of(x->dtype), step_out = nr_size_of(out->dtype);
-    int64_t stride[2][NORCH_MAX_DIMS]; /* of x, then of out: the input, which is larger, orders the loops */
+    int64_t stride[2][NORCH_MAX_DIMS]; /* x first: the larger operand orders the loops */
     nr_plan *kept = &plan->kept;
     kept->ndim = plan->ndim = 0;
     kept->operands = 2;
@@ -81,8 +80,7 @@ static double cost(int32_t op) {
     }
 }
 
-/* x, of a dtype that the row is compiled for, reduced over axes into a tensor of the given shape, which
- * may keep reduced axes as 1. */
+/* Reduces x, of a dtype that the row has kernels for, over axes into a tensor of this shape. */
 static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, int32_t ndim, const int64_t *shape,
                             double param) {
     const nr_op_row *row = &nr_ops[op];
@@ -91,7 +89,7 @@ static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, in
     if (row->result == NR_INDEX || (row->result == NR_SUM && !nr_is_float(dtype))) dtype = NORCH_INT64;
     norch_tensor *out = nr_make(ndim, shape, dtype, x);
     if (!out || out->numel == 0) return out;
-    if (row->result == NR_INDEX && out->numel == x->numel) { /* the best of one */
+    if (row->result == NR_INDEX && out->numel == x->numel) { /* the extreme of one element */
         norch_tensor *zeros = norch_full_like(out, -1, 0, 0);
         nr_release(out);
         return zeros;
@@ -103,14 +101,14 @@ static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, in
     return nr_finished(out, nr_run(NR_REDUCTION, op, &plan, work, x));
 }
 
-/* Reductions without an identity refuse an empty axis. */
+/* Reductions without an identity refuse an axis of size 0. */
 static int32_t check_not_empty(int32_t op, const norch_tensor *x, axis_set axes, bool all) {
     bool has_identity = nr_ops[op].result != NR_INDEX && op != NR_OP_amax && op != NR_OP_amin;
     if (has_identity || x->numel > 0) return NORCH_OK;
     for (int32_t axis = 0; axis < x->ndim; axis++)
         if (has(axes, axis) && x->shape[axis] == 0) {
             char text[NR_SHAPE_TEXT];
-            bool value = all && nr_ops[op].result != NR_INDEX; /* the kinds of error are PyTorch's */
+            bool value = all && nr_ops[op].result != NR_INDEX; /* PyTorch's kinds of errors */
             return nr_fail(value ? NORCH_ERROR_VALUE : NORCH_ERROR_INDEX,
                            "%s: expected a non-empty axis, but axis %d of shape %s has size 0", nr_ops[op].name, axis,
                            nr_shape_of(text, x));
@@ -157,7 +155,7 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
     if (nr_check_tensor("sum_to", x)) return NULL;
     if (!like) return NR_REFUSE(NORCH_ERROR_VALUE, "sum_to: no tensor given");
-    if (!nr_same_device(x, like)) { /* what is left of x is moved, not x */
+    if (!nr_same_device(x, like)) { /* moves the reduced x, not x */
         norch_tensor there = *like;
         there.device_type = x->device_type;
         there.device_index = x->device_index;
@@ -181,7 +179,7 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
     }
     if (!fits) {
         char from[NR_SHAPE_TEXT], to[NR_SHAPE_TEXT];
-        return NR_REFUSE(NORCH_ERROR_SHAPE, "sum_to: shape %s is no broadcast of %s", nr_shape_of(from, x),
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "sum_to: shape %s is not a broadcast of %s", nr_shape_of(from, x),
                          nr_shape_of(to, like));
     }
     norch_tensor *sum = reduce(NR_OP_sum, x, axes, like->ndim, like->shape, 0);

@@ -1,5 +1,5 @@
-/* scan: running sums, products and extremes along an axis. Only int64, float32 and float64 have kernels: other
- * dtypes are widened, which changes neither an order nor what an integer wraps to. */
+/* scan: running sums, products and extremes along an axis. Only int64, float32 and float64 have kernels. Other dtypes are
+ * widened, which changes neither the order of values nor the low bits of integers. */
 #include "../families/scan.h"
 #include "ops.h"
 
@@ -41,7 +41,7 @@ static norch_tensor *scan(int32_t kind, const norch_tensor *x, int32_t axis, boo
 norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool reverse) {
     static const char *const names[] = {"cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"};
     if (kind < 0 || kind > NORCH_SCAN_MIN)
-        return NR_REFUSE(NORCH_ERROR_VALUE, "scan: %lld is no kind of scan", (long long)kind);
+        return NR_REFUSE(NORCH_ERROR_VALUE, "scan: %lld is not a kind of scan", (long long)kind);
     int32_t axis;
     if (nr_check_tensor(names[kind], x) || nr_check_axis(names[kind], dim, x->ndim, &axis)) return NULL;
     if (kind == NORCH_SCAN_LOGSUMEXP && !nr_is_float(x->dtype))

@@ -1,5 +1,5 @@
-/* softmax: softmax, its logarithm and their gradients, which one pass over memory each makes worth kernels of their
- * own. What is not dense is copied; narrow floats pass through float32, integers become the default float dtype. */
+/* softmax: softmax, log_softmax and their gradients, each a kernel that makes one pass over memory. Operands that are not
+ * dense are copied; narrow floats are computed in float32, integers in the default float dtype. */
 #include "../families/softmax.h"
 #include "ops.h"
 
@@ -33,7 +33,7 @@ norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, bool log) {
 norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, bool log) {
     const char *op = log ? "log_softmax_backward" : "softmax_backward";
     if (nr_check_tensor(op, g) || nr_check_tensor(op, result)) return NULL;
-    if (nr_check_place(op, g, result)) return NULL;
+    if (nr_check_same_device(op, g, result)) return NULL;
     if (!nr_same_shape(g->ndim, g->shape, result->ndim, result->shape)) {
         char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
         return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for a result of shape %s", op,

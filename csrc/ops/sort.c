@@ -1,5 +1,5 @@
-/* sort: places in sorted order, and places of values in what is sorted. Sorted values, medians, quantiles and the
- * like are these places with a gather, in Python. Dtypes are widened as for scans. */
+/* sort: argsort and searchsorted. Python gathers sorted values, medians, quantiles and the like by their indices. Dtypes are
+ * widened as for scans. */
 #include "../families/sort.h"
 #include "ops.h"
 
@@ -33,7 +33,7 @@ static norch_tensor *search(const norch_tensor *sorted, const norch_tensor *valu
     norch_tensor *out = nr_make(values->ndim, values->shape, NORCH_INT64, values);
     if (!out || out->numel == 0) return out;
     const int32_t last = sorted->ndim - 1;
-    norch_tensor rows = *sorted; /* its first elements, seen in the shape of values */
+    norch_tensor rows = *sorted; /* its first elements, in the shape of values */
     rows.shape[last] = 1;
     rows.numel = 1;
     for (int32_t d = 0; d < last; d++) rows.numel *= rows.shape[d];
@@ -46,7 +46,7 @@ static norch_tensor *search(const norch_tensor *sorted, const norch_tensor *valu
 norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, bool right) {
     static const char op[] = "searchsorted";
     if (nr_check_tensor(op, sorted) || nr_check_tensor(op, values)) return NULL;
-    if (nr_check_place(op, values, sorted)) return NULL;
+    if (nr_check_same_device(op, values, sorted)) return NULL;
     bool fits = sorted->ndim == 1 || sorted->ndim == values->ndim;
     for (int32_t d = 0; d + 1 < sorted->ndim && fits; d++) fits = sorted->shape[d] == values->shape[d];
     if (sorted->ndim == 0 || !fits) {

@@ -1,7 +1,7 @@
-/* view: new headers over the same elements. No byte moves here, save where reshape must copy. */
+/* view: new headers over the same elements. Only reshape may copy. */
 #include "ops.h"
 
-/* Fills in the one size that is -1 and checks the count against x. */
+/* Replaces the size -1, and checks the number of elements. */
 static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndim, const int64_t *given,
                               int64_t *shape) {
     if (ndim < 0 || ndim > NORCH_MAX_DIMS)
@@ -26,7 +26,7 @@ static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndi
         return NORCH_OK;
     }
     if (open >= 0 && count == 0)
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: the -1 in shape %s could be any size, as the others hold no element", op,
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: the -1 in shape %s is ambiguous, as the other sizes hold no element", op,
                        nr_shape_text(text, (int32_t)ndim, given));
     if (fits && open < 0 && count == x->numel) return NORCH_OK;
     return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s does not fit %lld elements of shape %s", op,
@@ -136,7 +136,7 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *g
     return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
 }
 
-/* The sizes and strides of the axes of x but those of a set, a bit each; gives how many they are. */
+/* The sizes and strides of the axes of x that are not in a set (a bit each); returns their number. */
 static int32_t axes_but(const norch_tensor *x, uint32_t gone, int64_t *shape, int64_t *strides) {
     int32_t kept = 0;
     for (int32_t i = 0; i < x->ndim; i++) {
@@ -215,7 +215,7 @@ norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int
     const int64_t span = step > 0 ? stop - start : start - stop;
     shape[axis] = span > 0 ? (span - 1) / (step > 0 ? step : -step) + 1 : 0;
     int64_t shift = start * strides[axis];
-    if (shape[axis] > 1) strides[axis] *= step; /* with fewer elements the step is never taken, and may be huge */
+    if (shape[axis] > 1) strides[axis] *= step; /* a single element needs no step, which may be huge */
     return nr_make_view(x, x->ndim, shape, strides, shift);
 }
 
@@ -270,14 +270,14 @@ norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like) {
     return norch_expand(x, like->ndim, like->shape);
 }
 
-norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims,
-                           bool keepdim) {
-    if (nr_check_tensor("spread", x)) return NULL;
+norch_tensor *norch_expand_reduced(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims,
+                                   bool keepdim) {
+    if (nr_check_tensor("expand_reduced", x)) return NULL;
     bool reduced[NORCH_MAX_DIMS] = {false};
-    bool all = count <= 0; /* no axes named means all of them, as in a reduction */
+    bool all = count <= 0; /* no axes: all of them, as in a reduction */
     for (int64_t i = 0; i < count; i++) {
         int32_t axis;
-        if (nr_check_axis("spread", dims[i], like->ndim, &axis)) return NULL;
+        if (nr_check_axis("expand_reduced", dims[i], like->ndim, &axis)) return NULL;
         if (like->ndim) reduced[axis] = true;
     }
     int64_t strides[NORCH_MAX_DIMS];
@@ -295,8 +295,8 @@ norch_tensor *norch_spread(const norch_tensor *x, const norch_tensor *like, int6
     }
     if (from != x->ndim) {
         char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
-        return NR_REFUSE(NORCH_ERROR_SHAPE, "spread: shape %s is no reduction of shape %s", nr_shape_of(own, x),
-                         nr_shape_of(text, like));
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "expand_reduced: shape %s is not a reduction of shape %s",
+                         nr_shape_of(own, x), nr_shape_of(text, like));
     }
     return nr_make_view(x, like->ndim, like->shape, strides, 0);
 }
@@ -328,7 +328,7 @@ norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_
     return nr_make_view(x, (int32_t)ndim, shape, strides, shift);
 }
 
-norch_tensor *norch_whole(const norch_tensor *x) {
+norch_tensor *norch_view_storage(const norch_tensor *x) {
     if (nr_check_tensor("untyped_storage", x)) return NULL;
     const int64_t bytes = (int64_t)x->storage->bytes, step = 1;
     norch_tensor *view = nr_make_view(x, 1, &bytes, &step, 0);

@@ -1,5 +1,5 @@
-/* abi: what we use of CPython's stable ABI (PEP 384), declared here so that no header of Python is needed to build.
- * The symbols are weak: the interpreter that loads the library has them, and without one they are NULL. */
+/* abi: the part of CPython's stable ABI (PEP 384) that norch uses, declared here so that the build needs no header of
+ * Python. The symbols are weak: the interpreter that loads the library provides them; without one they are NULL. */
 #ifndef NR_PYTHON_ABI_H
 #define NR_PYTHON_ABI_H
 
@@ -8,7 +8,7 @@
 #define PYTHON(result, name, ...) extern result name(__VA_ARGS__) __attribute__((weak, visibility("default")))
 #define PYTHON_OBJECT(name) extern void *name __attribute__((weak, visibility("default")))
 
-/* Layouts: of an object's head, and of what describes members, types and functions. */
+/* Layouts of an object's head, and of the descriptions of members, types and functions. */
 typedef struct nr_object {
     int64_t references;
     void *type;
@@ -42,7 +42,7 @@ typedef struct nr_spec {
     nr_slot *slots;
 } nr_spec;
 
-/* A function of Python: gets its arguments as an array (METH_FASTCALL). */
+/* A builtin function; its arguments come as an array (METH_FASTCALL). */
 typedef void *(*nr_builtin)(void *self, void *const *arguments, int64_t count);
 typedef struct nr_method {
     const char *name;

@@ -36,7 +36,7 @@ typedef struct columns {
     void *own[OWN];
 } columns;
 
-/* Which argument it was is left out: callers of the Python function count others than this builtin has. */
+/* Does not say which argument: the Python function that calls the builtin counts its own. */
 static bool refuse(const char *name, const char *wanted, const void *object) {
     void *kind = PyObject_GetAttrString(((const nr_object *)object)->type, "__name__");
     if (!kind) return false;
@@ -76,7 +76,7 @@ static inline bool take_opcode(const char *name, void *from, opcode *to) { retur
 
 /* Like PyTorch: a number is not accepted for a bool. */
 static inline bool take_flag(const char *name, void *from, flag *to) {
-    if (((const nr_object *)from)->type != &PyBool_Type) /* false: gcc -O1 does not know what refuse gives */
+    if (((const nr_object *)from)->type != &PyBool_Type) /* false: gcc -O1 does not see what refuse returns */
         return refuse(name, "True or False", from), false;
     *to = PyLong_AsLongLong(from) != 0;
     return true;
@@ -185,7 +185,7 @@ static inline void *give_status(const char *name, int32_t status) {
     return NR_NONE;
 }
 
-/* false and -1 may stand for a failure. */
+/* false and -1 can mean a failure. */
 static inline void *give_truth(const char *name, bool truth) {
     return !truth && PyErr_Occurred() ? failed(name) : PyBool_FromLong(truth);
 }
@@ -206,7 +206,7 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
 
 /* ---- those with results of their own ------------------------------------------------------------------- */
 
-/* The only element as a Python number. */
+/* The element of a one-element tensor as a Python number. */
 static void *py_item(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;

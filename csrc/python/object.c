@@ -1,5 +1,4 @@
-/* object: the tensor as a Python object, and failures as exceptions.
- * It registers with the core (core/interpreter.h). */
+/* object: the tensor as a Python object, failures as exceptions, and the GIL: Python's hooks in core/interpreter.h. */
 #include <stddef.h>
 
 #include "object.h"
@@ -11,7 +10,7 @@
 _Static_assert(offsetof(norch_tensor, references) == offsetof(nr_object, references), "begins as an object does");
 _Static_assert(offsetof(norch_tensor, type) == offsetof(nr_object, type), "begins as an object does");
 
-/* What Python reads of a tensor without a call; what autograd knows about it, Python writes too. */
+/* Fields that Python reads without a call. Python also writes those of autograd. */
 static nr_member members[] = {
 #define FIELD(text, name, kind, flags) {text, NR_MEMBER_##kind, offsetof(norch_tensor, name), flags, NULL}
 #define AUTOGRAD(name) FIELD("_" #name, name, OBJECT, 0)
@@ -30,7 +29,7 @@ static nr_member members[] = {
     NUMBER(weak, INT32),
     NUMBER(mixed, INT32),
     FIELD("ndim", ndim, INT32, NR_MEMBER_READONLY),
-    FIELD("__dictoffset__", attributes, SIZE, NR_MEMBER_READONLY), /* no member: where the dict lies */
+    FIELD("__dictoffset__", attributes, SIZE, NR_MEMBER_READONLY), /* the offset of __dict__ */
     {NULL, 0, 0, 0, NULL},
 #undef NUMBER
 #undef AUTOGRAD
@@ -61,7 +60,7 @@ static int clear(norch_tensor *x) {
     void **held[] = {&x->node, &x->grad, &x->cell, &x->view, &x->attributes};
     for (int i = 0; i < 5; i++) {
         void *object = *held[i];
-        *held[i] = NULL; /* first, as the release may come back to x */
+        *held[i] = NULL; /* first: the release may run code that uses x */
         if (object) Py_DecRef(object);
     }
     return 0;
@@ -111,7 +110,7 @@ static const nr_interpreter_hooks hooks = {new_tensor, retain, release, raise, r
 
 void *norch_bind_python(const void *const *classes) {
     if (!PyType_FromSpec || !PyType_GenericAlloc || !PyCFunction_NewEx) return NULL;
-    if (base) { /* tensors there may be of the first, whom nobody could tell from those of a second */
+    if (base) { /* tensors of a first type may exist, and nobody could tell them from those of a second */
         PyErr_SetString(PyExc_ImportError, "norch: its library serves one interpreter and one import of the package; "
                                            "start Python anew");
         return NULL;

@@ -1,5 +1,5 @@
-/* region: x[...] for integers, slices, ... and None: one view, from one call. Other indices are left to
- * norch/ops/getitem.py, which hears None. */
+/* region: x[...] for integers, slices, ... and None: one view, from one call. For other indices it returns None, and
+ * norch/ops/getitem.py handles them. */
 #include "../core/tensor.h"
 #include "abi.h"
 #include "calls.h"
@@ -19,7 +19,7 @@ typedef struct bounds {
     int64_t start, stop, step;
 } bounds;
 
-/* The view while it grows: axis is the next one of x. */
+/* The view while it is built; axis is the next one of x. */
 typedef struct region {
     const norch_tensor *x;
     int32_t axis, ndim;
@@ -84,7 +84,7 @@ void *nr_py_region(void *self, void *const *given, int64_t n) {
     for (int64_t i = 0; i < parts; i++) {
         void *part = many ? PyTuple_GetItem(given[1], i) : given[1];
         part_kind kind = kind_of(part);
-        /* Bounds may run code of the user's, which may change x: they come before anything is read of it. */
+        /* Bounds may run the user's code, which may change x: they are read before x is. */
         if (kind == SLICE && found < NORCH_MAX_DIMS) {
             bounds *b = &unpacked[found++];
             if (PySlice_Unpack(part, &b->start, &b->stop, &b->step) < 0) return NULL;

@@ -204,7 +204,7 @@ class ViewWrite(Node):
 
 def meta_of(x: Handle) -> Handle:
     """The meta tensor of x: its shape, dtype and device over no memory, for nodes that do not keep x itself."""
-    return lib.norch_like(x)
+    return lib.norch_meta(x)
 
 
 def full_of(meta: Handle, value: float) -> Any:

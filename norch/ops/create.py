@@ -164,7 +164,7 @@ def _constant_like(
     dtype, device = options_like(name, input, dtype, device, memory_format)
     value = number_of(value, name)
     check_fits(value, dtype, name)
-    like = lib.norch_like(input) if memory_format is contiguous_format else input
+    like = lib.norch_meta(input) if memory_format is contiguous_format else input
     out = lib.norch_full_like(like, dtype.code, *_double_and_int(value, name))
     return finished(out, device, requires_grad)
 

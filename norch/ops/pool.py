@@ -41,7 +41,7 @@ _MaxPool = derivative(
 @differentiable(grad=lambda g2, index: g2.flatten(-2).gather(-1, index.flatten(-2)).reshape(index.shape))
 def _max_pool_backward(g: Any, index: Any, window: Window, size: Sequence[int]) -> Any:
     """Planes of a size with g added at index."""
-    return lib.norch_pool_max_spread(g, index, window, size)
+    return lib.norch_pool_max_backward(g, index, window, size)
 
 
 @differentiable(grad=lambda g, x_meta, windows: _avg_pool_backward(g, windows, plane_sizes(x_meta)), connected=1)
@@ -52,7 +52,7 @@ def _avg_pool(x: Any, windows: Averaging) -> Any:
 @differentiable(grad=lambda g2, windows: _avg_pool(g2, windows))
 def _avg_pool_backward(g: Any, windows: Averaging, size: Sequence[int]) -> Any:
     """Planes of a size in which each window gets its share of g."""
-    return lib.norch_pool_avg_spread(g, *windows, size)
+    return lib.norch_pool_avg_backward(g, *windows, size)
 
 
 # ---- arguments, as PyTorch takes them -------------------------------------------------------------------------------

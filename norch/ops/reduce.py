@@ -37,7 +37,7 @@ def axes_of(dim: Dims) -> Any:
 
 def expand_reduced(g: Any, x_meta: Handle, axes: Any, keepdim: Any) -> Any:
     """g, reduced from the shape of x_meta over axes (None: all), seen in that shape."""
-    out = lib.norch_spread(g, x_meta, axes, keepdim)
+    out = lib.norch_expand_reduced(g, x_meta, axes, keepdim)
     return record_view(_ExpandReduced, out, g, expand_reduced, (x_meta, axes, keepdim))
 
 
