@@ -116,28 +116,15 @@ static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols
 
 #ifdef NR_ISA_BASELINE
 
-#define INTEGER_ROWS(T, NAME)                                                                          \
-    static void NAME(const product *p, int64_t first, int64_t last) {                                  \
-        for (int64_t i = first; i < last; i++) {                                                       \
-            const T *a = (const T *)p->a + i * p->a_row, *bias = p->bias;                              \
-            T *restrict c = (T *)p->c + i * p->c_row;                                                  \
-            for (int64_t j = 0; j < p->n; j++) c[j] = bias ? bias[j * p->bias_step] : (T)0;            \
-            for (int64_t q = 0; q < p->k && p->b_col == 1; q++) {                                      \
-                const T x = a[q * p->a_col], *b = (const T *)p->b + q * p->b_row;                      \
-                for (int64_t j = 0; j < p->n; j++) c[j] = (T)(c[j] + x * b[j]);                        \
-            }                                                                                          \
-            for (int64_t j = 0; j < p->n && p->b_col != 1; j++) {                                      \
-                const T *b = (const T *)p->b + j * p->b_col;                                           \
-                T sum = c[j];                                                                          \
-                for (int64_t q = 0; q < p->k; q++) sum = (T)(sum + a[q * p->a_col] * b[q * p->b_row]); \
-                c[j] = sum;                                                                            \
-            }                                                                                          \
-            apply_epilogue(p, c, 1, p->n, sizeof(T));                                                  \
-        }                                                                                              \
-    }
-INTEGER_ROWS(uint8_t, rows_uint8)
-INTEGER_ROWS(int32_t, rows_int32)
-INTEGER_ROWS(int64_t, rows_int64)
+#define T uint8_t
+#define ROWS rows_uint8
+#include "matmul_integer.h"
+#define T int32_t
+#define ROWS rows_int32
+#include "matmul_integer.h"
+#define T int64_t
+#define ROWS rows_int64
+#include "matmul_integer.h"
 
 typedef struct integer_job {
     const nr_matmul_plan *plan;
