@@ -29,8 +29,6 @@ from .node import Node, freed, saved_intact
 
 Gradient = Callable[..., Any]
 _new = object.__new__
-# How a view was taken: saved under these names, and never written to.
-_TAKEN = ("step", "arguments")
 
 
 class TensorHolder:
@@ -104,12 +102,13 @@ def derivative(
     parameters = [_parameters(function) for function in ([backward] if backward else functions)]
     used = tuple(dict.fromkeys(name for listed in parameters for name in listed if name != "needs_input_grad"))
     names = layout or used
+    frees = not {*inputs, "out", *tensors}.isdisjoint(used)
     needs = [frozenset(listed) for listed in parameters] * (len(inputs) if backward else 1)
     if backward is not None:
-        propagate = _joint(backward, parameters[0], names)
+        propagate = _joint(backward, parameters[0], names, frees)
     else:
         each = [
-            _no_gradient if function is None else _gradient(function, listed, names, inputs)
+            _no_gradient if function is None else _gradient(function, listed, names, inputs, frees)
             for function, listed in zip(functions, parameters, strict=True)
         ]
         propagate = (_one, _two, _three)[len(each) - 1](*each)
@@ -121,7 +120,7 @@ def derivative(
         "needs": tuple(needs),
         "saves_out": "out" in used,
         "saves_meta": f"{inputs[0]}_meta" in used if inputs else False,
-        "frees": not {*inputs, "out", *tensors}.isdisjoint(used),
+        "frees": frees,
         "other_names": tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs),
         "plans": {},
         "shares_grad": shares_grad,
@@ -129,7 +128,7 @@ def derivative(
         "propagate": propagate,
     }
     if add_to is not None:
-        attributes.update(partial=True, add_to=_adding(add_to, names))
+        attributes.update(partial=True, add_to=_adding(add_to, names, frees))
     return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
 
 
@@ -150,7 +149,9 @@ def _parameters(function: Gradient | None) -> tuple[str, ...]:
     return code.co_varnames[1 : code.co_argcount]
 
 
-def _gradient(function: Gradient, parameters: tuple[str, ...], names: tuple[str, ...], inputs: tuple[str, ...]) -> Any:
+def _gradient(
+    function: Gradient, parameters: tuple[str, ...], names: tuple[str, ...], inputs: tuple[str, ...], frees: bool
+) -> Any:
     """function(g, ...) as a function of the node and g."""
     if not parameters:
         return lambda node, g: function(g)
@@ -158,9 +159,9 @@ def _gradient(function: Gradient, parameters: tuple[str, ...], names: tuple[str,
         position = names.index(parameters[0])
         if parameters[0] in inputs:
             return _of_one_input(function, position)
-        if parameters[0] in _TAKEN or parameters[0].endswith("_meta"):
+        if not frees:
             return lambda node, g: function(g, node.saved[position])
-    read = _reader(parameters, names)
+    read = _reader(parameters, names, frees)
     return lambda node, g: function(g, *read(node))
 
 
@@ -177,15 +178,15 @@ def _of_one_input(function: Gradient, position: int) -> Any:
     return gradient
 
 
-def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
+def _reader(parameters: tuple[str, ...], names: tuple[str, ...], frees: bool) -> Any:
     """A function of a node: the saved values of these names, which nobody freed or wrote to since; the result with its
-    history."""
+    history. Without frees no tensor is among them, so that there is nothing to check."""
     positions = [names.index(name) for name in parameters]
     count = len(positions)
     in_order = count > 1 and positions == [*range(len(names))]
     pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
     out_at = parameters.index("out") if "out" in parameters else -1
-    if all(name.endswith("_meta") or name in _TAKEN for name in parameters):
+    if not frees:
         return lambda node: pick(node.saved)
 
     def read(node: OpNode) -> tuple[Any, ...]:
@@ -207,9 +208,9 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
     return read
 
 
-def _adding(function: Gradient, names: tuple[str, ...]) -> Any:
+def _adding(function: Gradient, names: tuple[str, ...], frees: bool) -> Any:
     """function(whole, g, ...) as a method of the node."""
-    read = _reader(_parameters(function)[1:], names)
+    read = _reader(_parameters(function)[1:], names, frees)
     return lambda node, whole, g: function(whole, g, *read(node))
 
 
@@ -241,9 +242,9 @@ def _three(grad_a: Any, grad_b: Any, grad_c: Any) -> Any:
     return propagate
 
 
-def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ...]) -> Any:
+def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ...], frees: bool) -> Any:
     asks = parameters.index("needs_input_grad") if "needs_input_grad" in parameters else -1
-    read = _reader(tuple(name for name in parameters if name != "needs_input_grad"), names)
+    read = _reader(tuple(name for name in parameters if name != "needs_input_grad"), names, frees)
 
     def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
         wanted = tuple([to is not None for to in node.edges])
@@ -501,7 +502,7 @@ def record_view(
 
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
     """derivative() of a view, whose functions may name x_meta, the step and its arguments."""
-    return derivative(name, layout=("x_meta", *_TAKEN), shares_grad=True, **declared)
+    return derivative(name, layout=("x_meta", "step", "arguments"), shares_grad=True, **declared)
 
 
 def write_derivative(name: str, layout: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:

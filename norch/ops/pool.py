@@ -33,12 +33,15 @@ def max_with_indices(x: Any, window: Window, result: Sequence[int]) -> tuple[Any
 
 _MaxPool = derivative(
     "max_pool",
+    tensors=("index",),
     grad=lambda g, index, window, x_meta: _max_pool_backward(g, index, window, plane_sizes(x_meta)),
     connected=1,
 )
 
 
-@differentiable(grad=lambda g2, index: g2.flatten(-2).gather(-1, index.flatten(-2)).reshape(index.shape))
+@differentiable(
+    tensors=("index",), grad=lambda g2, index: g2.flatten(-2).gather(-1, index.flatten(-2)).reshape(index.shape)
+)
 def _max_pool_backward(g: Any, index: Any, window: Window, size: Sequence[int]) -> Any:
     """Planes of a size with g added at index."""
     return lib.norch_pool_max_backward(g, index, window, size)

@@ -189,7 +189,7 @@ def frexp(input: Any) -> frexp_result:
     return frexp_result(_mantissa(input, exponent), exponent)
 
 
-@differentiable(grad=lambda g, exponent: _scaled(g, exponent))
+@differentiable(tensors=("exponent",), grad=lambda g, exponent: _scaled(g, exponent))
 def _mantissa(x: Any, exponent: Any) -> Any:
     return _scaled(x, exponent)
 
