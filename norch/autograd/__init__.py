@@ -1,10 +1,9 @@
 """Reverse-mode automatic differentiation.
 
 node.py (what a graph is made of), record.py (how operations write it), broadcast.py (gradients of broadcast inputs),
-engine.py (the walk), inplace.py (views and writes), grad_mode.py (no_grad and the like); hooks.py, function.py
-(operations of your own), transforms.py and functional.py (Jacobians and the like), anomaly.py (finds the operation
-behind a NaN). What
-an operation does in backward is declared beside it, in norch/ops.
+engine.py (the reverse walk), inplace.py (views and in-place writes), grad_mode.py (no_grad and the like), hooks.py,
+function.py (operations of your own), transforms.py and functional.py (Jacobians and the like), anomaly.py (finds the
+operation behind a NaN). What an operation does in backward is declared beside it, in norch/ops.
 """
 
 from typing import TYPE_CHECKING, Any
