@@ -8,6 +8,7 @@ builds tensors, numbers, strings and containers only, unless it is told that the
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
@@ -42,7 +43,14 @@ def save(obj: Any, f: Any) -> None:
     >>> norch.load(file)
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    if hasattr(f, "write"):
+    if isinstance(f, io.RawIOBase):  # which may write less than it is given
+        buffered = io.BufferedWriter(f)
+        try:
+            save(obj, buffered)
+            buffered.flush()
+        finally:
+            _detach(buffered)
+    elif hasattr(f, "write"):
         f.write(HEAD)
         pickled = io.BytesIO()
         _Pickler(pickled, f).dump(obj)
@@ -50,6 +58,12 @@ def save(obj: Any, f: Any) -> None:
         f.write(pickled.getvalue())
     else:
         _save_at(obj, os.path.realpath(os.fsdecode(f)))
+
+
+def _detach(buffered: Any) -> None:
+    """Leaves the raw file open; what could not be written has raised already."""
+    with contextlib.suppress(OSError):
+        buffered.detach()
 
 
 def _save_at(obj: Any, path: str) -> None:

@@ -253,3 +253,25 @@ def test_a_write_that_fails_leaves_the_file_that_was_there(tmp_path: Any, monkey
         norch.save([norch.zeros(100), norch.zeros(10), norch.zeros(3)], tmp_path / "w.pt")
     assert given == [400, 40] and os.listdir(tmp_path) == ["w.pt"]
     assert norch.load(tmp_path / "w.pt")["w"].tolist() == [1, 1]
+
+
+def test_a_raw_file_that_writes_less_than_it_is_given() -> None:
+    class Short(io.RawIOBase):
+        def __init__(self, room: int):
+            self.written, self.room = bytearray(), room
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: Any) -> int:
+            piece = bytes(data)[: min(7, self.room - len(self.written))]
+            if not piece:
+                raise OSError("no space left")
+            self.written += piece
+            return len(piece)
+
+    whole = Short(10**6)
+    norch.save(norch.ones(100), whole)
+    assert norch.load(io.BytesIO(bytes(whole.written))).tolist() == [1.0] * 100 and not whole.closed
+    with pytest.raises(OSError, match="no space left"):
+        norch.save(norch.ones(100), Short(50))

@@ -244,3 +244,18 @@ def test_from_numpy_takes_arrays_only():
     with pytest.raises(ValueError, match="without a copy"):
         norch.asarray(np.float32(1), copy=False)
     assert norch.from_numpy(np.array(2.5)).item() == 2.5  # an array of no axis
+
+
+def test_arrays_that_are_more_than_their_bytes() -> None:
+    masked = np.ma.array([1, 0, 1], mask=[0, 1, 0], dtype="i8")
+    assert norch.tensor(masked).tolist() == norch.as_tensor(masked).tolist() == [1, 0, 1]
+
+    class Interface:
+        """What has the interface alone."""
+
+        array = np.arange(3.0)
+        __array_interface__ = array.__array_interface__
+
+    assert norch.tensor(Interface()).tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(norch.DTypeError):
+        norch.tensor(np.array(["2020"], dtype="M8[D]"))

@@ -21,7 +21,7 @@ def test_a_derivative_may_hold_nested_code() -> None:
 
     x = norch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     out = power(x, 3)
-    assert out.grad_fn.saved[0] is x and out.grad_fn.name() == "PowerBackward"
+    assert out.grad_fn._saved[0] is x and out.grad_fn.name() == "PowerBackward"
     out.sum().backward()
     assert x.grad.tolist() == [3.0, 12.0, 27.0]
 
@@ -32,7 +32,7 @@ def test_nothing_but_what_is_named_is_saved() -> None:
         return a.detach() * b.detach()
 
     a, b = norch.ones(2, requires_grad=True), norch.ones(2)
-    assert times(a, b).grad_fn.saved == (b, None)  # nobody asked for the gradient of b, which needs a
+    assert times(a, b).grad_fn._saved == (b, None)  # nobody asked for the gradient of b, which needs a
 
 
 def test_a_gradient_of_no_input_is_refused() -> None:

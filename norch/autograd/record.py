@@ -47,11 +47,12 @@ _CHECKED = (Handle, TensorHolder)
 class OpNode(Node):
     """The node of a declared operation; derivative() makes its classes.
 
-    saved   what the gradient functions need, in the order of saved_names; None once it was freed
+    _saved  what the gradient functions need, in the order of saved_names; None once it was freed. Private, as numbers
+            that are kept for all calls may be among it
     metas   for each input its shape and dtype, where broadcasting or promotion made the result differ; else None
     """
 
-    __slots__ = ("metas", "saved")
+    __slots__ = ("_saved", "metas")
 
     shares_grad = False
     inputs: tuple[str, ...] = ()
@@ -66,12 +67,12 @@ class OpNode(Node):
     other_names: tuple[str, ...] = ()
     plans: dict[int, Any] = {}
 
-    saved: tuple[Any, ...] | None
+    _saved: tuple[Any, ...] | None
     metas: tuple[Any, ...] | None
 
     def release(self) -> None:
         if self.frees:
-            self.saved = None
+            self._saved = None
 
 
 # ---- node classes --------------------------------------------------------------------------------------------------
@@ -160,14 +161,14 @@ def _gradient(
         if parameters[0] in inputs:
             return _of_one_input(function, position)
         if not frees:
-            return lambda node, g: function(g, node.saved[position])
+            return lambda node, g: function(g, node._saved[position])
     read = _reader(parameters, names, frees)
     return lambda node, g: function(g, *read(node))
 
 
 def _of_one_input(function: Gradient, position: int) -> Any:
     def gradient(node: OpNode, g: Any) -> Any:
-        saved = node.saved
+        saved = node._saved
         if saved is None:
             raise freed(node)
         x = saved[position]
@@ -187,10 +188,10 @@ def _reader(parameters: tuple[str, ...], names: tuple[str, ...], frees: bool) ->
     pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
     out_at = parameters.index("out") if "out" in parameters else -1
     if not frees:
-        return lambda node: pick(node.saved)
+        return lambda node: pick(node._saved)
 
     def read(node: OpNode) -> tuple[Any, ...]:
-        saved = node.saved
+        saved = node._saved
         if saved is None:
             raise freed(node)
         values = saved if in_order else pick(saved)
@@ -286,7 +287,7 @@ def record_one(node_class: type[OpNode], out: Any, x: Any, *saved: Any, casts: b
             node.metas = (meta_of(x),) if casts else None
             if node_class.saves_out:
                 saved = (alias(out), *saved)
-            node.saved = (meta_of(x), *saved) if node_class.saves_meta else saved
+            node._saved = (meta_of(x), *saved) if node_class.saves_meta else saved
             out._node = node
     return out
 
@@ -309,7 +310,7 @@ def record_write(node_class: type[OpNode], x: Any, values: Any, *saved: Any) -> 
     node.hooks = None
     meta = meta_of(values)
     node.metas = (None, meta)
-    node.saved = (meta, *saved)
+    node._saved = (meta, *saved)
     return node
 
 
@@ -323,7 +324,7 @@ def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], 
             node.seq = tick()
             node.hooks = None
             node.metas = tuple([meta_of(x) for x in tensors])
-            node.saved = (node.metas, dim)
+            node._saved = (node.metas, dim)
             out._node = node
     return out
 
@@ -359,14 +360,14 @@ def _make_node(
         plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
     pick, of_out, of_metas = plan
     if pick is None:
-        node.saved = inputs + others
+        node._saved = inputs + others
         return node
     values = [None, *inputs, *others]
     if of_out:
         values.append(alias(out))
     for i in of_metas:
         values.append(None if inputs[i] is None else meta_of(inputs[i]))
-    node.saved = pick(values)
+    node._saved = pick(values)
     return node
 
 
@@ -381,7 +382,7 @@ def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast
             node.seq = tick()
             node.hooks = None
             node.metas = (meta_of(a), meta_of(b)) if broadcast else None
-            node.saved = (b if to_a is not None else None, a if to_b is not None else None)
+            node._saved = (b if to_a is not None else None, a if to_b is not None else None)
             out._node = node
     return out
 
@@ -399,7 +400,7 @@ def record_affine(
             node.edges = (to_x, to_weight, to_bias)
             node.seq = tick()
             node.hooks = node.metas = None
-            node.saved = (weight if to_x is not None else None, x if to_weight is not None else None) + others
+            node._saved = (weight if to_x is not None else None, x if to_weight is not None else None) + others
             out._node = node
     return out
 
@@ -489,7 +490,7 @@ def record_view(
             node.edges = (to_x,)
             node.seq = tick()
             node.hooks = node.metas = None
-            node.saved = (meta_of(x), step, arguments)
+            node._saved = (meta_of(x), step, arguments)
             out._node = node
         if is_view:
             out._view = view_of(x, step, arguments)

@@ -53,7 +53,7 @@ def unary(name: str, node_class: type[OpNode] | None) -> Any:
             node.edges = (to_x,)
             node.seq = tick()
             node.hooks = node.metas = None
-            node.saved = (x if saves_x else None, alias(out) if saves_out else None)
+            node._saved = (x if saves_x else None, alias(out) if saves_out else None)
             out._node = node
         return out
 
@@ -75,7 +75,7 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
             old = snapshot(self) if saves_x else None
         lib.norch_unary_into(self, op, self)
         if node is not None:
-            node.saved = (old, alias(self) if saves_out else None)
+            node._saved = (old, alias(self) if saves_out else None)
         written(self, node, saves_out)
         return self
 
@@ -124,7 +124,7 @@ def binary(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_o
             node.hooks = None
             node.metas = (meta_of(a), meta_of(b)) if out._mixed else None
             if saves:
-                node.saved = (
+                node._saved = (
                     a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None,
                     b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None,
                     alias(out) if saves_out else None,
@@ -157,7 +157,7 @@ def binary_(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_
             )
         lib.norch_binary_into(self, op, self, other)
         if node is not None and old is not None:
-            node.saved = (*old, alias(self) if saves_out else None)
+            node._saved = (*old, alias(self) if saves_out else None)
         written(self, node, saves_out)
         return self
 
@@ -193,7 +193,7 @@ def reduction(name: str, node_class: type[OpNode] | None) -> Any:
             node.edges = (to_x,)
             node.seq = tick()
             node.hooks = node.metas = None
-            node.saved = (
+            node._saved = (
                 x if saves_x else None, alias(out) if saves_out else None, meta_of(x), axes, keepdim, param
             )  # fmt: skip
             out._node = node

@@ -37,11 +37,7 @@ hardswish = function_op(
     "x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only.",
     grad=lambda g, x: g * (x / 3 + 0.5).where((x >= 3).logical_not(), 1).where((x <= -3).logical_not(), 0),
 )
-softsign = function_op(
-    "softsign",
-    "x / (1 + |x|). Integers become floats.",
-    grad=lambda g, x: g / (x.abs() + 1).square(),
-)
+softsign = function_op("softsign", "x / (1 + |x|).", grad=lambda g, x: g / (x.abs() + 1).square())
 logsigmoid = function_op("logsigmoid", "log(sigmoid(x)). Floats only.", grad=lambda g, x: g * (-x).sigmoid())
 
 # ---- with parameters, which have no gradient but for the slope of leaky_relu, the weight of prelu --------------------

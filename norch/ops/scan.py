@@ -136,7 +136,7 @@ def _inplace(function: Any) -> Any:
         node = result._node
         if node is not None and type(node).saves_out:  # of what was written, not of the result that was copied
             at = node.saved_names.index("out")
-            node.saved = (*node.saved[:at], alias(self), *node.saved[at + 1 :])
+            node._saved = (*node._saved[:at], alias(self), *node._saved[at + 1 :])
         written(self, node, True)
         return self
 

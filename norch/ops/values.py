@@ -138,8 +138,10 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     elif isinstance(data, (list, tuple, bool, int, float)):
         made = None
     elif hasattr(data, "__array_interface__"):
-        interface = data.__array_interface__
-        made = from_bytes(data.tobytes(), tuple(interface["shape"]), _array_dtype(interface["typestr"]))
+        import numpy  # lazy import: whoever has such an object has it
+
+        plain = numpy.asarray(data)  # of a masked array its data; of what has the interface alone, an array
+        made = from_bytes(plain.tobytes(), plain.shape, _array_dtype(plain.dtype.str))
     elif _is_buffer(data):
         made = _from_buffer(data)
     elif hasattr(data, "__array__"):
@@ -187,7 +189,8 @@ def _dtype_of(kind: str | None, itemsize: int, shown: Any) -> DType:
 def _array_dtype(typestr: str) -> DType:
     if typestr[0] == ">":
         raise DTypeError(f"tensor: big-endian elements ({typestr}); convert them to native order first")
-    return _dtype_of(typestr[1], int(typestr[2:] or 0), typestr)
+    size = typestr[2:].partition("[")[0]  # dates have a unit behind it
+    return _dtype_of(typestr[1], int(size or 0), typestr)
 
 
 def _is_ndarray(data: Any) -> bool:
