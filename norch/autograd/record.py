@@ -372,7 +372,9 @@ def _make_node(
 
 
 def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast: bool = False) -> Any:
-    """record() for a product of two inputs, the gradient of each of which needs the other one: matmul runs often."""
+    """record() for a product of two inputs, the gradient of each of which needs the other one: matmul runs often.
+
+    What is saved is in the order of their gradients: b, for that of a, then a."""
     if mode.enabled:
         to_a = a._node if a._view is None else edge(a)
         to_b = b._node if b._view is None else edge(b)

@@ -20,7 +20,7 @@ from .reduce import sum_over
 
 Sizes = int | Sequence[int]
 Geometry = tuple[int, ...]  # what norch_conv takes
-_PLAIN = 1 << 31
+_LIMIT = 1 << 31
 
 
 # ---- the three products, and their derivatives -------------------------------------------------------------------
@@ -97,11 +97,11 @@ def _conv_weight(x: Any, y: Any, geometry: Geometry, kernel: Sequence[int]) -> A
 
 def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
     """One number for every axis, or a number for each; at least 0."""
-    if type(value) is int and 0 <= value < _PLAIN:  # as modules and most calls have it
+    if type(value) is int and 0 <= value < _LIMIT:  # as modules and most calls have it
         return (value,) * axes
     if type(value) is tuple and len(value) == axes == 2:
         first, second = value
-        if type(first) is int and type(second) is int and 0 <= first < _PLAIN and 0 <= second < _PLAIN:
+        if type(first) is int and type(second) is int and 0 <= first < _LIMIT and 0 <= second < _LIMIT:
             return value
     listed = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(listed) == 1:
@@ -230,17 +230,18 @@ def _convolve_transposed(
 ) -> Any:
     _check(name, axes, input=x, weight=weight, bias=bias)
     steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
-    before, more = per_axis(padding, axes, name, "padding"), per_axis(output_padding, axes, name, "output_padding")
+    before = per_axis(padding, axes, name, "padding")
+    extra_sizes = per_axis(output_padding, axes, name, "output_padding")
     for i in range(axes):
-        if more[i] >= max(steps[i], dilations[i]):
-            raise ArgumentError(f"{name}: output_padding {more[i]} must be smaller than stride or dilation")
+        if extra_sizes[i] >= max(steps[i], dilations[i]):
+            raise ArgumentError(f"{name}: output_padding {extra_sizes[i]} must be smaller than stride or dilation")
     size = [
-        (length - 1) * steps[i] - 2 * before[i] + dilations[i] * (weight.shape[2 + i] - 1) + more[i] + 1
+        (length - 1) * steps[i] - 2 * before[i] + dilations[i] * (weight.shape[2 + i] - 1) + extra_sizes[i] + 1
         for i, length in enumerate(x.shape[-axes:])
     ]
     if min(size) < 1:
         raise ShapeError(f"{name}: input of shape {tuple(x.shape)} would make an output of size {tuple(size)}")
-    after = [p - extra if extra >= step else p for p, extra, step in zip(before, more, steps, strict=True)]
+    after = [p - extra if extra >= step else p for p, extra, step in zip(before, extra_sizes, steps, strict=True)]
     kernel = weight.unsqueeze(-2) if axes == 1 else weight
     geometry = _geometry(steps, before, after, dilations, groups)
     return unbatched(_conv_input(batched(x, axes), kernel, bias, geometry, _two_axes(size, 1)), x, axes)

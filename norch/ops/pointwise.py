@@ -118,6 +118,7 @@ true_divide = method(
     inplace=True,
 )
 floor_divide = op("floor_divide", "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
+# As in PyTorch, floor_divide() has no gradient, and div() with a rounding_mode has one of zeros.
 _floor_divide = function_op("floor_divide", grad_a=_zeros, grad_b=_zeros)
 _trunc_divide = function_op("trunc_divide", grad_a=_zeros, grad_b=_zeros)
 remainder = op(
@@ -138,7 +139,7 @@ fmod = op(
 
 def _grad_of_base(g: Any, a: Any, b: Any) -> Any:
     """b a ** (b - 1); b = 0 is a constant, also at a = 0 where a ** -1 is infinite."""
-    if b._weak:  # a Python number
+    if b._weak:  # b stands for a Python number
         n = b.item()
         return g * (a.pow(n - 1) * n) if n else _zeros(g)
     return (g * (b * a.pow(b - 1))).where(b != 0, 0)
@@ -526,5 +527,4 @@ METHODS.update(where=_where_method)
 
 
 # norch/__init__.py hands them all on
-__all__ = public(globals(), "zeta")
-__all__ = [name for name in __all__ if not name.endswith("_backward")]
+__all__ = [name for name in public(globals(), "zeta") if not name.endswith("_backward")]
