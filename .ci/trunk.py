@@ -5,12 +5,12 @@ pages of the families that these are. A folder stands for the files in it, but f
 """
 
 TRUNK = {
-    "border": "csrc/norch.h csrc/ops.def csrc/dtypes.def csrc/python norch/_lib.py",
+    "C API": "csrc/norch.h csrc/ops.def csrc/dtypes.def csrc/python norch/_lib.py",
     "core": "csrc/core csrc/backends.c csrc/ops/ops.h csrc/cpu/cpu.c csrc/cpu/memory.c",
     "handle": "norch/_handle.py norch/tensor.py",
     "declaration": "norch/ops/__init__.py norch/ops/op.py norch/ops/_rows.py norch/ops/_operand.py",
-    "record": "norch/autograd/node.py norch/autograd/record.py norch/autograd/grad_mode.py norch/autograd/inplace.py",
-    "engine": "norch/autograd/__init__.py norch/autograd/engine.py norch/autograd/broadcast.py",
+    "record": "norch/autograd/node.py norch/autograd/derivative.py norch/autograd/record.py norch/autograd/inplace.py",
+    "engine": "norch/autograd/engine.py norch/autograd/broadcast.py",
 }
 # Plans of the families, conversions of copies, the stream of random numbers, and x[...].
 NOT_TRUNK = "csrc/core/convert.h csrc/python/region.c"

@@ -1,4 +1,4 @@
-/* norch.h: the border between the C library and its callers.
+/* norch.h: the public C API.
  *
  * This header holds everything that a caller may know. Python's bindings come from this text: make turns its prototypes
  * into builtin functions (csrc/python/make_calls.py), and the library carries a copy, from which norch/_lib.py reads the
@@ -44,16 +44,16 @@ enum norch_dtype {
 typedef struct norch_storage norch_storage;
 
 /* A strided N-d array. It does not change after it is made; views share the storage.
- * references and type make it a Python object if Python has loaded the library. node, grad, cell and view are objects of
- * autograd (norch/_handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first element;
- * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the kind takes part
+ * references and type make it a Python object if Python has loaded the library. node, grad, version_counter and view are
+ * objects of autograd (norch/_handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first
+ * element; strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the kind takes part
  * in dtype promotion; `mixed` marks a result whose inputs differ from it in shape, dtype or device. */
 typedef struct norch_tensor {
     int64_t references;
     void *type;
     void *node;
     void *grad;
-    void *cell;
+    void *version_counter;
     void *view;
     void *attributes;
     void *data;

@@ -13,7 +13,7 @@ from typing import Any
 from ._lib import TensorBase, lib
 from .device import CPU, device_of
 from .device import device as Device  # noqa: N812
-from .dtype import DTYPES, check_format
+from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
 
 
@@ -51,19 +51,19 @@ class Handle(TensorBase):
 
     _node   where gradients go: the node that made this tensor, a Leaf for one that collects a gradient, or None
     _grad   the gradient collected so far (leaves, and others after retain_grad())
-    _cell   [time of the last in-place write], shared by all tensors over one storage; None until needed
     _view   for a view, its base and how it was taken (autograd/inplace.py)
+    _version_counter  [when it was last written to in place], shared by all tensors over one storage; None until needed
     """
 
     __slots__ = ("__weakref__",)
 
     def _bump(self) -> None:
         """Notes an in-place write done behind autograd's back, by a C call or through shared memory."""
-        cell = self._cell
-        if cell is None:
-            self._cell = [tick()]
+        version = self._version_counter
+        if version is None:
+            self._version_counter = [next_seq()]
         else:
-            cell[0] = tick()
+            version[0] = next_seq()
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -99,79 +99,40 @@ class Handle(TensorBase):
         """Whether the elements live on a CUDA device."""
         return self._device_type != CPU.code
 
-    @property
-    def is_cpu(self) -> bool:
-        """Whether the elements live on the CPU."""
-        return self._device_type == CPU.code
 
-    def get_device(self) -> int:
-        """The number of the CUDA device that it lives on; -1 for the CPU."""
-        return self._device_index if self.is_cuda else -1
-
-    def storage_offset(self) -> int:
-        """Where in its storage the first element lies, counted in elements."""
-        return self._offset
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return self._data
-
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in C order without gaps."""
-        check_format(memory_format, "is_contiguous")
-        return bool(self._contiguous)
-
-    def element_size(self) -> int:
-        """Bytes of one element."""
-        return self.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.numel() * self.element_size()
-
-    def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating one."""
-        return self.dtype.is_floating_point
-
-
-# Counts nodes and in-place writes on one scale: "written after this node was made" is then a comparison.
-tick = itertools.count(1).__next__
+# The next sequence number. Nodes and in-place writes are counted together: "written after this node was made" is then a
+# comparison.
+next_seq = itertools.count(1).__next__
 
 
 def bump_all(tensors: Iterable[Any]) -> None:
     """Notes that a C call wrote to all of these at once."""
-    time = tick()
+    time = next_seq()
     for x in tensors:
-        cell = x._cell
-        if cell is None:
-            x._cell = [time]
+        version = x._version_counter
+        if version is None:
+            x._version_counter = [time]
         else:
-            cell[0] = time
+            version[0] = time
 
 
 # The class of results; tensor.py puts Tensor here and tells the library.
 result_class: Any = Handle
 
 
-def cell_of(x: Any) -> list[int]:
-    """The cell that all tensors over the storage of x share, made when first asked for."""
-    cell = x._cell
-    if cell is None:
-        cell = x._cell = [0]
-    return cell
+def version_counter_of(x: Any) -> list[int]:
+    """The version counter that all tensors over the storage of x share, made when first asked for."""
+    version = x._version_counter
+    if version is None:
+        version = x._version_counter = [0]
+    return version
 
 
 def alias(x: Any) -> Any:
-    """Another Tensor over the elements of x, outside any graph but sharing its time of writing.
+    """Another Tensor over the elements of x, outside any graph but sharing its version counter.
 
     It is what a node saves of its own result: the result itself, with its place in the graph, would be a cycle.
     """
     out = lib.norch_alias(x)
-    out._cell = cell_of(x)
+    out._version_counter = version_counter_of(x)
     return out

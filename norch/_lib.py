@@ -1,8 +1,7 @@
-"""The border to the C library, and the only module that uses ctypes.
+"""The binding to the C library. With _header.py and _buffers.py it is all that uses ctypes.
 
-The library carries its own header (csrc/norch.h). This module reads the struct, the constants and the signatures from
-that text, so that there is no second copy of them. Every function of the header is an attribute of ``lib``, under its
-name in C.
+Every function of the library's header is an attribute of ``lib``, under its name in C. The struct, the constants and
+the signatures are read from the header's text (_header.py), so that there is no second copy of them.
 
 A C tensor is a Python object, the very ``Tensor`` that users hold (csrc/python/object.c). Calls with tensors are
 builtin functions of the library (csrc/python/calls.c): they check their arguments and cost a tenth of a call through
@@ -15,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import struct
 import sys
 import types
@@ -23,6 +21,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import errors
+from ._header import listed, read_header
 
 _PATH = os.environ.get("NORCH_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libnorch.so")
 
@@ -38,78 +37,8 @@ def _load() -> ctypes.PyDLL:
         raise ImportError(message) from None
 
 
-# ---- reading the header -----------------------------------------------------------------------------------------
-
-_SCALARS: dict[str, Any] = {
-    "int32_t": ctypes.c_int32,
-    "int64_t": ctypes.c_int64,
-    "uint64_t": ctypes.c_uint64,
-    "double": ctypes.c_double,
-    "bool": ctypes.c_bool,
-}
-
-
-def _result_type(text: str) -> Any:
-    if text in ("norch_tensor *", "void *"):
-        return ctypes.py_object
-    if text == "const char *":
-        return ctypes.c_char_p
-    if "*" in text:
-        return ctypes.c_void_p
-    return None if text == "void" else _SCALARS[text]
-
-
-def _argument_type(text: str) -> Any:
-    if "norch_tensor *" in text and "*optional_" not in text:
-        return ctypes.py_object
-    return ctypes.c_double if text.startswith("double ") and "*" not in text else ctypes.c_void_p
-
-
-def _read_struct(text: str, constants: dict[str, int]) -> type[ctypes.Structure]:
-    body = re.search(r"typedef struct norch_tensor \{(.*?)\} norch_tensor;", text, re.S)
-    if body is None:
-        raise ImportError("norch: the library's header holds no struct norch_tensor")
-    fields: list[tuple[str, Any]] = []
-    for kind, name, size in re.findall(r"([\w ]+?\*?)\s*(\w+)(?:\[(\w+)\])?;", body[1]):
-        base = ctypes.c_void_p if "*" in kind else _SCALARS[kind.strip()]
-        fields.append((name, base * constants[size] if size else base))
-    return type("TensorStruct", (ctypes.Structure,), {"_fields_": fields})
-
-
-def listed(name_of: Any) -> list[str]:
-    """The names that a function of the library returns for 0, 1, ... up to the first NULL."""
-    names: list[str] = []
-    while (name := name_of(len(names))) is not None:
-        names.append(name.decode())
-    return names
-
-
-def _read_header(library: ctypes.PyDLL) -> tuple[dict[str, int], type[ctypes.Structure], dict[str, Any]]:
-    for text_of in ("norch_header", "norch_call_name"):
-        try:
-            getattr(library, text_of).restype = ctypes.c_char_p
-        except AttributeError:
-            raise ImportError(f"norch: {_PATH} is a library, but not norch's: it lacks {text_of}") from None
-    text = re.sub(r"/\*.*?\*/", "", library.norch_header().decode(), flags=re.S)
-    constants = {name: int(value) for name, value in re.findall(r"#define NORCH_(\w+) (\d+)", text)}
-    tensor_struct = _read_struct(text, {"NORCH_" + name: value for name, value in constants.items()})
-    builtins, functions = set(listed(library.norch_call_name)), {}
-    for result, name, arguments in re.findall(r"^([\w ]+?\**)\s*\bnorch_(\w+)\(([^)]*)\);", text, re.M):
-        if name in builtins:  # _bind_python makes it
-            continue
-        try:
-            function = getattr(library, "norch_" + name)
-        except AttributeError:
-            raise ImportError(f"norch: {_PATH} lacks norch_{name}, which its own header declares") from None
-        function.restype = _result_type(result.strip() if "*" not in result else " ".join(result.split()))
-        each = [] if arguments.strip() == "void" else arguments.split(",")
-        function.argtypes = [_argument_type(argument.strip()) for argument in each]
-        functions["norch_" + name] = function
-    return constants, tensor_struct, functions
-
-
 _library = _load()
-constants, TensorStruct, _functions = _read_header(_library)
+constants, TensorStruct, _functions = read_header(_library, _PATH)
 lib: Any = types.SimpleNamespace(**_functions)
 constants |= {name.upper(): number for number, name in enumerate(listed(lib.norch_dtype_name))}  # of dtypes.def
 if lib.norch_sizeof_tensor() != ctypes.sizeof(TensorStruct):
@@ -169,7 +98,7 @@ if TYPE_CHECKING:
         ndim: int
         _node: Any
         _grad: Any
-        _cell: list[int] | None
+        _version_counter: list[int] | None
         _view: Any
         _data: int
         _numel: int
@@ -220,60 +149,3 @@ def flag(value: Any, what: str) -> bool:
     if value is True or value is False:
         return value
     raise TypeError(f"{what} must be True or False, not {type(value).__name__}")
-
-
-# ---- memory shared with others ------------------------------------------------------------------------------------
-
-
-def keep_alive(owner: object) -> tuple[int, int]:
-    """(release, context) for from_memory: keeps owner alive until C calls release(context)."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
-    release = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value
-    assert release is not None
-    return release, id(owner)
-
-
-def forget(owner: object) -> None:
-    """Undoes keep_alive after a failure of from_memory."""
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(owner))
-
-
-def memory_of(x: TensorBase) -> memoryview:
-    """The bytes of a contiguous uint8 tensor on the CPU, to read and to write; x lives as long as they are seen."""
-    if x._numel == 0:
-        return memoryview(bytearray())
-    array: Any = (ctypes.c_ubyte * x._numel).from_address(x._data)
-    array.owner = x
-    return memoryview(array).cast("B")
-
-
-def buffer(count: int) -> Any:
-    """A writable buffer of count bytes."""
-    return ctypes.create_string_buffer(count)
-
-
-def doubles(*values: float) -> Any:
-    """A C array of doubles, which C reads when a call runs."""
-    return (ctypes.c_double * len(values))(*values)
-
-
-def struct_of_doubles(name: str, fields: Sequence[str]) -> type[ctypes.Structure]:
-    """A C struct whose fields are doubles. Its instances keep their address, and have no attributes but the fields."""
-    return type(
-        name, (ctypes.Structure,), {"_fields_": [(field, ctypes.c_double) for field in fields], "__slots__": ()}
-    )
-
-
-def int64s(*values: int) -> Any:
-    """A C array of int64, to be filled by C."""
-    return (ctypes.c_int64 * len(values))(*values)
-
-
-def uint64s(*values: int) -> Any:
-    """A C array of uint64, to be filled or read by C."""
-    return (ctypes.c_uint64 * len(values))(*values)
-
-
-def address(array: Any) -> int:
-    """The address of a C array."""
-    return ctypes.addressof(array)

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import random
+from ._buffers import buffer, doubles, int64s
 from ._left_out import nothing_more
-from ._lib import buffer, doubles, int64s, lib
+from ._lib import lib
 from .device import cuda_device_count, current, device_code
 from .device import device as Device  # noqa: N812
 from .errors import ArgumentError, DeviceError, Error

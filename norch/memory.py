@@ -12,7 +12,8 @@ operations. PyTorch has no such functions for the CPU; the names are those of `n
 
 from __future__ import annotations
 
-from ._lib import int64s, lib
+from ._buffers import int64s
+from ._lib import lib
 from .errors import ArgumentError
 
 _NAMES = (

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pickle import PickleBuffer
 from typing import Any
 
-from ._handle import cell_of
-from ._lib import lib, memory_of
+from ._buffers import memory_of
+from ._handle import version_counter_of
+from ._lib import lib
 from .device import CPU
 from .device import device as Device  # noqa: N812
 from .dtype import dtype as DType  # noqa: N812
@@ -49,7 +50,7 @@ class Storage:
         """A tensor over these bytes; ShapeError where it would reach beyond them."""
         whole = lib.norch_slice(self.elements, 0, 0, self.nbytes() // dtype.itemsize * dtype.itemsize, 1)
         out = lib.norch_as_strided(lib.norch_view_dtype(whole, dtype.code), shape, strides, offset)
-        out._cell = cell_of(self.elements)
+        out._version_counter = version_counter_of(self.elements)
         return out
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Storage:
@@ -102,7 +103,7 @@ def storage_of(x: Any) -> Storage:
     found = _known.get(whole._data)
     if found is None or not lib.norch_shares_storage(found.elements, whole):
         found = _known[whole._data] = Storage(whole)
-    whole._cell = cell_of(x)
+    whole._version_counter = version_counter_of(x)
     return found
 
 

@@ -1,20 +1,19 @@
-"""Tensor: the operations mixed into one handle, and what of autograd its users see."""
+"""Tensor: the class of tensors, made of the bare tensor (_handle.py), the methods that norch/ops declares, and those of
+_autograd_methods.py, _metadata.py and _protocols.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _handle, _left_out
+from ._autograd_methods import AutogradMethods
 from ._handle import Size as Size  # files of save() may name it here
 from ._handle import alias
 from ._lib import lib
+from ._metadata import MetadataMethods
 from ._protocols import ProtocolMethods
 from .autograd import engine
-from .autograd.hooks import Accumulated, Keep, RemovableHandle, hook_onto
-from .autograd.inplace import SEVERED, edge
-from .autograd.node import Leaf
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the pages below)
@@ -33,8 +32,7 @@ from .ops.composed import statistics as _statistics  # noqa: F401
 from .ops.composed import type_properties as _type_properties  # noqa: F401
 from .ops.create import legacy_tensor
 from .ops.op import METHODS
-from .ops.view import axis
-from .storage import Storage, storage_of
+from .storage import Storage
 
 if TYPE_CHECKING:
     from ._methods import DeclaredMethods  # a stub: what follows the class makes of METHODS
@@ -42,10 +40,7 @@ else:
     DeclaredMethods = _handle.Handle
 
 
-class Tensor(
-    ProtocolMethods,
-    DeclaredMethods,
-):
+class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
     ``Tensor([[1, 2], [3, 4]])`` takes values and ``Tensor(2, 3)`` takes sizes (its elements are then undefined); both
@@ -61,66 +56,7 @@ class Tensor(
     def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
         return adopt(cls, legacy_tensor(data)).requires_grad_(requires_grad)
 
-    # ---- what it is ------------------------------------------------------------------------------------------
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of one axis."""
-        return self.shape if dim is None else self.shape[axis(dim, self.ndim, "size")]
-
-    def stride(self, dim: int | None = None) -> Any:
-        """How many elements of memory lie between neighbours along each axis, or along one."""
-        strides = lib.norch_strides(self)
-        return strides if dim is None else strides[axis(dim, self.ndim, "stride")]
-
-    def untyped_storage(self) -> Storage:
-        """The bytes that it shares with its views, as an object: storages are the same where memory is shared."""
-        return storage_of(self)
-
     # ---- autograd --------------------------------------------------------------------------------------------
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether operations on it are recorded. Set it on leaves."""
-        return edge(self) is not None
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)
-
-    def requires_grad_(self: T, requires_grad: bool = True) -> T:
-        """Begins (or ends) collecting a gradient in .grad; floats only. TypeError for what is no bool."""
-        if requires_grad is not True and requires_grad is not False:
-            raise TypeError(f"requires_grad_: requires_grad must be a bool, not {type(requires_grad).__name__}")
-        node = edge(self)
-        if not requires_grad:
-            if node is not None and type(node) is not Leaf:
-                raise Error("requires_grad: only a leaf can stop requiring grad; use detach() on a computed tensor")
-            self._node = None
-        elif node is None:
-            if not self.dtype.is_floating_point:
-                raise DTypeError(f"requires_grad: only floating tensors have gradients, not {self.dtype.name}")
-            self._node = Leaf(self)
-        return self
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether it was made by the user rather than computed in a graph."""
-        node = edge(self)
-        return node is None or type(node) is Leaf
-
-    @property
-    def _base(self) -> Tensor | None:
-        """The tensor that this one is a view of; None where it is none, or nobody noted it."""
-        return None if self._view is None or self._view is SEVERED else self._view.base
-
-    def _is_view(self) -> bool:
-        return self._base is not None
-
-    @property
-    def grad_fn(self) -> Any:
-        """The node that made it; None for leaves."""
-        node = edge(self)
-        return None if type(node) is Leaf else node
 
     def backward(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
@@ -136,13 +72,6 @@ class Tensor(
         """The same elements outside any graph."""
         return alias(self)
 
-    def detach_(self) -> Tensor:
-        """Leaves the graph that it was computed in."""
-        if self._view is not None and self._node is not None:
-            raise Error("detach_: a view cannot leave the graph of its base; use detach()")
-        self._node = None
-        return self
-
     @property
     def data(self) -> Tensor:
         """The same elements outside any graph; writes to them are not noticed by autograd."""
@@ -155,7 +84,7 @@ class Tensor(
         if other.dtype is not self.dtype and self._node is not None and not other.dtype.is_floating_point:
             raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
         lib.norch_set_data(self, other)
-        self._cell = self._view = None
+        self._version_counter = self._view = None
 
     @property
     def grad(self) -> Tensor | None:
@@ -179,44 +108,6 @@ class Tensor(
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
-
-    def retain_grad(self) -> None:
-        """Lets backward() leave the gradient in .grad, also where this is no leaf."""
-        node = self._hookable("retain_grad")
-        if type(node) is not Leaf:
-            hooks = node.hooks or []
-            if not any(isinstance(hook, Keep) and hook.tensor() is self for hook in hooks):
-                node.hooks = [*hooks, Keep(self)]
-
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-        """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces it."""
-        if not callable(hook):
-            raise TypeError(f"register_hook: expected a function of the gradient, not {type(hook).__name__}")
-        return hook_onto(self._hookable("register_hook"), hook)
-
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
-        """Calls hook(tensor) when backward() has added to the .grad of this tensor, a leaf.
-
-        >>> w = norch.ones(2, requires_grad=True)
-        >>> handle = w.register_post_accumulate_grad_hook(lambda w: print(w.grad))
-        >>> (w * 3).sum().backward()
-        tensor([3., 3.])
-        """
-        node = self._hookable("register_post_accumulate_grad_hook")
-        if type(node) is not Leaf:
-            raise Error("register_post_accumulate_grad_hook: only a leaf collects a gradient")
-        return hook_onto(node, Accumulated(hook))
-
-    def _hookable(self, name: str) -> Any:
-        node = edge(self)
-        if node is None:
-            raise Error(f"{name}: this tensor does not require grad")
-        return node
-
-    @property
-    def _version(self) -> int:
-        """When it was last written to in place, on the clock that counts nodes too; 0 for never."""
-        return self._cell[0] if self._cell else 0
 
     # ---- copies and pickles ------------------------------------------------------------------------------------
 
@@ -251,7 +142,7 @@ def adopt(cls: type[T], tensor: Tensor) -> T:
     if cls is Tensor and type(tensor) is Tensor and tensor._node is None:
         return tensor  # type: ignore[return-value]
     out = lib.norch_adopt(cls, tensor)
-    out._cell = _handle.cell_of(tensor)
+    out._version_counter = _handle.version_counter_of(tensor)
     return out
 
 

@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .autograd.engine import grad
 from .autograd.grad_mode import enable_grad, no_grad
+from .autograd.gradients import grad
 from .dtype import dtype_named, finfo, float64, promote_types
 from .errors import Error
 from .ops.copy import stack

@@ -19,7 +19,7 @@ NAN = float("nan")
 @pytest.fixture(autouse=True)
 def left_off() -> Any:
     yield
-    assert not anomaly.is_anomaly_enabled() and anomaly.check is None and _handle.tick is anomaly._plain_tick
+    assert not anomaly.is_anomaly_enabled() and anomaly.check is None and _handle.next_seq is anomaly._plain_next_seq
 
 
 def test_names_the_operation_and_the_place() -> None:

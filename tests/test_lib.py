@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import norch
-from norch import _lib
+from norch import _buffers, _lib
 from norch._lib import lib
 from norch.ops._rows import OPCODES
 from norch.optim.fused import ROWS
@@ -36,7 +36,7 @@ def test_calls_with_tensors_are_builtins():
 
 def adam_step_of(x, *states):
     row = ROWS["adam"]
-    lib.norch_optim_step(row.kind, ([x], [x], *states, None), _lib.address(row.hyper()))
+    lib.norch_optim_step(row.kind, ([x], [x], *states, None), _buffers.address(row.hyper()))
 
 
 def test_rows_of_optimizers_have_named_hyper_parameters():

@@ -1,13 +1,15 @@
-"""How operations are declared differentiable: autograd/record.py."""
+"""How operations are declared differentiable: autograd/derivative.py and record.py."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
 
 import norch
-from norch.autograd.record import derivative, differentiable
+from norch.autograd.derivative import derivative
+from norch.autograd.record import differentiable
 
 pytestmark = pytest.mark.host
 
@@ -32,9 +34,17 @@ def test_nothing_but_what_is_named_is_saved() -> None:
         return a.detach() * b.detach()
 
     a, b = norch.ones(2, requires_grad=True), norch.ones(2)
-    assert times(a, b).grad_fn._saved == (b, None)  # nobody asked for the gradient of b, which needs a
+    assert times(a, b).grad_fn._saved == (None, b)  # nobody asked for the gradient of b, which needs a
 
 
 def test_a_gradient_of_no_input_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"derivative: grad_c for inputs \('a', 'b'\)"):
+    with pytest.raises(TypeError, match=r"add: grad_c for inputs \('a', 'b'\)"):
         derivative("add", ("a", "b"), grad_c=lambda g: g)
+
+
+def test_a_gradient_without_parameters_to_read_is_refused() -> None:
+    def scaled(g: Any, factor: float) -> Any:
+        return g * factor
+
+    with pytest.raises(TypeError, match="scale: a gradient is a function written with def or lambda.*, not partial"):
+        derivative("scale", grad=functools.partial(scaled, factor=2.0))

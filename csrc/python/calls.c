@@ -1,4 +1,4 @@
-/* calls: the border as builtin functions of Python. A builtin gets its arguments as an array of objects. Here each of
+/* calls: the public C API as builtin functions of Python. A builtin gets its arguments as an array of objects. Here each of
  * them is converted to what norch.h asks for, or raises an exception that names the call, what it expected and what it
  * got. make_calls.py writes the builtins, from the prototypes of norch.h, into calls.inc. */
 #include <string.h>

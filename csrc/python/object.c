@@ -17,7 +17,7 @@ static nr_member members[] = {
 #define NUMBER(name, kind) FIELD("_" #name, name, kind, NR_MEMBER_READONLY)
     AUTOGRAD(node),
     AUTOGRAD(grad),
-    AUTOGRAD(cell),
+    AUTOGRAD(version_counter),
     AUTOGRAD(view),
     NUMBER(data, INT64),
     NUMBER(numel, INT64),
@@ -48,7 +48,7 @@ static void *exceptions[NORCH_ERROR_ZERO_DIVISION + 1];
 typedef int (*visitor)(void *object, void *argument);
 
 static int traverse(norch_tensor *x, visitor visit, void *argument) {
-    void *const held[] = {x->type, x->node, x->grad, x->cell, x->view, x->attributes};
+    void *const held[] = {x->type, x->node, x->grad, x->version_counter, x->view, x->attributes};
     for (int i = 0; i < 6; i++) {
         int status = held[i] ? visit(held[i], argument) : 0;
         if (status) return status;
@@ -57,7 +57,7 @@ static int traverse(norch_tensor *x, visitor visit, void *argument) {
 }
 
 static int clear(norch_tensor *x) {
-    void **held[] = {&x->node, &x->grad, &x->cell, &x->view, &x->attributes};
+    void **held[] = {&x->node, &x->grad, &x->version_counter, &x->view, &x->attributes};
     for (int i = 0; i < 5; i++) {
         void *object = *held[i];
         *held[i] = NULL; /* first: the release may run code that uses x */
@@ -80,7 +80,7 @@ static void dealloc(norch_tensor *x) {
 norch_tensor *nr_new_instance(void *class) {
     norch_tensor *x = PyType_GenericAlloc(class, 0);
     if (!x) return NULL;
-    void **held[] = {&x->node, &x->grad, &x->cell, &x->view};
+    void **held[] = {&x->node, &x->grad, &x->version_counter, &x->view};
     for (int i = 0; i < 4; i++) {
         *held[i] = NR_NONE;
         Py_IncRef(NR_NONE);

@@ -1,18 +1,20 @@
 """Reverse-mode automatic differentiation.
 
-node.py (what a graph is made of), record.py (how operations write it), broadcast.py (gradients of broadcast inputs),
-engine.py (the reverse walk), inplace.py (views and in-place writes), grad_mode.py (no_grad and the like), hooks.py,
-function.py (operations of your own), transforms.py and functional.py (Jacobians and the like), anomaly.py (finds the
-operation behind a NaN). What an operation does in backward is declared beside it, in norch/ops.
+node.py (what a graph is made of), derivative.py (node classes of operations), record.py and recorders.py (how they
+write the graph), broadcast.py (gradients of broadcast inputs), engine.py (the reverse walk), gradients.py (grad()),
+inplace.py (views and in-place writes), grad_mode.py (no_grad and the like), hooks.py, function.py (operations of your
+own), dependence.py (gradients of which the derivative is 0), transforms.py and functional.py (Jacobians and the like),
+anomaly.py (finds the operation behind a NaN). What an operation does in backward is declared beside it, in norch/ops.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from .._left_out import missing
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
-from .engine import backward, grad
+from .engine import backward
 from .function import Function, once_differentiable
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .gradients import grad
 
 __all__ = [
     "Function",

@@ -2,7 +2,7 @@
 the program that was called. For debugging: every gradient is looked at, and every recording notes the stack.
 
 It costs nothing while off. The engine asks for ``check`` once a walk; a recording knows nothing of it: nodes take their
-time from tick(), for which the mode puts one of its own whose numbers carry the stack.
+time from next_seq(), for which the mode puts one of its own whose numbers carry the stack.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .node import Node
 check: Callable[[Node, tuple[Any, ...]], None] | None = None
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_plain_tick = _handle.tick
+_plain_next_seq = _handle.next_seq
 _on = False
 
 
 class _Time(int):
-    """A time of tick() that knows the stack of its moment."""
+    """A time of next_seq() that knows the stack of its moment."""
 
     stack: Any  # a traceback.StackSummary
 
 
-def _noted_tick() -> int:
-    now = _Time(_plain_tick())
+def _noted_next_seq() -> int:
+    now = _Time(_plain_next_seq())
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_HOME):
         frame = frame.f_back
@@ -67,10 +67,10 @@ def _switch(on: bool, check_nan: bool) -> None:
     global check, _on
     check = _check if on and check_nan else None
     _on = on
-    tick = _noted_tick if on else _plain_tick
+    both = (_plain_next_seq, _noted_next_seq)
     for name, module in list(sys.modules.items()):
-        if name.startswith(_handle.__package__ or "") and getattr(module, "tick", None) in (_plain_tick, _noted_tick):
-            module.tick = tick  # type: ignore[attr-defined]
+        if name.startswith(_handle.__package__ or "") and getattr(module, "next_seq", None) in both:
+            module.next_seq = both[on]  # type: ignore[attr-defined]
 
 
 def is_anomaly_enabled() -> bool:

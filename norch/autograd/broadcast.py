@@ -10,7 +10,8 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
-from .record import derivative, record_one, record_view, view_derivative
+from .derivative import derivative
+from .record import record_one, record_view, view_derivative
 
 
 def unbroadcast(grads: tuple[Any, ...], metas: tuple[Any, ...]) -> tuple[Any, ...]:

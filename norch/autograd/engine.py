@@ -16,9 +16,10 @@ from heapq import heappop, heappush
 from typing import Any
 
 from .._handle import Handle
-from ..errors import ArgumentError, DeviceError, Error, ShapeError
+from ..errors import DeviceError, Error, ShapeError
 from . import anomaly, inplace
 from .broadcast import unbroadcast
+from .dependence import record_dependence
 from .grad_mode import mode
 from .hooks import Accumulated
 from .node import Leaf, Node
@@ -80,8 +81,8 @@ def run(
             inputs = node.propagate(g)
             if node.metas is not None:
                 inputs = unbroadcast(inputs, node.metas)
-            if create_graph and node.connected:
-                inputs = inplace.connected(node, inputs)
+            if create_graph and node.depends_on:
+                inputs = record_dependence(node, inputs)
             if check is not None:
                 check(node, inputs)
             following = g = None
@@ -197,7 +198,7 @@ def _leading_to(wanted: dict[Node, int], roots: list[Node]) -> set[Node]:
 
 
 def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
-    node = inplace.edge(output)
+    node = inplace.gradient_edge(output)
     if node is None:
         raise Error("backward: this tensor does not require grad and has no history; was it made under no_grad()?")
     if gradient is None:
@@ -221,7 +222,7 @@ def _check_gradient(gradient: Any, of: Any, name: str) -> None:
         raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")
 
 
-def _listed(x: Any, name: str) -> list[Any]:
+def tensors_in(x: Any, name: str) -> list[Any]:
     listed = list(x) if isinstance(x, (list, tuple)) else [x]
     for one in listed:
         if not isinstance(one, Handle):
@@ -229,7 +230,7 @@ def _listed(x: Any, name: str) -> list[Any]:
     return listed
 
 
-def _roots(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
+def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
     given: list[Any] = [None] * len(tensors)
     if gradients is not None:
         given = list(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
@@ -259,85 +260,23 @@ def backward(
     """
     wanted = None
     if inputs is not None:
-        listed = _listed(inputs, "backward")
-        wanted = _wanted(listed)
+        listed = tensors_in(inputs, "backward")
+        wanted = nodes_of(listed)
         if not wanted:
             raise Error("backward: inputs is empty; leave it out to reach every leaf")
-    roots = _roots(_listed(tensors, "backward"), grad_tensors, create_graph)
+    roots = roots_of(tensors_in(tensors, "backward"), grad_tensors, create_graph)
     caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
     for node, position in (wanted or {}).items():
         if type(node) is not Leaf and (g := caught[position]) is not None:
-            x = next(x for x in listed if inplace.edge(x) is node)
+            x = next(x for x in listed if inplace.gradient_edge(x) is node)
             x._grad = g if x._grad is None else x._grad + g
 
 
-def _wanted(inputs: list[Any]) -> dict[Node, int]:
+def nodes_of(inputs: list[Any]) -> dict[Node, int]:
     wanted: dict[Node, int] = {}
     for x in inputs:
-        node = inplace.edge(x)
+        node = inplace.gradient_edge(x)
         if node is None:
             raise Error("grad: one of the inputs does not require grad")
         wanted.setdefault(node, len(wanted))
     return wanted
-
-
-def _stacked(rows: tuple[Any, ...]) -> Any:
-    """Tensors of one shape along a new first axis."""
-    out = rows[0].new_empty((len(rows), *rows[0].shape))
-    for i, row in enumerate(rows):
-        out[i] = row
-    return out
-
-
-def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> tuple[Any, ...]:
-    """The derivatives of outputs (weighted by grad_outputs) by inputs, as a tuple; touches no .grad. only_inputs has
-    no other meaning. With is_grads_batched grad_outputs have a first axis more, as have the results: a walk a row.
-
-    An input that outputs do not depend on raises Error, or gives None with allow_unused, zeros with materialize_grads.
-
-    >>> x = norch.tensor(3.0, requires_grad=True)
-    >>> (dx,) = norch.autograd.grad(x ** 3, x, create_graph=True)
-    >>> norch.autograd.grad(dx, x)
-    (tensor(18.),)
-    """
-    if materialize_grads and allow_unused is False:
-        raise ArgumentError("grad: materialize_grads gives zeros for unused inputs, which allow_unused=False refuses")
-    if is_grads_batched:
-        batches = _listed(grad_outputs, "grad")
-        last, rows = len(batches[0]) - 1, []
-        if last < 0:
-            raise ShapeError("grad: is_grads_batched, and the batch is empty")
-        for i in range(last + 1):
-            keep = True if i < last else retain_graph
-            row = [None if batch is None else batch[i] for batch in batches]
-            rows.append(
-                grad(outputs, inputs, row, keep, create_graph, True, allow_unused, materialize_grads=materialize_grads)
-            )
-        return tuple(None if column[0] is None else _stacked(column) for column in zip(*rows, strict=True))
-    listed = _listed(inputs, "grad")
-    if not listed:
-        raise Error("grad: inputs is empty")
-    wanted = _wanted(listed)
-    roots = _roots(_listed(outputs, "grad"), grad_outputs, create_graph)
-    caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False)
-    result = []
-    for x in listed:
-        node = inplace.edge(x)
-        assert node is not None
-        g = caught[wanted[node]]
-        if g is None and materialize_grads:
-            g = x.new_zeros(x.shape)
-        elif g is None and not allow_unused:
-            raise Error("grad: an input was not used in the graph; pass allow_unused=True to get None for it")
-        result.append(g)
-    return tuple(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from .._handle import Handle, alias, cell_of, tick
+from .._handle import Handle, alias, next_seq, version_counter_of
 from .._lib import lib
 from ..errors import Error, ShapeError
 from . import inplace
@@ -102,7 +102,7 @@ class Function(Node):
         """Calls forward and records the node."""
         node = cls()
         inputs = [argument if isinstance(argument, Handle) else None for argument in arguments]
-        edges = tuple(None if x is None else inplace.edge(x) for x in inputs)
+        edges = tuple(None if x is None else inplace.gradient_edge(x) for x in inputs)
         node.needs_input_grad = tuple(edge is not None for edge in edges)
         record = mode.enabled and any(node.needs_input_grad)
         with no_grad():
@@ -130,7 +130,7 @@ class Function(Node):
         for x in self._dirty:
             inplace.check_writable(x, self.name())
             x._bump()
-        self.seq = tick()  # forward may have made nodes of its own, and writes in place
+        self.seq = next_seq()  # forward may have made nodes of its own, and writes in place
         self._output_shapes = [inplace.meta_of(out) if isinstance(out, Handle) else None for out in outputs]
         for position, saved in enumerate(self._saved):
             for index, out in enumerate(outputs):
@@ -145,11 +145,11 @@ class Function(Node):
                 continue
             node = self if len(outputs) == 1 else Output(self, index)
             if self._is_dirty(out):
-                inplace.rebase(out, node)
+                inplace.rebase_history(out, node)
                 continue
             if any(out is x for x in inputs):
                 given[index] = lib.norch_alias(out)
-                given[index]._cell = cell_of(out)
+                given[index]._version_counter = version_counter_of(out)
                 given[index]._view = inplace.SEVERED  # its own backward would be lost with a write to the input
             given[index]._node = node
         return tuple(given)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, alias, tick
+from .._handle import Handle, next_seq
 from .._lib import lib
 from ..errors import Error
 from .grad_mode import enable_grad, mode
@@ -70,7 +70,7 @@ def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Vie
     return view
 
 
-def edge(x: Any) -> Node | None:
+def gradient_edge(x: Any) -> Node | None:
     """Where the gradient of x goes; the one place that reads x._node for recording."""
     view = x._view
     if view is None or view.base._node is view.node:
@@ -114,23 +114,23 @@ def check_writable(x: Any, name: str) -> None:
         )
     if x._view is not None and type(x._view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
-    if x._view is not None and edge(x) is not None and lib.norch_overlaps_itself(x):
+    if x._view is not None and gradient_edge(x) is not None and lib.norch_overlaps_itself(x):
         raise Error(f"{name}: a write through overlapping windows has no right gradient; write to a clone()")
 
 
-def written(x: Any, node: Node | None, saves_result: bool = False) -> None:
+def finish_write(x: Any, node: Node | None, saves_result: bool = False) -> None:
     """Notes that x was written to, and that (when recording) its new value comes from node.
 
     saves_result: node keeps what was written, so it counts as made after the write.
     """
     x._bump()
     if saves_result and node is not None:
-        node.seq = tick()
-    if mode.enabled and (node is not None or edge(x) is not None):
-        rebase(x, node if node is not None else Constant(edge(x)))
+        node.seq = next_seq()
+    if mode.enabled and (node is not None or gradient_edge(x) is not None):
+        rebase_history(x, node if node is not None else Constant(gradient_edge(x)))
 
 
-def rebase(x: Any, node: Node) -> None:
+def rebase_history(x: Any, node: Node) -> None:
     """Makes node the history of x, after the write."""
     view, whole = x._view, x
     if view is not None:
@@ -140,7 +140,7 @@ def rebase(x: Any, node: Node) -> None:
         _move_kept(whole, node)
     whole._node = node
     if view is not None and x._node is not None and x._node.hooks is not None:
-        edge(x)
+        gradient_edge(x)
 
 
 def _move_kept(x: Any, node: Node) -> None:
@@ -157,31 +157,6 @@ class Constant(Node):
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return (zeros_of(g),)
-
-
-class Connected(Node):
-    """A gradient that is a function of the inputs of its operation, with the derivative 0."""
-
-    __slots__ = ("input_metas",)
-    input_metas: tuple[Any, ...]
-
-    def propagate(self, g: Any) -> tuple[Any, ...]:
-        return (g, *(None if meta is None else zeros_of(meta) for meta in self.input_metas))
-
-
-def connected(node: Node, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The gradients that node gives, recorded as functions of its first inputs (Node.connected)."""
-    metas = tuple(None if grad is None else meta_of(grad) for grad in grads[: node.connected])
-    found = []
-    for grad in grads:
-        out = None
-        if grad is not None:
-            connection = Connected(edge(grad), *node.edges[: node.connected])
-            connection.input_metas = metas
-            out = alias(grad)
-            out._node = connection
-        found.append(out)
-    return tuple(found)
 
 
 class ViewWrite(Node):

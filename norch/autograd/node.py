@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, tick
+from .._handle import Handle, next_seq
 from ..errors import Error
 
 
@@ -28,8 +28,9 @@ class Node:
     shares_grad = True
     # Whether what propagate gives is 0 but for a region, and add_to(whole, g) adds that region to a gradient.
     partial = False
-    # Of how many of the first inputs recorded gradients are functions, as in PyTorch, also where the derivative is 0.
-    connected = 0
+    # Of how many of the first inputs recorded gradients are functions even where their derivative is 0, as in PyTorch:
+    # that of relu depends on x, so that its second derivative is 0 and no error (dependence.py).
+    depends_on = 0
     # For each input its meta tensor, where broadcasting or promotion made the result differ: the engine sums and casts
     # the gradients that propagate gives back to these.
     metas: tuple[Any, ...] | None = None
@@ -40,7 +41,7 @@ class Node:
 
     def __init__(self, *edges: Node | None):
         self.edges = edges
-        self.seq = tick()
+        self.seq = next_seq()
         self.hooks = None
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
@@ -68,8 +69,8 @@ def saved_intact(node: Node, saved: Any) -> None:
     """Raises when a tensor saved by node was freed by an earlier walk, or written to after node was made."""
     if saved is None:
         raise freed(node)
-    cell = saved._cell
-    if cell is not None and cell[0] > node.seq:
+    version = saved._version_counter
+    if version is not None and version[0] > node.seq:
         raise Error(
             f"{node.name()}: a tensor of shape {tuple(saved.shape)} that it needs for its gradient was changed "
             "in place after it was used; change a clone() instead"

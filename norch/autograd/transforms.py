@@ -13,9 +13,9 @@ from typing import Any
 
 from .._handle import Handle
 from ..errors import Error, ShapeError
-from . import engine
 from .grad_mode import enable_grad, mode
-from .inplace import edge
+from .gradients import grad
+from .inplace import gradient_edge
 from .node import Leaf, Node
 
 Tensors = Sequence[Any]
@@ -71,17 +71,17 @@ def pull(
     batched: weights have a further first axis, as the results have, with a walk for each row. strict: the name of the
     caller, for an Error instead of zeros. What the graph saved is kept.
     """
-    pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if edge(out) is not None]
+    pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if gradient_edge(out) is not None]
     rows = (len(weights[0]),) if batched else ()
     found: Sequence[Any] = [None] * len(inputs)
     if pairs and 0 not in rows:
         outs, ws = zip(*pairs, strict=True)
         options: Any = {"retain_graph": True, "create_graph": create_graph, "allow_unused": True}
-        found = engine.grad(outs, inputs, ws, is_grads_batched=batched, **options)
+        found = grad(outs, inputs, ws, is_grads_batched=batched, **options)
     for i, g in enumerate(found if strict and 0 not in rows else ()):
         if g is None:
             raise Error(f"{strict}: the output does not depend on input {i}, which strict=True forbids")
-        if create_graph and edge(g) is None:
+        if create_graph and gradient_edge(g) is None:
             raise Error(f"{strict}: the derivative by input {i} depends on no input, which strict=True forbids")
     return [x.new_zeros((*rows, *x.shape)) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
@@ -98,8 +98,8 @@ def _identity(x: Any) -> Any:
 
 def _is_open(outputs: Tensors, inputs: Tensors) -> bool:
     """Whether outputs depend on leaves other than inputs, so that somebody may derive what is computed from them."""
-    own = {edge(x) for x in inputs if x.is_leaf}
-    todo: list[Node | None] = [edge(out) for out in outputs]
+    own = {gradient_edge(x) for x in inputs if x.is_leaf}
+    todo: list[Node | None] = [gradient_edge(out) for out in outputs]
     seen = set(todo)
     while todo:
         node = todo.pop()
@@ -177,7 +177,10 @@ class Linearized:
     def jvp(self, tangents: Tensors, create_graph: bool | None = None, batched: bool = False) -> list[Any]:
         """The product of the Jacobian with tangents, shaped as the inputs: a tensor for each output."""
         create_graph = self.create_graph if create_graph is None else create_graph
-        w = [out.new_zeros(out.shape).requires_grad_() if edge(out) is not None else None for out in self.outputs]
+        w = [
+            out.new_zeros(out.shape).requires_grad_() if gradient_edge(out) is not None else None
+            for out in self.outputs
+        ]
         live = [x for x in w if x is not None]
         back = pull(self.outputs, self.inputs, w, True, self.strict)
         found = iter(pull(back, live, tangents, create_graph, batched=batched))

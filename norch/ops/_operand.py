@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from .._handle import Handle
-from .._lib import constants, lib
-from ..dtype import dtype as DType  # noqa: N812
-from ..dtype import int64
-from ..errors import DeviceError, DTypeError, Error, ShapeError, rename_error
+from .._lib import lib
+from ..errors import Error, rename_error
 from .values import tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -19,8 +17,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 # change the number for the rest of the process. The key holds the repr of floats because 0.0 == -0.0 and nan != nan.
 _numbers: dict[Any, Any] = {}
 _LIMIT = 1024
-
-_HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
 
 
 def operand(value: Any, name: str = "tensor") -> Any:
@@ -96,48 +92,11 @@ def tensor_of(value: Any, name: str) -> Any:
     raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")
 
 
-def at_least(ndim: int, value: Any, name: str) -> Any:
-    """tensor_of(value), which must have so many dimensions or more: ShapeError otherwise."""
-    if tensor_of(value, name).ndim < ndim:
-        found = f"shape {tuple(value.shape)}" if value.ndim else "a 0-d tensor"
-        wanted = "1 dimension" if ndim == 1 else f"{ndim} dimensions"
-        raise ShapeError(f"{name}: needs at least {wanted}, got {found}")
-    return value
-
-
-def floats_of(value: Any, name: str) -> Any:
-    """as_operand(value), which must hold floats: DTypeError otherwise."""
-    value = as_operand(value, name)
-    if not value.dtype.is_floating_point:
-        raise DTypeError(f"{name}: not defined for dtype {value.dtype.name}")
-    return value
-
-
-def numbers_of(value: Any, name: str) -> Any:
-    """as_operand(value), which must hold numbers: DTypeError for bool."""
-    value = as_operand(value, name)
-    if value.dtype.kind == "b":
-        raise DTypeError(f"{name}: not defined for dtype bool")
-    return value
-
-
-def on_one_device(name: str, x: Any, other: Any) -> None:
-    """A DeviceError that names both devices where two tensors lie on different ones."""
-    if x._device_type != other._device_type or x._device_index != other._device_index:
-        raise DeviceError(f"{name}: tensors on {x.device} and {other.device}; move one with .to()")
-
-
 def tensors_of(values: Any, name: str) -> list[Any]:
     """A list of the tensors in a sequence: TypeError for what is none."""
     if isinstance(values, Handle) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
     return [tensor_of(x, name) for x in values]
-
-
-def iota(n: int, like: Handle, dtype: DType = int64, first: int = 0) -> Any:
-    """first, first + 1, ... (n) of a dtype, on the device of like."""
-    line = lib.norch_arange(n, dtype.code, float(first), 1.0, first, 1)
-    return lib.norch_to_device(line, (like._device_type, like._device_index), False)
 
 
 def renamed_error(error: Exception, name: str, given: Iterable[Any]) -> Exception:
@@ -163,35 +122,6 @@ def rename_errors(function: F) -> F:
             raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
 
     return cast(F, composed)
-
-
-def rounded_once(function: F, mixed: bool = False) -> F:
-    """rename_errors() of a function that computes halves in float32, rounded once; mixed: also beside other floats."""
-
-    @functools.wraps(function)
-    def once(*arguments: Any, **named: Any) -> Any:
-        first = arguments[0] if arguments else next(iter(named.values()), None)
-        try:
-            if not isinstance(first, Handle) or first._dtype not in _HALVES:
-                return function(*arguments, **named)
-            kind: Any = first.dtype
-            floats = [x for x in (*arguments, *named.values()) if _is_float(x)]
-            if not mixed and any(x.dtype is not kind for x in floats):
-                return function(*arguments, **named)  # which says what is wrong, or promotes
-            out = function(*map(_wide, arguments), **{name: _wide(x) for name, x in named.items()})
-        except RENAMED_ERRORS as error:
-            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
-        return (out[0].to(kind), *out[1:]) if isinstance(out, tuple) else out.to(kind)
-
-    return cast(F, once)
-
-
-def _is_float(x: Any) -> bool:
-    return isinstance(x, Handle) and x.dtype.is_floating_point
-
-
-def _wide(x: Any) -> Any:
-    return x.float() if _is_float(x) else x
 
 
 def named_function(function: F, name: str, about: str) -> F:

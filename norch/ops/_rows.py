@@ -6,19 +6,18 @@ reductions: what a row does not need is decided when its function is made, not w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .. import _handle
-from .._handle import alias, tick
-from .._lib import lib, listed
+from .._handle import alias, next_seq
+from .._header import listed
+from .._lib import lib
+from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge, meta_of, written
-from ..autograd.record import OpNode, record
+from ..autograd.inplace import check_writable, finish_write, gradient_edge, meta_of
+from ..autograd.record import record
 from ..dtype import get_default_dtype
-from ._operand import kernel_operand
-
-Accept = Callable[[Any, str], Any]
+from ._operand import kernel_operand, operand
 
 OPCODES = {name: op for op, name in enumerate(listed(lib.norch_op_name))}
 UNARY_LAYOUT = ("x", "out")
@@ -31,9 +30,9 @@ _new = object.__new__
 _NOTHING = [(False, False, False)] * 2
 
 
-def _needs(node_class: type[OpNode] | None, *names: str) -> list[tuple[bool, ...]]:
-    """For each input, which of names its gradient needs."""
-    return [] if node_class is None else [tuple([name in need for name in names]) for need in node_class.needs]
+def _saved_for(node_class: type[OpNode] | None, *names: str) -> list[tuple[bool, ...]]:
+    """For each input, which of names are saved for its gradient."""
+    return [] if node_class is None else [tuple([name in saved for name in names]) for saved in node_class.saved_for]
 
 
 # ---- one input ----------------------------------------------------------------------------------------------------
@@ -42,16 +41,16 @@ def _needs(node_class: type[OpNode] | None, *names: str) -> list[tuple[bool, ...
 def unary(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a UNARY row; node_class is its derivative, None where there is none."""
     op, call = OPCODES[name], lib.norch_unary
-    ((saves_x, saves_out),) = _needs(node_class, "x", "out") or [(False, False)]
+    ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
 
     def function(input: Any) -> Any:  # noqa: A002  (PyTorch's name)
         x = input if type(input) is _handle.result_class else kernel_operand(input, name)
         out = call(op, x)
-        to_x = x._node if x._view is None else edge(x)
+        to_x = x._node if x._view is None else gradient_edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
             node = _new(node_class)
             node.edges = (to_x,)
-            node.seq = tick()
+            node.seq = next_seq()
             node.hooks = node.metas = None
             node._saved = (x if saves_x else None, alias(out) if saves_out else None)
             out._node = node
@@ -64,11 +63,11 @@ def unary(name: str, node_class: type[OpNode] | None) -> Any:
 def unary_(name: str, node_class: type[OpNode] | None) -> Any:
     """The in-place method of a UNARY row."""
     op = OPCODES[name]
-    ((saves_x, saves_out),) = _needs(node_class, "x", "out") or [(False, False)]
+    ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
 
     def function_(self: Any) -> Any:
         check_writable(self, name + "_")
-        to_x = edge(self)
+        to_x = gradient_edge(self)
         node = None
         if to_x is not None and mode.enabled and node_class is not None:
             node = _node(node_class, (to_x,), None)
@@ -76,7 +75,7 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
         lib.norch_unary_into(self, op, self)
         if node is not None:
             node._saved = (old, alias(self) if saves_out else None)
-        written(self, node, saves_out)
+        finish_write(self, node, saves_out)
         return self
 
     return function_
@@ -84,24 +83,25 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
 
 def _node(node_class: type[OpNode], edges: tuple[Any, ...], metas: Any) -> OpNode:
     node = _new(node_class)
-    node.edges, node.seq, node.hooks, node.metas = edges, tick(), None, metas
+    node.edges, node.seq, node.hooks, node.metas = edges, next_seq(), None, metas
     return node
 
 
 def snapshot(x: Any) -> Any:
     """A copy of x with its history: what a node saves of a tensor that is about to be written to."""
     old = lib.norch_clone(x)
-    old._node = edge(x)
+    old._node = gradient_edge(x)
     return old
 
 
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
 
-def binary(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_operand) -> Any:
-    """The function of a BINARY row. accept makes a tensor of what is none, or NotImplemented."""
+def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
+    """The function of a BINARY row. As an operator it gives NotImplemented for what is no tensor, number or array."""
     op, call = OPCODES[name], lib.norch_binary
-    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needs(node_class, "a", "b", "out") or _NOTHING
+    as_tensor = operand if is_operator else kernel_operand
+    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _saved_for(node_class, "a", "b", "out") or _NOTHING
     saves_out = out_for_a or out_for_b
     saves = saves_out or a_for_a or b_for_a or a_for_b or b_for_b
 
@@ -110,17 +110,17 @@ def binary(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_o
         a = input if type(input) is tensor else kernel_operand(input, name)
         b = other
         if type(b) is not tensor:
-            if (b := accept(b, name)) is NotImplemented:
+            if (b := as_tensor(b, name)) is NotImplemented:
                 return b
             if isinstance(input, (int, float)):  # two numbers: what comes out takes part in promotion like any tensor
                 a = lib.norch_cast(a, (get_default_dtype() if isinstance(input, float) else a.dtype).code)
         out = call(op, a, b)
-        to_a = a._node if a._view is None else edge(a)
-        to_b = b._node if b._view is None else edge(b)
+        to_a = a._node if a._view is None else gradient_edge(a)
+        to_b = b._node if b._view is None else gradient_edge(b)
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
             node = _new(node_class)
             node.edges = (to_a, to_b)
-            node.seq = tick()
+            node.seq = next_seq()
             node.hooks = None
             node.metas = (meta_of(a), meta_of(b)) if out._mixed else None
             if saves:
@@ -135,17 +135,18 @@ def binary(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_o
     return function
 
 
-def binary_(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_operand) -> Any:
-    """The in-place method of a BINARY row; accept as in binary()."""
+def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
+    """The in-place method of a BINARY row; is_operator as in binary()."""
     op = OPCODES[name]
-    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needs(node_class, "a", "b", "out") or _NOTHING
+    as_tensor = operand if is_operator else kernel_operand
+    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _saved_for(node_class, "a", "b", "out") or _NOTHING
     saves_out = out_for_a or out_for_b
 
     def function_(self: Any, other: Any) -> Any:
-        if (other := accept(other, name + "_")) is NotImplemented:
+        if (other := as_tensor(other, name + "_")) is NotImplemented:
             return other
         check_writable(self, name + "_")
-        to_a, to_b = edge(self), edge(other)
+        to_a, to_b = gradient_edge(self), gradient_edge(other)
         node = old = None
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
             node = _node(node_class, (to_a, to_b), (meta_of(self), meta_of(other)))
@@ -158,7 +159,7 @@ def binary_(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_
         lib.norch_binary_into(self, op, self, other)
         if node is not None and old is not None:
             node._saved = (*old, alias(self) if saves_out else None)
-        written(self, node, saves_out)
+        finish_write(self, node, saves_out)
         return self
 
     return function_
@@ -167,14 +168,14 @@ def binary_(name: str, node_class: type[OpNode] | None, accept: Accept = kernel_
 # ---- three inputs, and reductions -----------------------------------------------------------------------------------
 
 
-def ternary(name: str, node_class: type[OpNode]) -> Any:
+def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a TERNARY or CHOICE row."""
     op, call = OPCODES[name], lib.norch_ternary
 
     def function(a: Any, b: Any, c: Any) -> Any:
         inputs = (kernel_operand(a, name), kernel_operand(b, name), kernel_operand(c, name))
         out = call(op, inputs[0], inputs[1], inputs[2])
-        return record(node_class, out, inputs, out._mixed)
+        return out if node_class is None else record(node_class, out, inputs, out._mixed)
 
     return function
 
@@ -183,15 +184,15 @@ def reduction(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a REDUCE row: of x, the axes (a sequence, None for all), keepdim, a dtype code (-1: that of the
     table) and the row's parameter. Gradient functions find it in param; correction overrides it there."""
     op, call = OPCODES[name], lib.norch_reduce
-    ((saves_x, saves_out),) = _needs(node_class, "x", "out") or [(False, False)]
+    ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
 
     def function(x: Any, axes: Any = None, keepdim: Any = False, dtype: int = -1, param: float = 0.0) -> Any:
         out = call(op, x, axes, keepdim, dtype, param)
-        to_x = x._node if x._view is None else edge(x)
+        to_x = x._node if x._view is None else gradient_edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
             node = _new(node_class)
             node.edges = (to_x,)
-            node.seq = tick()
+            node.seq = next_seq()
             node.hooks = node.metas = None
             node._saved = (
                 x if saves_x else None, alias(out) if saves_out else None, meta_of(x), axes, keepdim, param

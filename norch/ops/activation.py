@@ -45,33 +45,33 @@ logsigmoid = function_op("logsigmoid", "log(sigmoid(x)). Floats only.", grad=lam
 leaky_relu = function_op(
     "leaky_relu",
     "a for positive a, b * a for others. Floats only.",
-    connected=2,
+    depends_on=2,
     grad_a=lambda g, a, b: g.where(a > 0, g * b),
     grad_b=lambda g, a: (g * a).where((a > 0).logical_not(), 0),
 )
 hardshrink = function_op(
     "hardshrink",
     "0 for |a| up to b, a for others. Floats only.",
-    connected=2,
+    depends_on=2,
     grad_a=lambda g, a, b: g.where(a.abs() > b, 0),
 )
 softshrink = function_op(
     "softshrink",
     "0 for |a| up to b, a less b or plus b for others. Floats only.",
-    connected=2,
+    depends_on=2,
     grad_a=lambda g, a, b: g.where(a.abs() > b, 0),
 )
 huber = function_op(
     "huber",
     "a**2 / 2 for |a| below b, b (|a| - b / 2) for others. Floats only.",
-    connected=2,
+    depends_on=2,
     grad_a=lambda g, a, b: g * a.clamp(-b, b),
 )
 hardtanh = function_op(
     "hardtanh",
     "a held between b and c. A value at a bound has no gradient. Floats only.",
     row="clamp",
-    connected=2,
+    depends_on=2,
     grad_a=lambda g, a, b, c: g.where((a > b) & (a < c), 0),
 )
 

@@ -11,11 +11,13 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import int64, lib
+from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import meta_of
-from ..autograd.record import derivative, differentiable, record_affine
+from ..autograd.record import differentiable
+from ..autograd.recorders import record_affine
 from ..errors import ArgumentError, ShapeError
-from ._operand import rounded_once
+from ._halves import rounded_once
 from .reduce import sum_over
 
 Sizes = int | Sequence[int]
@@ -35,7 +37,7 @@ def _conv(x: Any, weight: Any, bias: Any, geometry: Geometry) -> Any:
 
 
 def _conv_backward(
-    g: Any, weight: Any, x: Any, x_meta: Any, weight_meta: Any, geometry: Geometry, needs_input_grad: tuple[bool, ...]
+    g: Any, x: Any, weight: Any, x_meta: Any, weight_meta: Any, geometry: Geometry, needs_input_grad: tuple[bool, ...]
 ) -> tuple[Any, Any, Any]:
     to_x, to_weight, to_bias = needs_input_grad
     grad_x = _conv_input(g, weight, None, geometry, plane_sizes(x_meta)) if to_x else None
@@ -59,8 +61,8 @@ _Conv = derivative(
     "conv",
     ("x", "weight", "bias"),
     backward=_conv_backward,
-    layout=("weight", "x", "x_meta", "weight_meta", "geometry"),  # that of record_affine
-    connected=2,
+    layout=("x", "weight", "x_meta", "weight_meta", "geometry"),  # that of record_affine
+    depends_on=2,
 )
 
 
@@ -78,8 +80,8 @@ _ConvInput = derivative(
     grad_y=lambda g, weight, geometry: _conv(g, weight, None, geometry),
     grad_weight=lambda g, y, weight_meta, geometry: _conv_weight(g, y, geometry, plane_sizes(weight_meta)),
     grad_bias=_bias_grad,
-    layout=("weight", "y", "weight_meta", "geometry"),
-    connected=2,
+    layout=("y", "weight", "weight_meta", "geometry"),
+    depends_on=2,
 )
 
 

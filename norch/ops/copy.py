@@ -7,9 +7,11 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, lib
+from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, edge, written, zeros_of
-from ..autograd.record import derivative, record, record_one, record_sequence, record_write, write_derivative
+from ..autograd.inplace import check_writable, finish_write, gradient_edge, zeros_of
+from ..autograd.record import record, record_one
+from ..autograd.recorders import record_sequence, record_write, write_derivative
 from ..device import cuda_device_count, device_code
 from ..device import device as Device  # noqa: N812
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
@@ -116,10 +118,10 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     src = kernel_operand(src, "copy_")
     check_writable(x, "copy_")
     node = None
-    if mode.enabled and edge(src) is not None and x.dtype.is_floating_point:
+    if mode.enabled and gradient_edge(src) is not None and x.dtype.is_floating_point:
         node = record_write(_CopyInto, x if x._view is None else None, src)
     lib.norch_copy(x, src)
-    written(x, node)
+    finish_write(x, node)
     return x
 
 

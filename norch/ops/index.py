@@ -11,11 +11,14 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import constants, flag, lib
-from ..autograd.inplace import check_writable, written, zeros_of
-from ..autograd.record import TensorHolder, derivative, record_one, record_write, write_derivative
+from ..autograd.derivative import TensorHolder, derivative
+from ..autograd.inplace import check_writable, finish_write, zeros_of
+from ..autograd.record import record_one
+from ..autograd.recorders import record_write, write_derivative
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
-from ._operand import as_operand, kernel_operand, named_function, on_one_device, rename_errors
+from ._checks import on_one_device
+from ._operand import as_operand, kernel_operand, named_function, rename_errors
 from .copy import cast, copy_, to
 from .op import OPCODES, method
 from .pointwise import where
@@ -137,7 +140,7 @@ def index_write(x: Any, index: AdvancedIndex, values: Any, kind: int = PUT, in_p
 def result_of_write(out: Any, node: Any, in_place: bool) -> Any:
     """out, which was written to in place or is a new tensor, with node as its history."""
     if in_place:
-        written(out, node)
+        finish_write(out, node)
     else:
         out._node = node
     return out
@@ -357,7 +360,7 @@ def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     except Error as error:
         rename_error(error, "masked_fill_")
         raise
-    written(x, node)
+    finish_write(x, node)
     return x
 
 

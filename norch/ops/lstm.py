@@ -6,10 +6,11 @@ from typing import Any
 
 from .._handle import alias
 from .._lib import lib
+from ..autograd.derivative import derivative
 from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import edge, zeros_of
-from ..autograd.record import derivative, record
+from ..autograd.inplace import gradient_edge, zeros_of
+from ..autograd.record import record
 from .copy import cat
 from .op import OPCODES
 from .pointwise import sigmoid, sigmoid_backward, tanh, tanh_backward
@@ -34,7 +35,7 @@ def lstm(gates: Any, c: Any) -> Any:
     t = lib.norch_unary(_TANH, new_c)
     new_h = lib.norch_binary(_MUL, o, t)
     if mode.enabled:
-        node = record(_Lstm, new_h, (gates, c), kept=(i, f, n, o, t, edge(gates)))._node
+        node = record(_Lstm, new_h, (gates, c), kept=(i, f, n, o, t, gradient_edge(gates)))._node
         if node is not None:
             new_h._node, new_c._node = Output(node, 0), Output(node, 1)
     return new_h, new_c

@@ -6,8 +6,10 @@ from typing import Any
 
 from .._handle import alias
 from .._lib import lib
+from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
-from ..autograd.record import derivative, record, record_affine, record_product
+from ..autograd.record import record
+from ..autograd.recorders import record_affine, record_product
 from ..errors import DeviceError, DTypeError, ShapeError
 from ._operand import as_operand, operand
 from .op import METHODS, method
@@ -100,7 +102,7 @@ def linear_with_epilogue(function: Any, x: Any, weight: Any, bias: Any) -> Any:
     The graph is the same. So where a derivative may need what lies between, as gelu's does, there are two passes.
     """
     node_class = function.node_class
-    if mode.enabled and "x" in node_class.needs[0]:
+    if mode.enabled and "x" in node_class.saved_for[0]:
         return function(linear(x, weight, bias))
     try:
         out = lib.norch_linear(x, weight, bias, function.opcode)

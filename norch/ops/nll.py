@@ -9,8 +9,9 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
+from ..autograd.derivative import TensorHolder, derivative
 from ..autograd.inplace import zeros_of
-from ..autograd.record import TensorHolder, derivative, record_one
+from ..autograd.record import record_one
 from ._operand import operand
 from .index import KINDS
 from .op import OPCODES

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..autograd.derivative import derivative
 from ..autograd.grad_mode import no_grad
-from ..autograd.record import derivative, record
+from ..autograd.record import record
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from ._operand import as_operand, at_least, numpy_names
+from ._checks import at_least
+from ._operand import as_operand, numpy_names
 from .op import method
 from .pointwise import abs, isnan, sign, where
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum

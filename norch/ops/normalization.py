@@ -13,7 +13,8 @@ from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import differentiable
 from ..dtype import finfo
 from ..errors import ArgumentError, ShapeError
-from ._operand import rename_errors, rounded_once, tensor_of
+from ._halves import rounded_once
+from ._operand import rename_errors, tensor_of
 from .op import function_op
 from .pointwise import _addcmul
 from .reduce import sum_over
@@ -66,7 +67,7 @@ def _over_rows(g: Any, axes: int) -> Any:
     return sum_over(g, tuple(range(g.ndim - axes))) if g.ndim > axes else g.clone()
 
 
-@differentiable("normalize", inputs=("x", "weight", "bias"), backward=_normalize_backward, connected=2)
+@differentiable("normalize", inputs=("x", "weight", "bias"), backward=_normalize_backward, depends_on=2)
 def normalized(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
     """The last axes of x, or -axes groups of its channels, normalised, times weight, plus bias (or None each)."""
     return lib.norch_normalize(x, weight, bias, axes, eps, centered)
@@ -112,8 +113,8 @@ def rms_norm(input: Any, normalized_shape: int | Sequence[int], weight: Any = No
 # ---- channels --------------------------------------------------------------------------------------------------------
 
 # By a parameter, whose gradient PyTorch records as a function of what went in.
-_scaled = function_op("scaled", row="mul", connected=2, grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a)
-_shifted = function_op("shifted", row="add", connected=2, shares_grad=True, grad_a=lambda g: g, grad_b=lambda g: g)
+_scaled = function_op("scaled", row="mul", depends_on=2, grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a)
+_shifted = function_op("shifted", row="add", depends_on=2, shares_grad=True, grad_a=lambda g: g, grad_b=lambda g: g)
 
 
 def _along_channels(x: Any, ndim: int) -> Any:

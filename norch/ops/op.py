@@ -16,17 +16,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, cell_of
 from .._lib import lib
-from ..autograd.grad_mode import enable_grad, mode
-from ..autograd.inplace import check_writable, edge, rebase
-from ..autograd.node import Leaf
-from ..autograd.record import derivative
-from ..dtype import can_cast
-from ..errors import DTypeError, ShapeError
+from ..autograd.derivative import derivative
 from . import _rows
-from ._operand import kernel_operand, named_function, operand, rename_errors
-from ._rows import OPCODES, snapshot
+from ._inplace import inplace_form
+from ._operand import named_function, operand
+from ._rows import OPCODES
 
 Function = Callable[..., Any]
 Tensor = Any  # tensor.py makes that class, of what is declared here
@@ -42,7 +37,6 @@ _FORMS: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
     "choice": (_rows.ternary, ("a", "b", "c"), _rows.TERNARY_LAYOUT),
     "reduce": (_rows.reduction, ("x",), _rows.REDUCTION_LAYOUT),
 }
-_INPLACE = {"unary": _rows.unary_, "binary": _rows.binary_}
 
 
 def op(
@@ -52,15 +46,15 @@ def op(
     row: str | None = None,
     aliases: tuple[str, ...] = (),
     is_method: bool = True,
-    has_inplace: bool = True,
+    inplace: bool = True,
     shares_grad: bool = False,
-    connected: int = 0,
+    depends_on: int = 0,
     **grads: Any,
 ) -> Function:
     """The function of a row of csrc/ops.def (that of its name, or row), differentiable where gradients are given.
 
     aliases     other names of the methods
-    is_method   whether Tensor has it as a method; has_inplace: and in place, as name_
+    is_method   whether Tensor has it as a method; inplace: and in place, as name_
     Other arguments as in autograd.record.derivative().
     """
     row = row or name
@@ -68,13 +62,13 @@ def op(
     make, inputs, layout = _FORMS[form]
     node_class = None
     if grads:
-        node_class = derivative(name, inputs, layout=layout, shares_grad=shares_grad, connected=connected, **grads)
+        node_class = derivative(name, inputs, layout=layout, shares_grad=shares_grad, depends_on=depends_on, **grads)
     function = named_function(make(row, node_class), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared
     function.row = form, row, node_class
     function.__annotations__["return"] = "Tensor"
     if is_method and form != "reduce":
-        method(function, aliases=aliases, inplace=has_inplace)
+        method(function, aliases=aliases, inplace=inplace)
     return function
 
 
@@ -95,76 +89,6 @@ def method(function: Any = None, *, name: str = "", aliases: tuple[str, ...] = (
     return function
 
 
-# ---- in-place forms --------------------------------------------------------------------------------------------------
-
-
-def inplace_form(function: Function, accept: _rows.Accept = kernel_operand) -> Function:
-    """The in-place method of a function: that of a row runs its kernel, else what was computed is copied into the
-    tensor. As operators they accept `operand`, which gives what is no tensor the chance to handle the operation."""
-    form, row, node_class = getattr(function, "row", ("", "", None))
-    if form in _INPLACE:
-        arguments = (row, node_class, accept) if form == "binary" else (row, node_class)
-        function_ = _INPLACE[form](*arguments)
-    else:
-        function_ = _composed_(function, accept)
-    function_.__annotations__["return"] = "Tensor"
-    return named_function(function_, function.__name__ + "_", f"{function.__name__}() in place.")
-
-
-def _composed_(function: Function, accept: _rows.Accept) -> Function:
-    """The in-place form of a function whose result has the shape of its first argument, which it does not change."""
-    name = function.__name__ + "_"
-
-    def function_(self: Any, *arguments: Any, **named: Any) -> Any:
-        if accept is not kernel_operand and accept(arguments[0], name) is NotImplemented:
-            return NotImplemented
-        check_writable(self, name)
-        given = (self, *arguments, *named.values())
-        old = self
-        if mode.enabled and any(isinstance(x, Handle) and edge(x) is not None for x in given):
-            old = snapshot(self)  # what nodes save is not what is written to
-        result = function(
-            old,
-            *(old if x is self else x for x in arguments),
-            **{key: old if x is self else x for key, x in named.items()},
-        )
-        if result.shape != self.shape:
-            shapes = f"{tuple(result.shape)} and cannot be written into shape {tuple(self.shape)}"
-            raise ShapeError(f"{name}: the result has shape {shapes}")
-        if not can_cast(result.dtype, self.dtype):
-            dtypes = f"{result.dtype.name} cannot be written into a tensor of dtype {self.dtype.name}"
-            raise DTypeError(f"{name}: a result of dtype {dtypes}")
-        return self.copy_(result)
-
-    function_.__name__ = name
-    return rename_errors(function_)
-
-
-def inplace_view(view: Function) -> Function:
-    """The in-place form of a view: the tensor itself takes the shape, and its history goes through the view."""
-    name = view.__name__ + "_"
-
-    def function_(self: Any, *arguments: Any, **named: Any) -> Any:
-        check_writable(self, name)
-        to_self, old = edge(self), lib.norch_alias(self)
-        old._cell, old._view, old._node = cell_of(self), self._view, to_self
-        if type(to_self) is Leaf:  # under no_grad(): it stays the leaf that it is
-            lib.norch_set_data(self, view(old, *arguments, **named))
-        else:
-            with enable_grad():
-                new = view(old, *arguments, **named)
-            lib.norch_set_data(self, new)
-            if self._view is not None:
-                self._view, self._node = new._view, new._node
-            elif to_self is not None:
-                rebase(self, new._node)
-        self._bump()
-        return self
-
-    about = f"{view.__name__}() in place: this tensor itself gets the shape. Views of it keep theirs."
-    return named_function(function_, name, about)
-
-
 # ---- operators -------------------------------------------------------------------------------------------------------
 
 
@@ -174,13 +98,13 @@ def operators(**functions: Function) -> None:
         name = key.rstrip("_")
         METHODS[f"__{name}__"] = operator(function)
         METHODS[f"__r{name}__"] = _reflected(function)
-        METHODS[f"__i{name}__"] = inplace_form(function, operand)
+        METHODS[f"__i{name}__"] = inplace_form(function, is_operator=True)
 
 
 def operator(function: Function) -> Function:
     """A binary row as an operator: what is no tensor, number or array gets the chance to handle the operation."""
     _, row, node_class = function.row  # type: ignore[attr-defined]
-    as_operator = _rows.binary(row, node_class, operand)
+    as_operator = _rows.binary(row, node_class, is_operator=True)
     as_operator.__annotations__["return"] = "Tensor"
     return named_function(as_operator, function.__name__, function.__doc__ or "")
 

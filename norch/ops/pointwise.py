@@ -11,9 +11,11 @@ import math
 from typing import Any
 
 from ..errors import ArgumentError, DTypeError, Error, rename_error
-from ._operand import as_operand, floats_of, operand, public, rename_errors
+from ._checks import floats_of
+from ._inplace import inplace_form
+from ._operand import as_operand, operand, public, rename_errors
 from .copy import result_type
-from .op import METHODS, function_op, inplace_form, method, op, operator, operators
+from .op import METHODS, function_op, method, op, operator, operators
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 
@@ -86,14 +88,14 @@ sinc = op(
     grad=lambda g, x: g * (((x * math.pi).cos() - x.sinc()) / x).where(x != 0, 0),
 )
 sigmoid = op("sigmoid", "1 / (1 + e**-x). Integers become floats.", grad=lambda g, out: sigmoid_backward(g, out))
-relu = op("relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), connected=2)
+relu = op("relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), depends_on=1)
 floor = op("floor", "The largest integer not above x.", grad=_zeros)
 ceil = op("ceil", "The smallest integer not below x.", grad=_zeros)
 trunc = fix = op("trunc", "x without its fraction.", grad=_zeros, aliases=("fix",))
-isnan = op("isnan", "Where x is NaN.", has_inplace=False)
-isinf = op("isinf", "Where x is infinite.", has_inplace=False)
-isfinite = op("isfinite", "Where x is neither infinite nor NaN.", has_inplace=False)
-signbit = op("signbit", "Where the sign is a minus, that of -0.0 too.", has_inplace=False)
+isnan = op("isnan", "Where x is NaN.", inplace=False)
+isinf = op("isinf", "Where x is infinite.", inplace=False)
+isfinite = op("isfinite", "Where x is neither infinite nor NaN.", inplace=False)
+signbit = op("signbit", "Where the sign is a minus, that of -0.0 too.", inplace=False)
 logical_not = op("logical_not", "Where x is 0 or False.")
 bitwise_not = op("bitwise_not", "Each bit inverted; for bool, logical not.")
 _cube = function_op("cube", grad=lambda g, x: g * (x.square() * 3))
@@ -191,14 +193,14 @@ logaddexp = op(
     "log(e**a + e**b), without overflow. Floats only.",
     grad_a=lambda g, a, b: g * (a - b).sigmoid(),
     grad_b=lambda g, a, b: g * (b - a).sigmoid(),
-    has_inplace=False,
+    inplace=False,
 )
 logaddexp2 = op(
     "logaddexp2",
     "log2(2**a + 2**b), without overflow. Floats only.",
     grad_a=lambda g, a, b: g * ((a - b) * math.log(2)).sigmoid(),
     grad_b=lambda g, a, b: g * ((b - a) * math.log(2)).sigmoid(),
-    has_inplace=False,
+    inplace=False,
 )
 
 
@@ -212,28 +214,28 @@ maximum = op(
     "The larger of a and b; NaN wins. Equal ones share the gradient.",
     grad_a=lambda g, a, b: _shared(g, a == b, a < b),
     grad_b=lambda g, a, b: _shared(g, a == b, b < a),
-    has_inplace=False,
+    inplace=False,
 )
 minimum = op(
     "minimum",
     "The smaller of a and b; NaN wins. Equal ones share the gradient.",
     grad_a=lambda g, a, b: _shared(g, a == b, a > b),
     grad_b=lambda g, a, b: _shared(g, a == b, b > a),
-    has_inplace=False,
+    inplace=False,
 )
 fmax = op(
     "fmax",
     "The larger of a and b; NaN loses. Of equal ones a has the gradient.",
     grad_a=lambda g, a, b: g.where((a >= b) | b.isnan(), 0),
     grad_b=lambda g, a, b: g.where(((a >= b) | b.isnan()).logical_not(), 0),
-    has_inplace=False,
+    inplace=False,
 )
 fmin = op(
     "fmin",
     "The smaller of a and b; NaN loses. Of equal ones a has the gradient.",
     grad_a=lambda g, a, b: g.where((a <= b) | b.isnan(), 0),
     grad_b=lambda g, a, b: g.where(((a <= b) | b.isnan()).logical_not(), 0),
-    has_inplace=False,
+    inplace=False,
 )
 # A value at the bound counts as inside.
 _clamp_min = function_op(

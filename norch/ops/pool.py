@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._lib import lib
-from ..autograd.record import derivative, differentiable, record
+from ..autograd.derivative import derivative
+from ..autograd.record import differentiable, record
 from ..device import device_code
 from ..dtype import int64 as index_dtype
 from ..errors import ArgumentError, ShapeError
-from ._operand import rounded_once, tensor_of
+from ._halves import rounded_once
+from ._operand import tensor_of
 from .conv import per_axis, plane_sizes
 
 Sizes = int | Sequence[int]
@@ -35,7 +37,7 @@ _MaxPool = derivative(
     "max_pool",
     tensors=("index",),
     grad=lambda g, index, window, x_meta: _max_pool_backward(g, index, window, plane_sizes(x_meta)),
-    connected=1,
+    depends_on=1,
 )
 
 
@@ -47,7 +49,7 @@ def _max_pool_backward(g: Any, index: Any, window: Window, size: Sequence[int]) 
     return lib.norch_pool_max_backward(g, index, window, size)
 
 
-@differentiable(grad=lambda g, x_meta, windows: _avg_pool_backward(g, windows, plane_sizes(x_meta)), connected=1)
+@differentiable(grad=lambda g, x_meta, windows: _avg_pool_backward(g, windows, plane_sizes(x_meta)), depends_on=1)
 def _avg_pool(x: Any, windows: Averaging) -> Any:
     return lib.norch_pool_avg(x, *windows)
 

@@ -9,7 +9,7 @@ from typing import Any
 from .._handle import alias
 from .._lib import constants, lib
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, written
+from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import differentiable
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
@@ -137,7 +137,7 @@ def _inplace(function: Any) -> Any:
         if node is not None and type(node).saves_out:  # of what was written, not of the result that was copied
             at = node.saved_names.index("out")
             node._saved = (*node._saved[:at], alias(self), *node._saved[at + 1 :])
-        written(self, node, True)
+        finish_write(self, node, True)
         return self
 
     return rename_errors(named_function(method, name, f"{function.__name__}() in place."))

@@ -9,8 +9,10 @@ import math
 from typing import Any
 
 from .._lib import flag, lib
+from ..autograd.derivative import derivative
 from ..autograd.inplace import check_writable, zeros_of
-from ..autograd.record import derivative, record, record_one, record_write, write_derivative
+from ..autograd.record import record, record_one
+from ..autograd.recorders import record_write, write_derivative
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._operand import as_operand, rename_errors

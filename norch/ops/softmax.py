@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._lib import lib
-from ..autograd.record import derivative, differentiable, record_one
+from ..autograd.derivative import derivative
+from ..autograd.record import differentiable, record_one
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ._operand import as_operand, numpy_names

@@ -9,7 +9,8 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, int64, lib
-from ..autograd.record import derivative, record
+from ..autograd.derivative import derivative
+from ..autograd.record import record
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError

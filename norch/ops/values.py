@@ -10,8 +10,9 @@ from array import array
 from functools import reduce
 from typing import Any
 
+from .._buffers import forget, keep_alive
 from .._handle import Handle
-from .._lib import flag, forget, ints, keep_alive, lib
+from .._lib import flag, ints, lib
 from ..device import CPU, current
 from ..dtype import BY_NAME, DTYPES, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
 from ..dtype import bool_ as norch_bool
@@ -35,6 +36,12 @@ def finished(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
     if device is not None or current.default is not CPU:
         x = x.to(current.default if device is None else device)
     return x.requires_grad_(requires_grad) if requires_grad else x
+
+
+def iota(n: int, like: Handle, dtype: DType = norch_int64, first: int = 0) -> Any:
+    """first, first + 1, ... (n) of a dtype, on the device of like."""
+    line = lib.norch_arange(n, dtype.code, float(first), 1.0, first, 1)
+    return lib.norch_to_device(line, (like._device_type, like._device_index), False)
 
 
 # ---- numbers and nested lists -----------------------------------------------------------------------------------

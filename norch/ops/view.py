@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle, cell_of
+from .._handle import Handle, version_counter_of
 from .._lib import int64, lib
 from ..autograd.broadcast import Expand
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import SEVERED, edge, zeros_of
+from ..autograd.inplace import SEVERED, gradient_edge, zeros_of
 from ..autograd.record import record_view, view_derivative
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
-from ._operand import iota, rename_errors, tensor_of
-from .op import METHODS, inplace_view, method
+from ._inplace import inplace_view
+from ._operand import rename_errors, tensor_of
+from .op import METHODS, method
+from .values import iota
 
 # ruff: noqa: A002  (PyTorch's names)
 
@@ -55,7 +57,7 @@ def view(x: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """
     if dtype is not None or (len(shape) == 1 and (isinstance(shape[0], DType) or type(shape[0]) is type)):
         out = lib.norch_view_dtype(x, dtype_named(shape[0] if dtype is None else dtype).code)
-        out._cell = cell_of(x)
+        out._version_counter = version_counter_of(x)
         return out
     wanted = shape if len(shape) > 1 and size is None else sizes(shape, size)
     return record_view(_Reshape, lib.norch_view(x, wanted), x, view, (wanted,))
@@ -278,7 +280,11 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     tensor_of(input, "as_strided")
     shift = 0 if storage_offset is None else int64(storage_offset, "storage_offset") - input.storage_offset()
     base = input if input._view is None or input._view is SEVERED else input._view.base
-    if mode.enabled and edge(input) is not None and (not base.is_contiguous() or lib.norch_overlaps_itself(input)):
+    if (
+        mode.enabled
+        and gradient_edge(input) is not None
+        and (not base.is_contiguous() or lib.norch_overlaps_itself(input))
+    ):
         raise Error(
             "as_strided: of what requires grad it needs a contiguous tensor, or a view of one; clone() it first"
         )
@@ -324,11 +330,11 @@ def alias_of(x: Any) -> Any:
 def connect(x: Any) -> Any:
     """x, with a gradient that is recorded as a function of x even where its derivative by x is 0. Composed functions
     that are one operation in PyTorch begin with it, so that second gradients exist where PyTorch has them."""
-    if not mode.enabled or edge(x) is None:
+    if not mode.enabled or gradient_edge(x) is None:
         return x
     return record_view(_Connect, lib.norch_alias(x), x, connect, ())
 
 
 _Alias = view_derivative("alias", grad=lambda g: g)
-_Connect = view_derivative("connect", grad=lambda g: g, connected=1)
+_Connect = view_derivative("connect", grad=lambda g: g, depends_on=1)
 METHODS.update({f"{f.__name__}_": inplace_view(f) for f in (squeeze, unsqueeze, transpose, t, as_strided)})

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .._buffers import address, struct_of_doubles
 from .._handle import bump_all
-from .._lib import address, lib, listed, struct_of_doubles
+from .._header import listed
+from .._lib import lib
 from ..ops.create import zeros_like
 from ..tensor import Tensor
 from .optimizer import Elementwise

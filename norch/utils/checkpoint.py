@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._handle import Handle, alias, tick
+from .._handle import Handle, alias, next_seq
 from ..autograd import enable_grad, is_grad_enabled
 from ..autograd.engine import run
 from ..autograd.function import Output, Outputs
-from ..autograd.inplace import edge
+from ..autograd.inplace import gradient_edge
 from ..autograd.node import Node, freed
 from ..random import fork_rng, get_rng_state, set_rng_state
 
@@ -26,7 +26,7 @@ class Checkpoint(Node):
         if self.recompute is None:
             raise freed(self)
         outs = self.recompute()
-        roots = [(edge(outs[i]), one) for i, one in (g if isinstance(g, Outputs) else {0: g}).items()]
+        roots = [(gradient_edge(outs[i]), one) for i, one in (g if isinstance(g, Outputs) else {0: g}).items()]
         wanted = {node: i for i, node in enumerate(self.edges) if node is not None}
         hooks = [(node, node.hooks) for node in wanted]
         try:
@@ -75,9 +75,9 @@ def checkpoint(
             return call()
 
     kind: list[Any] = [None]
-    state, start = get_rng_state(), tick()
+    state, start = get_rng_state(), next_seq()
     outs = call()
-    nodes = [edge(out) if isinstance(out, Handle) else None for out in outs]
+    nodes = [gradient_edge(out) if isinstance(out, Handle) else None for out in outs]
     inside, frontier = _region([node for node in nodes if node is not None], start)
     if inside and is_grad_enabled():
         whole = Checkpoint(*frontier)

@@ -16,11 +16,12 @@ from ...dtype import dtype as DType
 from ...errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
-from ...ops._operand import as_operand, floats_of, rename_errors, tensor_of
+from ...ops._checks import floats_of
+from ...ops._inplace import inplace_form
+from ...ops._operand import as_operand, rename_errors, tensor_of
 from ...ops.composed.pointwise import hardshrink as hardshrink
 from ...ops.composed.pointwise import prelu as prelu
 from ...ops.composed.pointwise import threshold as _threshold
-from ...ops.op import inplace_form
 from ...ops.pointwise import mul, sub, tanh
 from ...ops.pointwise import relu as _relu
 from ...ops.pointwise import sigmoid as sigmoid

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ShapeError
-from .._operand import rounded_once, tensor_of
+from .._halves import rounded_once
+from .._operand import tensor_of
 from ..conv import per_axis
 from ..copy import cat
 from ..pool import avg_pool, max_pool, max_with_indices

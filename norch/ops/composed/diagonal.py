@@ -8,10 +8,12 @@ from ..._lib import int64
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
-from .._operand import at_least, iota, tensor_of
+from .._checks import at_least
+from .._operand import tensor_of
 from ..copy import clone
 from ..op import method
 from ..pointwise import where
+from ..values import iota
 from ..view import as_strided, axes, narrow, reshape, unsqueeze
 from ..view import diagonal as _diagonal
 

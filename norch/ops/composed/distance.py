@@ -9,7 +9,8 @@ from ...autograd.grad_mode import mode
 from ...autograd.record import differentiable
 from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError
-from .._operand import as_operand, at_least, floats_of, rename_errors
+from .._checks import at_least, floats_of
+from .._operand import as_operand, rename_errors
 from ..copy import cat, result_type
 from ..create import triu_indices
 from ..index import index_select, on_common_device

@@ -23,7 +23,8 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from .._operand import as_operand, on_one_device
+from .._checks import on_one_device
+from .._operand import as_operand
 from ..matmul import product
 from ..pointwise import mul
 from ..reduce import sum as sum_

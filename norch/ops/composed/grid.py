@@ -12,7 +12,8 @@ from typing import Any
 from ..._lib import flag, int64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import as_operand, on_one_device, rename_errors, tensor_of, tensors_of
+from .._checks import on_one_device
+from .._operand import as_operand, rename_errors, tensor_of, tensors_of
 from ..copy import cast, stack
 from ..create import ones_like
 from ..index import index_select

@@ -9,7 +9,8 @@ from ..._lib import flag, int64, lib
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import as_operand, at_least, iota, numpy_names, public, rename_errors
+from .._checks import at_least
+from .._operand import as_operand, numpy_names, public, rename_errors
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device
@@ -18,6 +19,7 @@ from ..pointwise import isnan, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
 from ..scan import cummax, cumsum
 from ..sort import order_of, searchsorted, sort
+from ..values import iota
 from ..view import axis, reshape
 
 # ruff: noqa: A002  (PyTorch's names)

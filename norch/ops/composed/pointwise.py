@@ -11,11 +11,13 @@ from ...autograd.record import differentiable
 from ...dtype import check_numbers, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
-from .._operand import as_operand, floats_of, named_function, numbers_of, public, rename_errors
+from .._checks import floats_of, numbers_of
+from .._inplace import inplace_form
+from .._operand import as_operand, named_function, public, rename_errors
 from .._results import frexp_result
 from ..copy import clone, fill_
 from ..norm import vector_norm
-from ..op import METHODS, inplace_form, method
+from ..op import METHODS, method
 from ..pointwise import (
     _addcdiv,
     _addcmul,

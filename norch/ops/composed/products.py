@@ -9,7 +9,9 @@ from ..._handle import Handle
 from ..._lib import int64
 from ...autograd.record import differentiable
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
-from .._operand import as_operand, on_one_device, rename_errors, rounded_once
+from .._checks import on_one_device
+from .._halves import rounded_once
+from .._operand import as_operand, rename_errors
 from ..copy import stack
 from ..create import eye
 from ..index import on_common_device

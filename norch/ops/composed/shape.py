@@ -17,11 +17,13 @@ from ..._lib import int64
 from ...autograd.broadcast import sum_to
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import as_operand, at_least, named_function, numpy_names, rename_errors, tensor_of, tensors_of
+from .._checks import at_least
+from .._inplace import inplace_view
+from .._operand import as_operand, named_function, numpy_names, rename_errors, tensor_of, tensors_of
 from ..copy import cast, cat, clone, contiguous
 from ..create import zeros
 from ..index import index_select
-from ..op import METHODS, inplace_view, method
+from ..op import METHODS, method
 from ..values import tensor
 from ..view import (
     END,

@@ -6,7 +6,8 @@ from typing import Any
 
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._operand import as_operand, numbers_of, rename_errors
+from .._checks import numbers_of
+from .._operand import as_operand, rename_errors
 from ..matmul import matmul
 from ..op import method
 from ..reduce import sum as sum_

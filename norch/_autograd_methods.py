@@ -1,0 +1,109 @@
+"""What users see of autograd on a Tensor, besides backward() and .grad: requires_grad, grad_fn and hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ._handle import Handle
+from .autograd.hooks import Accumulated, Keep, RemovableHandle, hook_onto
+from .autograd.inplace import SEVERED, gradient_edge
+from .autograd.node import Leaf
+from .errors import DTypeError, Error
+
+T = TypeVar("T", bound="AutogradMethods")
+
+
+class AutogradMethods(Handle):
+    """These methods of Tensor."""
+
+    __slots__ = ()
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded. Set it on leaves."""
+        return gradient_edge(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self: T, requires_grad: bool = True) -> T:
+        """Begins (or ends) collecting a gradient in .grad; floats only. TypeError for what is no bool."""
+        if requires_grad is not True and requires_grad is not False:
+            raise TypeError(f"requires_grad_: requires_grad must be a bool, not {type(requires_grad).__name__}")
+        node = gradient_edge(self)
+        if not requires_grad:
+            if node is not None and type(node) is not Leaf:
+                raise Error("requires_grad: only a leaf can stop requiring grad; use detach() on a computed tensor")
+            self._node = None
+        elif node is None:
+            if not self.dtype.is_floating_point:
+                raise DTypeError(f"requires_grad: only floating tensors have gradients, not {self.dtype.name}")
+            self._node = Leaf(self)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was made by the user rather than computed in a graph."""
+        node = gradient_edge(self)
+        return node is None or type(node) is Leaf
+
+    @property
+    def _base(self: T) -> T | None:
+        """The tensor that this one is a view of; None where it is none, or nobody noted it."""
+        return None if self._view is None or self._view is SEVERED else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made it; None for leaves."""
+        node = gradient_edge(self)
+        return None if type(node) is Leaf else node
+
+    def detach_(self: T) -> T:
+        """Leaves the graph that it was computed in."""
+        if self._view is not None and self._node is not None:
+            raise Error("detach_: a view cannot leave the graph of its base; use detach()")
+        self._node = None
+        return self
+
+    def retain_grad(self) -> None:
+        """Lets backward() leave the gradient in .grad, also where this is no leaf."""
+        node = self._hookable("retain_grad")
+        if type(node) is not Leaf:
+            hooks = node.hooks or []
+            if not any(isinstance(hook, Keep) and hook.tensor() is self for hook in hooks):
+                node.hooks = [*hooks, Keep(self)]
+
+    def register_hook(self: T, hook: Callable[[T], Any]) -> RemovableHandle:
+        """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces it."""
+        if not callable(hook):
+            raise TypeError(f"register_hook: expected a function of the gradient, not {type(hook).__name__}")
+        return hook_onto(self._hookable("register_hook"), hook)
+
+    def register_post_accumulate_grad_hook(self: T, hook: Callable[[T], None]) -> RemovableHandle:
+        """Calls hook(tensor) when backward() has added to the .grad of this tensor, a leaf.
+
+        >>> w = norch.ones(2, requires_grad=True)
+        >>> handle = w.register_post_accumulate_grad_hook(lambda w: print(w.grad))
+        >>> (w * 3).sum().backward()
+        tensor([3., 3.])
+        """
+        node = self._hookable("register_post_accumulate_grad_hook")
+        if type(node) is not Leaf:
+            raise Error("register_post_accumulate_grad_hook: only a leaf collects a gradient")
+        return hook_onto(node, Accumulated(hook))
+
+    def _hookable(self, name: str) -> Any:
+        node = gradient_edge(self)
+        if node is None:
+            raise Error(f"{name}: this tensor does not require grad")
+        return node
+
+    @property
+    def _version(self) -> int:
+        """When it was last written to in place, a sequence number as nodes have; 0 for never."""
+        return self._version_counter[0] if self._version_counter else 0

@@ -1,0 +1,63 @@
+"""Memory that Python and C share: buffers and arrays that C fills or reads, and objects that C keeps alive."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from ._lib import TensorBase
+
+
+def keep_alive(owner: object) -> tuple[int, int]:
+    """(release, context) for from_memory: keeps owner alive until C calls release(context)."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+    release = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value
+    assert release is not None
+    return release, id(owner)
+
+
+def forget(owner: object) -> None:
+    """Undoes keep_alive after a failure of from_memory."""
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(owner))
+
+
+def memory_of(x: TensorBase) -> memoryview:
+    """The bytes of a contiguous uint8 tensor on the CPU, to read and to write; x lives as long as they are seen."""
+    if x._numel == 0:
+        return memoryview(bytearray())
+    array: Any = (ctypes.c_ubyte * x._numel).from_address(x._data)
+    array.owner = x
+    return memoryview(array).cast("B")
+
+
+def buffer(count: int) -> Any:
+    """A writable buffer of count bytes."""
+    return ctypes.create_string_buffer(count)
+
+
+def doubles(*values: float) -> Any:
+    """A C array of doubles, which C reads when a call runs."""
+    return (ctypes.c_double * len(values))(*values)
+
+
+def struct_of_doubles(name: str, fields: Sequence[str]) -> type[ctypes.Structure]:
+    """A C struct whose fields are doubles. Its instances keep their address, and have no attributes but the fields."""
+    return type(
+        name, (ctypes.Structure,), {"_fields_": [(field, ctypes.c_double) for field in fields], "__slots__": ()}
+    )
+
+
+def int64s(*values: int) -> Any:
+    """A C array of int64, to be filled by C."""
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+def uint64s(*values: int) -> Any:
+    """A C array of uint64, to be filled or read by C."""
+    return (ctypes.c_uint64 * len(values))(*values)
+
+
+def address(array: Any) -> int:
+    """The address of a C array."""
+    return ctypes.addressof(array)

@@ -1,0 +1,75 @@
+"""Reads the bindings of the C library from the text of its header (csrc/norch.h), which the library carries."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Any
+
+_SCALARS: dict[str, Any] = {
+    "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64,
+    "double": ctypes.c_double,
+    "bool": ctypes.c_bool,
+}
+
+
+def _result_type(text: str) -> Any:
+    if text in ("norch_tensor *", "void *"):
+        return ctypes.py_object
+    if text == "const char *":
+        return ctypes.c_char_p
+    if "*" in text:
+        return ctypes.c_void_p
+    return None if text == "void" else _SCALARS[text]
+
+
+def _argument_type(text: str) -> Any:
+    if "norch_tensor *" in text and "*optional_" not in text:
+        return ctypes.py_object
+    return ctypes.c_double if text.startswith("double ") and "*" not in text else ctypes.c_void_p
+
+
+def _read_struct(text: str, constants: dict[str, int]) -> type[ctypes.Structure]:
+    body = re.search(r"typedef struct norch_tensor \{(.*?)\} norch_tensor;", text, re.S)
+    if body is None:
+        raise ImportError("norch: the library's header holds no struct norch_tensor")
+    fields: list[tuple[str, Any]] = []
+    for kind, name, size in re.findall(r"([\w ]+?\*?)\s*(\w+)(?:\[(\w+)\])?;", body[1]):
+        base = ctypes.c_void_p if "*" in kind else _SCALARS[kind.strip()]
+        fields.append((name, base * constants[size] if size else base))
+    return type("TensorStruct", (ctypes.Structure,), {"_fields_": fields})
+
+
+def listed(name_of: Any) -> list[str]:
+    """The names that a function of the library returns for 0, 1, ... up to the first NULL."""
+    names: list[str] = []
+    while (name := name_of(len(names))) is not None:
+        names.append(name.decode())
+    return names
+
+
+def read_header(library: ctypes.PyDLL, path: str) -> tuple[dict[str, int], type[ctypes.Structure], dict[str, Any]]:
+    """(constants by name, the struct of tensors, the functions for ctypes by name) of a library loaded from path."""
+    for text_of in ("norch_header", "norch_call_name"):
+        try:
+            getattr(library, text_of).restype = ctypes.c_char_p
+        except AttributeError:
+            raise ImportError(f"norch: {path} is a library, but not norch's: it lacks {text_of}") from None
+    text = re.sub(r"/\*.*?\*/", "", library.norch_header().decode(), flags=re.S)
+    constants = {name: int(value) for name, value in re.findall(r"#define NORCH_(\w+) (\d+)", text)}
+    tensor_struct = _read_struct(text, {"NORCH_" + name: value for name, value in constants.items()})
+    builtins, functions = set(listed(library.norch_call_name)), {}
+    for result, name, arguments in re.findall(r"^([\w ]+?\**)\s*\bnorch_(\w+)\(([^)]*)\);", text, re.M):
+        if name in builtins:  # _lib makes it
+            continue
+        try:
+            function = getattr(library, "norch_" + name)
+        except AttributeError:
+            raise ImportError(f"norch: {path} lacks norch_{name}, which its own header declares") from None
+        function.restype = _result_type(result.strip() if "*" not in result else " ".join(result.split()))
+        each = [] if arguments.strip() == "void" else arguments.split(",")
+        function.argtypes = [_argument_type(argument.strip()) for argument in each]
+        functions["norch_" + name] = function
+    return constants, tensor_struct, functions

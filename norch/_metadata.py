@@ -1,0 +1,71 @@
+"""How a Tensor lies in memory: its strides, bytes, addresses and storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._handle import Handle
+from ._lib import lib
+from .device import CPU
+from .dtype import check_format
+from .ops.view import axis
+from .storage import Storage, storage_of
+
+
+class MetadataMethods(Handle):
+    """These methods of Tensor."""
+
+    __slots__ = ()
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one axis."""
+        return self.shape if dim is None else self.shape[axis(dim, self.ndim, "size")]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """How many elements of memory lie between neighbours along each axis, or along one."""
+        strides = lib.norch_strides(self)
+        return strides if dim is None else strides[axis(dim, self.ndim, "stride")]
+
+    def untyped_storage(self) -> Storage:
+        """The bytes that it shares with its views, as an object: storages are the same where memory is shared."""
+        return storage_of(self)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the elements live on the CPU."""
+        return self._device_type == CPU.code
+
+    def get_device(self) -> int:
+        """The number of the CUDA device that it lives on; -1 for the CPU."""
+        return self._device_index if self.is_cuda else -1
+
+    def storage_offset(self) -> int:
+        """Where in its storage the first element lies, counted in elements."""
+        return self._offset
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._data
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in C order without gaps."""
+        check_format(memory_format, "is_contiguous")
+        return bool(self._contiguous)
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.element_size()
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating one."""
+        return self.dtype.is_floating_point

@@ -1,0 +1,34 @@
+"""Gradients that depend on inputs with the derivative 0: what Node.depends_on asks for where gradients are recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._handle import alias
+from .inplace import gradient_edge, meta_of, zeros_of
+from .node import Node
+
+
+class ZeroDerivative(Node):
+    """A gradient as a function of the inputs of its operation, with the derivative 0."""
+
+    __slots__ = ("input_metas",)
+    input_metas: tuple[Any, ...]
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (g, *(None if meta is None else zeros_of(meta) for meta in self.input_metas))
+
+
+def record_dependence(node: Node, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients that node gives, recorded as functions of its first inputs too."""
+    metas = tuple(None if grad is None else meta_of(grad) for grad in grads[: node.depends_on])
+    found = []
+    for grad in grads:
+        out = None
+        if grad is not None:
+            dependence = ZeroDerivative(gradient_edge(grad), *node.edges[: node.depends_on])
+            dependence.input_metas = metas
+            out = alias(grad)
+            out._node = dependence
+        found.append(out)
+    return tuple(found)

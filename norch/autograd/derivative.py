@@ -1,0 +1,262 @@
+"""derivative(): the node class of an operation, made from its gradient functions, one for each input. The names of
+their parameters say what the node saves, and nothing else is kept alive:
+
+    g                  the gradient of the result (first, always given)
+    x, weight ...      an input, by its name
+    out                the result
+    x_meta             shape, dtype and device of the input x, without its elements
+    needs_input_grad   for each input whether its gradient is wanted (not saved)
+    dim, scale ...     what record() was given under that name
+
+    derivative("mul", ("a", "b"), grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a)
+
+Gradients of broadcast or cast inputs are not these functions' concern: the engine sums and casts them (broadcast.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+from .._handle import Handle, alias
+from .grad_mode import mode
+from .node import Node, freed, saved_intact
+
+Gradient = Callable[..., Any]
+
+
+class TensorHolder:
+    """A saved object that holds tensors: they are checked and freed as saved inputs are."""
+
+    __slots__ = ()
+
+    def tensors(self) -> tuple[Any, ...]:
+        """What it holds."""
+        raise NotImplementedError
+
+
+_CHECKED = (Handle, TensorHolder)
+
+
+class OpNode(Node):
+    """The node of a declared operation; derivative() makes its classes.
+
+    _saved  what the gradient functions need, in the order of saved_names; None once it was freed. Private, as numbers
+            that are kept for all calls may be among it
+    metas   for each input its shape and dtype, where broadcasting or promotion made the result differ; else None
+    """
+
+    __slots__ = ("_saved", "metas")
+
+    shares_grad = False
+    inputs: tuple[str, ...] = ()
+    saved_names: tuple[str, ...] = ()
+    # For each input the names of what is saved for its gradient.
+    saved_for: tuple[frozenset[str], ...] = ()
+    saves_out = False
+    saves_meta = False  # of the first input
+    # Whether tensors are among what it saves. Then backward() frees it; shapes, axes and numbers stay for another walk.
+    saves_tensors = False
+    # What record() has to be told, by name; and for each set of wanted gradients, as bits, what it saves where.
+    other_names: tuple[str, ...] = ()
+    plans: dict[int, Any] = {}
+
+    _saved: tuple[Any, ...] | None
+    metas: tuple[Any, ...] | None
+
+    def release(self) -> None:
+        if self.saves_tensors:
+            self._saved = None
+
+
+# ---- node classes --------------------------------------------------------------------------------------------------
+
+
+def derivative(
+    name: str,
+    inputs: tuple[str, ...] = ("x",),
+    *,
+    backward: Gradient | None = None,
+    layout: tuple[str, ...] = (),
+    tensors: tuple[str, ...] = (),
+    add_to: Gradient | None = None,
+    shares_grad: bool = False,
+    depends_on: int = 0,
+    **grads: Gradient | None,
+) -> type[OpNode]:
+    """The node class of the operation name: grad_x=, grad_weight= ... give the gradient of each input (None: it has
+    none), grad= that of the only one, for three inputs at most; backward= gives those of all at once, as a tuple.
+
+    layout        what is saved, in this order, where another function than record() does it; else the inputs come first
+    tensors       which of the other names are tensors, or TensorHolders
+    add_to        add_to(whole, g, ...) adds the gradient, which is 0 but for a region, to another one in place
+    shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
+    depends_on    see Node.depends_on
+    """
+    functions = _by_input(name, inputs, grads)
+    parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
+    used = dict.fromkeys(name for listed in parameters for name in listed if name != "needs_input_grad")
+    names = layout or tuple(dict.fromkeys([*(name for name in inputs if name in used), *used]))
+    saves_tensors = not {*inputs, "out", *tensors}.isdisjoint(used)
+    saved_for = [frozenset(listed) for listed in parameters] * (len(inputs) if backward else 1)
+    if backward is not None:
+        propagate = _joint(backward, parameters[0], names, saves_tensors)
+    else:
+        each = [
+            _no_gradient if function is None else _gradient(function, listed, names, inputs, saves_tensors)
+            for function, listed in zip(functions, parameters, strict=True)
+        ]
+        propagate = (_one, _two, _three)[len(each) - 1](*each)
+    attributes = {
+        "__slots__": (),
+        "__module__": __name__,
+        "inputs": inputs,
+        "saved_names": names,
+        "saved_for": tuple(saved_for),
+        "saves_out": "out" in used,
+        "saves_meta": f"{inputs[0]}_meta" in used if inputs else False,
+        "saves_tensors": saves_tensors,
+        "other_names": tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs),
+        "plans": {},
+        "shares_grad": shares_grad,
+        "depends_on": depends_on,
+        "propagate": propagate,
+    }
+    if add_to is not None:
+        attributes.update(partial=True, add_to=_adding(add_to, names, saves_tensors))
+    return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
+
+
+def _by_input(name: str, inputs: tuple[str, ...], grads: dict[str, Gradient | None]) -> list[Gradient | None]:
+    if "grad" in grads:
+        grads = {f"grad_{inputs[0]}": grads["grad"]}
+    unknown = grads.keys() - {f"grad_{name}" for name in inputs}
+    if unknown:
+        raise TypeError(f"{name}: {', '.join(sorted(unknown))} for inputs {inputs}")
+    return [grads.get(f"grad_{one}") for one in inputs]
+
+
+def _parameters(name: str, function: Gradient | None) -> tuple[str, ...]:
+    """The names of its parameters after g."""
+    if function is None:
+        return ()
+    code = getattr(function, "__code__", None)
+    if code is None:
+        raise TypeError(
+            f"{name}: a gradient is a function written with def or lambda, whose parameters say what is saved, "
+            f"not {type(function).__name__}"
+        )
+    return code.co_varnames[1 : code.co_argcount]
+
+
+def _gradient(
+    function: Gradient,
+    parameters: tuple[str, ...],
+    names: tuple[str, ...],
+    inputs: tuple[str, ...],
+    saves_tensors: bool,
+) -> Any:
+    """function(g, ...) as a function of the node and g."""
+    if not parameters:
+        return lambda node, g: function(g)
+    if len(parameters) == 1:
+        position = names.index(parameters[0])
+        if parameters[0] in inputs:
+            return _of_one_input(function, position)
+        if not saves_tensors:
+            return lambda node, g: function(g, node._saved[position])
+    read = _reader(parameters, names, saves_tensors)
+    return lambda node, g: function(g, *read(node))
+
+
+def _of_one_input(function: Gradient, position: int) -> Any:
+    def gradient(node: OpNode, g: Any) -> Any:
+        saved = node._saved
+        if saved is None:
+            raise freed(node)
+        x = saved[position]
+        if x._version_counter is not None:
+            saved_intact(node, x)
+        return function(g, x)
+
+    return gradient
+
+
+def _reader(parameters: tuple[str, ...], names: tuple[str, ...], saves_tensors: bool) -> Any:
+    """A function of a node: the saved values of these names, which nobody freed or wrote to since; the result with its
+    history. Without
+    saves_tensors there is nothing to check."""
+    positions = [names.index(name) for name in parameters]
+    count = len(positions)
+    in_order = count > 1 and positions == [*range(len(names))]
+    pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
+    out_at = parameters.index("out") if "out" in parameters else -1
+    if not saves_tensors:
+        return lambda node: pick(node._saved)
+
+    def read(node: OpNode) -> tuple[Any, ...]:
+        saved = node._saved
+        if saved is None:
+            raise freed(node)
+        values = saved if in_order else pick(saved)
+        for x in values:
+            if isinstance(x, _CHECKED):
+                for held in x.tensors() if isinstance(x, TensorHolder) else (x,):
+                    if held._version_counter is not None:
+                        saved_intact(node, held)
+        if out_at >= 0 and mode.enabled:
+            out = alias(values[out_at])
+            out._node = node
+            values = (*values[:out_at], out, *values[out_at + 1 :])
+        return values
+
+    return read
+
+
+def _adding(function: Gradient, names: tuple[str, ...], saves_tensors: bool) -> Any:
+    """function(whole, g, ...) as a method of the node."""
+    read = _reader(_parameters("add_to", function)[1:], names, saves_tensors)
+    return lambda node, whole, g: function(whole, g, *read(node))
+
+
+def _no_gradient(node: OpNode, g: Any) -> None:
+    return None
+
+
+def _one(gradient: Any) -> Any:
+    return lambda node, g: (gradient(node, g),)
+
+
+def _two(grad_a: Any, grad_b: Any) -> Any:
+    def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
+        to_a, to_b = node.edges
+        return None if to_a is None else grad_a(node, g), None if to_b is None else grad_b(node, g)
+
+    return propagate
+
+
+def _three(grad_a: Any, grad_b: Any, grad_c: Any) -> Any:
+    def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
+        to_a, to_b, to_c = node.edges
+        return (
+            None if to_a is None else grad_a(node, g),
+            None if to_b is None else grad_b(node, g),
+            None if to_c is None else grad_c(node, g),
+        )
+
+    return propagate
+
+
+def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ...], saves_tensors: bool) -> Any:
+    asks = parameters.index("needs_input_grad") if "needs_input_grad" in parameters else -1
+    read = _reader(tuple(name for name in parameters if name != "needs_input_grad"), names, saves_tensors)
+
+    def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
+        wanted = tuple([to is not None for to in node.edges])
+        values = read(node)
+        if asks >= 0:  # it leaves out itself what nobody wants
+            return backward(g, *values[:asks], wanted, *values[asks:])
+        return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted)])
+
+    return propagate

@@ -1,0 +1,89 @@
+"""record() written out for products, sequences of tensors and writes, which run often (record.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._handle import next_seq
+from .derivative import OpNode, derivative
+from .grad_mode import mode
+from .inplace import gradient_edge, meta_of
+
+_new = object.__new__
+
+
+def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast: bool = False) -> Any:
+    """record() for a product of two inputs, the gradient of each of which needs the other one: matmul runs often."""
+    if mode.enabled:
+        to_a = a._node if a._view is None else gradient_edge(a)
+        to_b = b._node if b._view is None else gradient_edge(b)
+        if to_a is not None or to_b is not None:
+            node = _new(node_class)
+            node.edges = (to_a, to_b)
+            node.seq = next_seq()
+            node.hooks = None
+            node.metas = (meta_of(a), meta_of(b)) if broadcast else None
+            node._saved = (a if to_b is not None else None, b if to_a is not None else None)
+            out._node = node
+    return out
+
+
+def record_affine(
+    node_class: type[OpNode], out: Any, x: Any, weight: Any, bias: Any, others: tuple[Any, ...] = ()
+) -> Any:
+    """record_product() of x and weight, plus a bias or None. others: what else the node saves, after x and weight."""
+    if mode.enabled:
+        to_x = x._node if x._view is None else gradient_edge(x)
+        to_weight = weight._node if weight._view is None else gradient_edge(weight)
+        to_bias = None if bias is None else gradient_edge(bias)
+        if to_x is not None or to_weight is not None or to_bias is not None:
+            node = _new(node_class)
+            node.edges = (to_x, to_weight, to_bias)
+            node.seq = next_seq()
+            node.hooks = node.metas = None
+            node._saved = (x if to_weight is not None else None, weight if to_x is not None else None) + others
+            out._node = node
+    return out
+
+
+def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], dim: int) -> Any:
+    """record() for a function of any number of tensors: saves their meta tensors and dim, and casts the gradients."""
+    if mode.enabled:
+        edges = tuple([x._node if x._view is None else gradient_edge(x) for x in tensors])
+        if edges.count(None) < len(edges):
+            node = _new(node_class)
+            node.edges = edges
+            node.seq = next_seq()
+            node.hooks = None
+            node.metas = tuple([meta_of(x) for x in tensors])
+            node._saved = (node.metas, dim)
+            out._node = node
+    return out
+
+
+def record_write(node_class: type[OpNode], x: Any, values: Any, *saved: Any) -> OpNode | None:
+    """The node of a write of values, which are broadcast, into x, made before the write (finish_write() comes after it)
+    or for a changed copy; None where no gradient is wanted. saved: the names of the layout behind values_meta.
+
+    x may be None, for a view: what becomes of its former elements is for the history of its base to say.
+    """
+    if not mode.enabled:
+        return None
+    to_x = None if x is None else gradient_edge(x)
+    to_values = gradient_edge(values)
+    if to_x is None and to_values is None:
+        return None
+    node = _new(node_class)
+    node.edges = (to_x, to_values)
+    node.seq = next_seq()
+    node.hooks = None
+    meta = meta_of(values)
+    node.metas = (None, meta)
+    node._saved = (meta, *saved)
+    return node
+
+
+def write_derivative(name: str, layout: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
+    """derivative() of a write of values into x, for record_write()."""
+    return derivative(name, ("x", "values"), layout=("values_meta", *layout), **declared)

@@ -1,0 +1,39 @@
+"""What functions demand of a tensor, each a check that raises an error with the function's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import DeviceError, DTypeError, ShapeError
+from ._operand import as_operand, tensor_of
+
+
+def at_least(ndim: int, value: Any, name: str) -> Any:
+    """tensor_of(value), which must have so many dimensions or more: ShapeError otherwise."""
+    if tensor_of(value, name).ndim < ndim:
+        found = f"shape {tuple(value.shape)}" if value.ndim else "a 0-d tensor"
+        wanted = "1 dimension" if ndim == 1 else f"{ndim} dimensions"
+        raise ShapeError(f"{name}: needs at least {wanted}, got {found}")
+    return value
+
+
+def floats_of(value: Any, name: str) -> Any:
+    """as_operand(value), which must hold floats: DTypeError otherwise."""
+    value = as_operand(value, name)
+    if not value.dtype.is_floating_point:
+        raise DTypeError(f"{name}: not defined for dtype {value.dtype.name}")
+    return value
+
+
+def numbers_of(value: Any, name: str) -> Any:
+    """as_operand(value), which must hold numbers: DTypeError for bool."""
+    value = as_operand(value, name)
+    if value.dtype.kind == "b":
+        raise DTypeError(f"{name}: not defined for dtype bool")
+    return value
+
+
+def on_one_device(name: str, x: Any, other: Any) -> None:
+    """A DeviceError that names both devices where two tensors lie on different ones."""
+    if x._device_type != other._device_type or x._device_index != other._device_index:
+        raise DeviceError(f"{name}: tensors on {x.device} and {other.device}; move one with .to()")

@@ -1,0 +1,88 @@
+"""In-place methods, made of functions: what is computed is written into the tensor, with its history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._handle import Handle, version_counter_of
+from .._lib import lib
+from ..autograd.grad_mode import enable_grad, mode
+from ..autograd.inplace import check_writable, gradient_edge, rebase_history
+from ..autograd.node import Leaf
+from ..dtype import can_cast
+from ..errors import DTypeError, ShapeError
+from . import _rows
+from ._operand import named_function, operand, rename_errors
+from ._rows import snapshot
+
+Function = Callable[..., Any]
+
+_OF_ROWS = {"unary": _rows.unary_, "binary": _rows.binary_}
+
+
+def inplace_form(function: Function, is_operator: bool = False) -> Function:
+    """The in-place method of a function: that of a row runs its kernel, else what was computed is copied into the
+    tensor. An operator (`+=`) gives NotImplemented for what is no tensor, number or array."""
+    form, row, node_class = getattr(function, "row", ("", "", None))
+    if form in _OF_ROWS:
+        arguments = (row, node_class, is_operator) if form == "binary" else (row, node_class)
+        function_ = _OF_ROWS[form](*arguments)
+    else:
+        function_ = _composed_(function, is_operator)
+    function_.__annotations__["return"] = "Tensor"
+    return named_function(function_, function.__name__ + "_", f"{function.__name__}() in place.")
+
+
+def _composed_(function: Function, is_operator: bool) -> Function:
+    """The in-place form of a function whose result has the shape of its first argument, which it does not change."""
+    name = function.__name__ + "_"
+
+    def function_(self: Any, *arguments: Any, **named: Any) -> Any:
+        if is_operator and operand(arguments[0], name) is NotImplemented:
+            return NotImplemented
+        check_writable(self, name)
+        given = (self, *arguments, *named.values())
+        old = self
+        if mode.enabled and any(isinstance(x, Handle) and gradient_edge(x) is not None for x in given):
+            old = snapshot(self)  # what nodes save is not what is written to
+        result = function(
+            old,
+            *(old if x is self else x for x in arguments),
+            **{key: old if x is self else x for key, x in named.items()},
+        )
+        if result.shape != self.shape:
+            shapes = f"{tuple(result.shape)} and cannot be written into shape {tuple(self.shape)}"
+            raise ShapeError(f"{name}: the result has shape {shapes}")
+        if not can_cast(result.dtype, self.dtype):
+            dtypes = f"{result.dtype.name} cannot be written into a tensor of dtype {self.dtype.name}"
+            raise DTypeError(f"{name}: a result of dtype {dtypes}")
+        return self.copy_(result)
+
+    function_.__name__ = name
+    return rename_errors(function_)
+
+
+def inplace_view(view: Function) -> Function:
+    """The in-place form of a view: the tensor itself takes the shape, and its history goes through the view."""
+    name = view.__name__ + "_"
+
+    def function_(self: Any, *arguments: Any, **named: Any) -> Any:
+        check_writable(self, name)
+        to_self, old = gradient_edge(self), lib.norch_alias(self)
+        old._version_counter, old._view, old._node = version_counter_of(self), self._view, to_self
+        if type(to_self) is Leaf:  # under no_grad(): it stays the leaf that it is
+            lib.norch_set_data(self, view(old, *arguments, **named))
+        else:
+            with enable_grad():
+                new = view(old, *arguments, **named)
+            lib.norch_set_data(self, new)
+            if self._view is not None:
+                self._view, self._node = new._view, new._node
+            elif to_self is not None:
+                rebase_history(self, new._node)
+        self._bump()
+        return self
+
+    about = f"{view.__name__}() in place: this tensor itself gets the shape. Views of it keep theirs."
+    return named_function(function_, name, about)
