@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from ._handle import Handle
 from .autograd.hooks import Accumulated, Keep, RemovableHandle, hook_onto
-from .autograd.inplace import SEVERED, gradient_edge
+from .autograd.inplace import gradient_edge
 from .autograd.node import Leaf
+from .autograd.view_history import SEVERED
 from .errors import DTypeError, Error
 
 T = TypeVar("T", bound="AutogradMethods")

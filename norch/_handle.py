@@ -51,7 +51,7 @@ class Handle(TensorBase):
 
     _node   where gradients go: the node that made this tensor, a Leaf for one that collects a gradient, or None
     _grad   the gradient collected so far (leaves, and others after retain_grad())
-    _view   for a view, its base and how it was taken (autograd/inplace.py)
+    _view   for a view, its base and how it was taken (autograd/view_history.py)
     _version_counter  [when it was last written to in place], shared by all tensors over one storage; None until needed
     """
 
@@ -136,3 +136,18 @@ def alias(x: Any) -> Any:
     out = lib.norch_alias(x)
     out._version_counter = version_counter_of(x)
     return out
+
+
+def meta_of(x: Handle) -> Handle:
+    """The meta tensor of x: its shape, dtype and device over no memory, for nodes that do not keep x itself."""
+    return lib.norch_meta(x)
+
+
+def full_of(meta: Handle, value: float) -> Any:
+    """value everywhere, in the shape and dtype of meta."""
+    return lib.norch_full_like(meta, -1, value, int(value))
+
+
+def zeros_of(meta: Handle) -> Any:
+    """Zeros of the shape and dtype of meta."""
+    return full_of(meta, 0.0)

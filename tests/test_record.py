@@ -9,7 +9,7 @@ import pytest
 
 import norch
 from norch.autograd.derivative import derivative
-from norch.autograd.record import differentiable
+from norch.autograd.differentiable import differentiable
 
 pytestmark = pytest.mark.host
 

@@ -82,34 +82,3 @@ bool nr_axis(int64_t axis, int32_t ndim, int32_t *result) {
     *result = (int32_t)(axis < 0 ? axis + span : axis);
     return true;
 }
-
-bool nr_reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *strides, int32_t new_ndim,
-                        const int64_t *new_shape, int64_t *new_strides) {
-    for (int32_t i = 0; i < ndim; i++)
-        if (shape[i] == 0) {
-            nr_fill_strides(new_ndim, new_shape, new_strides);
-            return true;
-        }
-    /* Goes through both shapes from the back, one dense run of old axes at a time: the new sizes must divide each run
-     * without remainder. */
-    int32_t to = new_ndim - 1;
-    int32_t from = ndim - 1;
-    while (from >= 0) {
-        int64_t step = strides[from], run = shape[from];
-        while (from > 0 && (shape[from - 1] == 1 || run == 1 || strides[from - 1] == step * run)) {
-            if (run == 1) step = strides[from - 1];
-            run *= shape[--from];
-        }
-        int64_t left = run;
-        while (to >= 0 && (left > 1 || new_shape[to] == 1)) {
-            if (left % new_shape[to] != 0) return false;
-            new_strides[to] = step;
-            step *= new_shape[to];
-            left /= new_shape[to--];
-        }
-        if (left != 1) return false;
-        from--;
-    }
-    for (; to >= 0; to--) new_strides[to] = 1; /* only sizes of 1 are left */
-    return true;
-}

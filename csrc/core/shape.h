@@ -18,8 +18,5 @@ bool nr_same_shape(int32_t ndim_a, const int64_t *a, int32_t ndim_b, const int64
 bool nr_broadcast(int32_t *out_ndim, int64_t *out, int32_t ndim, const int64_t *shape, int32_t *at);
 /* Counts a negative axis from the end; false when it is out of range (a 0-d tensor has axes -1 and 0). */
 bool nr_axis(int64_t axis, int32_t ndim, int32_t *result);
-/* Strides of a view of the same elements in another shape; false when only a copy can have it. */
-bool nr_reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *strides, int32_t new_ndim,
-                        const int64_t *new_shape, int64_t *new_strides);
 
 #endif

@@ -107,26 +107,6 @@ norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int
     return nr_make_on("empty", ndim, shape, dtype, device_type, device_index);
 }
 
-norch_tensor *norch_scalar_float(double value) {
-    norch_tensor *x = nr_make(0, NULL, NORCH_FLOAT64, NULL);
-    if (!x) return NULL;
-    *(double *)x->data = value;
-    x->weak = 1;
-    return x;
-}
-
-norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
-    bool truth = dtype == NORCH_BOOL;
-    norch_tensor *x = nr_make(0, NULL, truth ? NORCH_BOOL : NORCH_INT64, NULL);
-    if (!x) return NULL;
-    if (truth)
-        *(uint8_t *)x->data = value != 0;
-    else
-        *(int64_t *)x->data = value;
-    x->weak = 1;
-    return x;
-}
-
 norch_tensor *norch_retain(norch_tensor *x) {
     if (x->type)
         nr_interpreter->retain(x);
@@ -198,26 +178,4 @@ bool norch_overlaps(const norch_tensor *a, const norch_tensor *b) {
     extent(a, &low_a, &high_a);
     extent(b, &low_b, &high_b);
     return low_a < high_b && low_b < high_a;
-}
-
-bool norch_overlaps_itself(const norch_tensor *x) {
-    /* In the order of absolute strides, each step must be larger than the reach of all smaller ones. */
-    int64_t size[NORCH_MAX_DIMS], step[NORCH_MAX_DIMS], reach = 0;
-    int32_t n = 0;
-    for (int32_t i = 0; i < x->ndim; i++) {
-        if (x->shape[i] < 2) continue;
-        int32_t at = n++;
-        int64_t own = x->strides[i] < 0 ? -x->strides[i] : x->strides[i];
-        for (; at > 0 && step[at - 1] > own; at--) {
-            step[at] = step[at - 1];
-            size[at] = size[at - 1];
-        }
-        step[at] = own;
-        size[at] = x->shape[i];
-    }
-    for (int32_t i = 0; i < n && x->numel; i++) {
-        if (step[i] <= reach) return 1;
-        reach += (size[i] - 1) * step[i];
-    }
-    return 0;
 }

@@ -4,6 +4,26 @@
 #include "../core/convert.h"
 #include "ops.h"
 
+norch_tensor *norch_scalar_float(double value) {
+    norch_tensor *x = nr_make(0, NULL, NORCH_FLOAT64, NULL);
+    if (!x) return NULL;
+    *(double *)x->data = value;
+    x->weak = 1;
+    return x;
+}
+
+norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
+    bool truth = dtype == NORCH_BOOL;
+    norch_tensor *x = nr_make(0, NULL, truth ? NORCH_BOOL : NORCH_INT64, NULL);
+    if (!x) return NULL;
+    if (truth)
+        *(uint8_t *)x->data = value != 0;
+    else
+        *(int64_t *)x->data = value;
+    x->weak = 1;
+    return x;
+}
+
 /* Sets every element of x, which is new and dense, to one value. */
 static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
     if (!x || x->numel == 0) return x;

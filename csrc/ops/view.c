@@ -33,10 +33,42 @@ static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndi
                    nr_shape_text(text, (int32_t)ndim, given), (long long)x->numel, nr_shape_of(own, x));
 }
 
+/* Strides of a view of the same elements in another shape; false when only a copy can have it. */
+static bool reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *strides, int32_t new_ndim,
+                            const int64_t *new_shape, int64_t *new_strides) {
+    for (int32_t i = 0; i < ndim; i++)
+        if (shape[i] == 0) {
+            nr_fill_strides(new_ndim, new_shape, new_strides);
+            return true;
+        }
+    /* Goes through both shapes from the back, one dense run of old axes at a time: the new sizes must divide each run
+     * without remainder. */
+    int32_t to = new_ndim - 1;
+    int32_t from = ndim - 1;
+    while (from >= 0) {
+        int64_t step = strides[from], run = shape[from];
+        while (from > 0 && (shape[from - 1] == 1 || run == 1 || strides[from - 1] == step * run)) {
+            if (run == 1) step = strides[from - 1];
+            run *= shape[--from];
+        }
+        int64_t left = run;
+        while (to >= 0 && (left > 1 || new_shape[to] == 1)) {
+            if (left % new_shape[to] != 0) return false;
+            new_strides[to] = step;
+            step *= new_shape[to];
+            left /= new_shape[to--];
+        }
+        if (left != 1) return false;
+        from--;
+    }
+    for (; to >= 0; to--) new_strides[to] = 1; /* only sizes of 1 are left */
+    return true;
+}
+
 norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *given) {
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     if (nr_check_tensor("view", x) || complete_shape("view", x, ndim, given, shape)) return NULL;
-    if (nr_reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
+    if (reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
         return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
     char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
     return NR_REFUSE(NORCH_ERROR_SHAPE,
@@ -47,7 +79,7 @@ norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *giv
 norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *given) {
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     if (nr_check_tensor("reshape", x) || complete_shape("reshape", x, ndim, given, shape)) return NULL;
-    if (nr_reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
+    if (reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
         return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
     norch_tensor *copy = norch_clone(x);
     if (!copy) return NULL;
@@ -364,4 +396,26 @@ norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype) {
     view->dtype = (int32_t)dtype;
     view->offset = x->offset * narrower / wider;
     return view;
+}
+
+bool norch_overlaps_itself(const norch_tensor *x) {
+    /* In the order of absolute strides, each step must be larger than the reach of all smaller ones. */
+    int64_t size[NORCH_MAX_DIMS], step[NORCH_MAX_DIMS], reach = 0;
+    int32_t n = 0;
+    for (int32_t i = 0; i < x->ndim; i++) {
+        if (x->shape[i] < 2) continue;
+        int32_t at = n++;
+        int64_t own = x->strides[i] < 0 ? -x->strides[i] : x->strides[i];
+        for (; at > 0 && step[at - 1] > own; at--) {
+            step[at] = step[at - 1];
+            size[at] = size[at - 1];
+        }
+        step[at] = own;
+        size[at] = x->shape[i];
+    }
+    for (int32_t i = 0; i < n && x->numel; i++) {
+        if (step[i] <= reach) return 1;
+        reach += (size[i] - 1) * step[i];
+    }
+    return 0;
 }

@@ -25,17 +25,6 @@ typedef struct device {
     int64_t type, index;
 } device;
 
-/* Sequences of tensors of one length, each an array. `own` holds the arrays of few tensors, `memory` those of more. */
-#define OWN 80
-#define MOST_COLUMNS 5
-typedef struct columns {
-    int64_t count;
-    void **column[MOST_COLUMNS];
-    void **memory;
-    void *tuples[MOST_COLUMNS];
-    void *own[OWN];
-} columns;
-
 /* Does not say which argument: the Python function that calls the builtin counts its own. */
 static bool refuse(const char *name, const char *wanted, const void *object) {
     void *kind = PyObject_GetAttrString(((const nr_object *)object)->type, "__name__");
@@ -125,50 +114,7 @@ static bool take_device(const char *name, void *from, device *to) {
     return true;
 }
 
-static bool take_columns(const char *name, void *from, int width, columns *to) {
-    to->memory = NULL;
-    for (int c = 0; c < MOST_COLUMNS; c++) to->tuples[c] = to->column[c] = NULL;
-    void *rows = width > 1 ? PySequence_Tuple(from) : NULL;
-    if (width > 1 && (!rows || PyTuple_Size(rows) != width)) {
-        if (rows) Py_DecRef(rows);
-        return refuse(name, "a tuple of sequences of tensors", from);
-    }
-    bool good = true;
-    to->count = -1;
-    for (int c = 0; good && c < width; c++) {
-        void *row = rows ? PyTuple_GetItem(rows, c) : from;
-        if (row == NR_NONE && c > 0) continue;
-        to->tuples[c] = PySequence_Tuple(row);
-        if (!to->tuples[c]) {
-            good = PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, "a sequence of tensors", row);
-            break;
-        }
-        int64_t count = PyTuple_Size(to->tuples[c]);
-        if (c == 0) {
-            to->count = count;
-            if (count * width > OWN && !(to->memory = nr_malloc((size_t)(count * width) * sizeof(void *))))
-                good = nr_fail(NORCH_ERROR_MEMORY, "%s: out of memory", name) == NORCH_OK;
-        } else if (count != to->count) {
-            good = nr_fail(NORCH_ERROR_VALUE, "%s: %lld tensors beside %lld", name, (long long)count,
-                           (long long)to->count) == NORCH_OK;
-        }
-        if (!good) break;
-        to->column[c] = (to->memory ? to->memory : to->own) + c * count;
-        for (int64_t k = 0; good && k < count; k++) {
-            tensor one = NULL;
-            good = take_tensor(name, PyTuple_GetItem(to->tuples[c], k), &one);
-            to->column[c][k] = one;
-        }
-    }
-    if (rows) Py_DecRef(rows);
-    return good;
-}
-
-static inline void drop_columns(columns *taken) {
-    for (int c = 0; c < MOST_COLUMNS; c++)
-        if (taken->tuples[c]) Py_DecRef(taken->tuples[c]);
-    nr_free(taken->memory);
-}
+#include "columns.h"
 
 /* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
 

@@ -1,10 +1,11 @@
 """Reverse-mode automatic differentiation.
 
-node.py (what a graph is made of), derivative.py (node classes of operations), record.py and recorders.py (how they
-write the graph), broadcast.py (gradients of broadcast inputs), engine.py (the reverse walk), gradients.py (grad()),
-inplace.py (views and in-place writes), grad_mode.py (no_grad and the like), hooks.py, function.py (operations of your
-own), dependence.py (gradients of which the derivative is 0), transforms.py and functional.py (Jacobians and the like),
-anomaly.py (finds the operation behind a NaN). What an operation does in backward is declared beside it, in norch/ops.
+The graph: node.py (what it is made of), derivative.py (node classes of operations), record.py, recorders.py and
+differentiable.py (how operations write it), inplace.py and view_history.py (in-place writes, and what views make of
+them). The walk: engine.py (backward()), gradients.py (grad()), broadcast.py (gradients of broadcast inputs),
+dependence.py (gradients whose derivative is 0), hooks.py, anomaly.py (finds the operation behind a NaN). For users:
+grad_mode.py (no_grad() and the like), function.py (operations of your own), transforms.py and functional.py (Jacobians
+and the like). What an operation does in backward is declared beside it, in norch/ops.
 """
 
 from typing import TYPE_CHECKING, Any

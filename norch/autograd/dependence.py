@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import alias
-from .inplace import gradient_edge, meta_of, zeros_of
+from .._handle import alias, meta_of, zeros_of
+from .inplace import gradient_edge
 from .node import Node
 
 

@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from .._handle import Handle
+from .._handle import Handle, full_of
 from ..errors import DeviceError, Error, ShapeError
-from . import anomaly, inplace
+from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode
 from .hooks import Accumulated
+from .inplace import gradient_edge
 from .node import Leaf, Node
 
 
@@ -198,7 +199,7 @@ def _leading_to(wanted: dict[Node, int], roots: list[Node]) -> set[Node]:
 
 
 def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
-    node = inplace.gradient_edge(output)
+    node = gradient_edge(output)
     if node is None:
         raise Error("backward: this tensor does not require grad and has no history; was it made under no_grad()?")
     if gradient is None:
@@ -207,7 +208,7 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
                 f"backward: a gradient can be made up for a single number only, not for shape {tuple(output.shape)}; "
                 "reduce it (.sum(), .mean()) or pass gradient="
             )
-        return node, inplace.full_of(output, 1.0)
+        return node, full_of(output, 1.0)
     _check_gradient(gradient, output, "backward")
     return node, (gradient if create_graph else gradient.detach()).to(output)
 
@@ -268,14 +269,14 @@ def backward(
     caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
     for node, position in (wanted or {}).items():
         if type(node) is not Leaf and (g := caught[position]) is not None:
-            x = next(x for x in listed if inplace.gradient_edge(x) is node)
+            x = next(x for x in listed if gradient_edge(x) is node)
             x._grad = g if x._grad is None else x._grad + g
 
 
 def nodes_of(inputs: list[Any]) -> dict[Node, int]:
     wanted: dict[Node, int] = {}
     for x in inputs:
-        node = inplace.gradient_edge(x)
+        node = gradient_edge(x)
         if node is None:
             raise Error("grad: one of the inputs does not require grad")
         wanted.setdefault(node, len(wanted))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from .._handle import Handle, alias, next_seq, version_counter_of
+from .._handle import Handle, alias, meta_of, next_seq, version_counter_of, zeros_of
 from .._lib import lib
 from ..errors import Error, ShapeError
-from . import inplace
 from .broadcast import sum_to
 from .grad_mode import F, decorated, mode, no_grad
+from .inplace import check_writable, gradient_edge
 from .node import Node, freed, saved_intact
+from .view_history import SEVERED, rebase_history
 
 
 class Function(Node):
@@ -102,7 +103,7 @@ class Function(Node):
         """Calls forward and records the node."""
         node = cls()
         inputs = [argument if isinstance(argument, Handle) else None for argument in arguments]
-        edges = tuple(None if x is None else inplace.gradient_edge(x) for x in inputs)
+        edges = tuple(None if x is None else gradient_edge(x) for x in inputs)
         node.needs_input_grad = tuple(edge is not None for edge in edges)
         record = mode.enabled and any(node.needs_input_grad)
         with no_grad():
@@ -113,9 +114,7 @@ class Function(Node):
                 cls.setup_context(node, arguments, result)
         if record:
             node.edges = edges
-            node._input_shapes = [
-                None if to is None else inplace.meta_of(cast(Handle, x)) for to, x in zip(edges, inputs)
-            ]
+            node._input_shapes = [None if to is None else meta_of(cast(Handle, x)) for to, x in zip(edges, inputs)]
             outputs = node._record(result if isinstance(result, tuple) else (result,), inputs)
             result = outputs if isinstance(result, tuple) else outputs[0]
             node._dirty = node._not_differentiable = ()  # they may be outputs, and those hold the node
@@ -128,10 +127,10 @@ class Function(Node):
         """The outputs, with this node as their history: of an input that forward returned itself a view of it, so that
         the input keeps its own."""
         for x in self._dirty:
-            inplace.check_writable(x, self.name())
+            check_writable(x, self.name())
             x._bump()
         self.seq = next_seq()  # forward may have made nodes of its own, and writes in place
-        self._output_shapes = [inplace.meta_of(out) if isinstance(out, Handle) else None for out in outputs]
+        self._output_shapes = [meta_of(out) if isinstance(out, Handle) else None for out in outputs]
         for position, saved in enumerate(self._saved):
             for index, out in enumerate(outputs):
                 if saved is out and (self._is_dirty(out) or not any(saved is x for x in inputs)):
@@ -145,12 +144,12 @@ class Function(Node):
                 continue
             node = self if len(outputs) == 1 else Output(self, index)
             if self._is_dirty(out):
-                inplace.rebase_history(out, node)
+                rebase_history(out, node)
                 continue
             if any(out is x for x in inputs):
                 given[index] = lib.norch_alias(out)
                 given[index]._version_counter = version_counter_of(out)
-                given[index]._view = inplace.SEVERED  # its own backward would be lost with a write to the input
+                given[index]._view = SEVERED  # its own backward would be lost with a write to the input
             given[index]._node = node
         return tuple(given)
 
@@ -159,7 +158,7 @@ class Function(Node):
             grads = [g.get(i) for i in range(len(self._output_shapes))]
             if self._materialize:
                 grads = [
-                    inplace.zeros_of(like) if one is None and like is not None else one
+                    zeros_of(like) if one is None and like is not None else one
                     for one, like in zip(grads, self._output_shapes, strict=True)
                 ]
         else:

@@ -1,20 +1,19 @@
 """record(): where history is written. An operation that was computed becomes a node of the graph, an instance of the
 class that derivative() made of its gradient functions (derivative.py).
 
-@differentiable declares a whole operation. recorders.py has record() written out for operations that run often.
+differentiable.py declares whole operations by it; recorders.py has it written out for operations that run often.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
-from .._handle import alias, next_seq
+from .._handle import alias, meta_of, next_seq
 from .derivative import OpNode, derivative
 from .grad_mode import mode
-from .inplace import SEVERED, gradient_edge, meta_of, view_of
+from .inplace import gradient_edge
+from .view_history import SEVERED, view_of
 
 _new = object.__new__
 
@@ -26,14 +25,14 @@ def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcas
     and dtypes. others: what the gradient functions call by other names than those of the inputs.
     """
     if mode.enabled:
-        edges, wanted = _edges(inputs)
+        edges, wanted = edges_of(inputs)
         if wanted:
             named = tuple([others[name] for name in node_class.other_names]) if others else ()
-            out._node = _make_node(node_class, inputs, edges, wanted, broadcast, named, out)
+            out._node = make_node(node_class, inputs, edges, wanted, broadcast, named, out)
     return out
 
 
-def _edges(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
+def edges_of(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
     """Where the gradients of inputs go, and which of them are wanted, as bits, the first input's the highest."""
     edges = []
     wanted = 0
@@ -44,7 +43,7 @@ def _edges(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
     return edges, wanted
 
 
-def _make_node(
+def make_node(
     node_class: type[OpNode],
     inputs: tuple[Any, ...],
     edges: list[Any],
@@ -88,56 +87,6 @@ def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, bool, list
         return None, False, []
     indices += [0] * (2 - len(indices))  # of fewer, itemgetter gives no tuple
     return itemgetter(*indices), of_out, of_metas
-
-
-def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorates the computation of an operation, a function of positional arguments, with its derivative: the inputs
-    are the parameters for which a grad_...= is given (or the first, with grad=; or inputs=), the others are arguments
-    that gradient functions may name too. The function runs without recording.
-
-    >>> from norch.autograd.record import differentiable
-    >>> @differentiable(grad=lambda g, factor: g * factor)
-    ... def scaled(x, factor):
-    ...     return x.detach() * factor
-    >>> scaled(norch.ones(2, requires_grad=True), 3.0)
-    tensor([3., 3.], grad_fn=<ScaledBackward>)
-    """
-    broadcast = declared.pop("broadcast", False)
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
-        inputs = declared.pop("inputs", None) or tuple(
-            parameter for parameter in parameters if f"grad_{parameter}" in declared
-        )
-        inputs = inputs or parameters[:1]
-        node_class = derivative(name or function.__name__.strip("_"), inputs, **declared)
-        count, leading = len(inputs), inputs == parameters[: len(inputs)]
-        node_class.other_names = tuple(parameter for parameter in parameters if parameter not in inputs)
-        positions, other_positions = (
-            [parameters.index(name) for name in names] for names in (inputs, node_class.other_names)
-        )
-
-        @functools.wraps(function)
-        def recorded(*arguments: Any) -> Any:
-            if not mode.enabled:
-                return function(*arguments)
-            tensors = arguments[:count] if leading else tuple([arguments[i] for i in positions])
-            edges, wanted = _edges(tensors)
-            if not wanted:
-                return function(*arguments)
-            mode.enabled = False
-            try:
-                out = function(*arguments)
-            finally:
-                mode.enabled = True
-            others = arguments[count:] if leading else tuple([arguments[i] for i in other_positions])
-            out._node = _make_node(node_class, tensors, edges, wanted, broadcast, others, out)
-            return out
-
-        recorded.node_class = node_class  # type: ignore[attr-defined]
-        return recorded
-
-    return decorate
 
 
 # ---- one input, and views --------------------------------------------------------------------------------------------

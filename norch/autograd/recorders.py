@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import next_seq
+from .._handle import meta_of, next_seq
 from .derivative import OpNode, derivative
 from .grad_mode import mode
-from .inplace import gradient_edge, meta_of
+from .inplace import gradient_edge
 
 _new = object.__new__
 

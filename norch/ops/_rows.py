@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _handle
-from .._handle import alias, next_seq
+from .._handle import alias, meta_of, next_seq
 from .._header import listed
 from .._lib import lib
 from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, finish_write, gradient_edge, meta_of
+from ..autograd.inplace import check_writable, finish_write, gradient_edge
 from ..autograd.record import record
 from ..dtype import get_default_dtype
 from ._operand import kernel_operand, operand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..autograd.record import differentiable
+from ..autograd.differentiable import differentiable
 from .copy import cat
 from .op import function_op
 from .pointwise import sigmoid_backward

@@ -9,8 +9,8 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import constants, lib
+from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
-from ..autograd.record import differentiable
 from ..dtype import bool_
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._operand import tensor_of

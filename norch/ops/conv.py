@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle
+from .._handle import Handle, meta_of
 from .._lib import int64, lib
 from ..autograd.derivative import derivative
+from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import meta_of
-from ..autograd.record import differentiable
 from ..autograd.recorders import record_affine
 from ..errors import ArgumentError, ShapeError
 from ._halves import rounded_once

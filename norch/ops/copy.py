@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle
+from .._handle import Handle, zeros_of
 from .._lib import flag, lib
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, finish_write, gradient_edge, zeros_of
+from ..autograd.inplace import check_writable, finish_write, gradient_edge
 from ..autograd.record import record, record_one
 from ..autograd.recorders import record_sequence, record_write, write_derivative
 from ..device import cuda_device_count, device_code

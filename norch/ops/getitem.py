@@ -11,8 +11,8 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, lib
-from ..autograd.inplace import same_history
 from ..autograd.record import record_view
+from ..autograd.view_history import same_history
 from ..dtype import bool_
 from ..dtype import int64 as int64_
 from ..errors import BoundsError, Error, rename_error

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle
+from .._handle import Handle, zeros_of
 from .._lib import constants, flag, lib
 from ..autograd.derivative import TensorHolder, derivative
-from ..autograd.inplace import check_writable, finish_write, zeros_of
+from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import record_one
 from ..autograd.recorders import record_write, write_derivative
 from ..dtype import bool_, check_fits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd.record import differentiable
+from ..autograd.differentiable import differentiable
 from .activation import logsigmoid
 from .pointwise import log, log1p
 

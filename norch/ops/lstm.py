@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import alias
+from .._handle import alias, zeros_of
 from .._lib import lib
 from ..autograd.derivative import derivative
 from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import gradient_edge, zeros_of
+from ..autograd.inplace import gradient_edge
 from ..autograd.record import record
 from .copy import cat
 from .op import OPCODES

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle
+from .._handle import Handle, zeros_of
 from .._lib import lib
 from ..autograd.derivative import TensorHolder, derivative
-from ..autograd.inplace import zeros_of
 from ..autograd.record import record_one
 from ._operand import operand
 from .index import KINDS

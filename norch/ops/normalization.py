@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from .._lib import flag, int64, lib
+from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode, no_grad
-from ..autograd.record import differentiable
 from ..dtype import finfo
 from ..errors import ArgumentError, ShapeError
 from ._halves import rounded_once

@@ -10,7 +10,8 @@ from typing import Any
 
 from .._lib import lib
 from ..autograd.derivative import derivative
-from ..autograd.record import differentiable, record
+from ..autograd.differentiable import differentiable
+from ..autograd.record import record
 from ..device import device_code
 from ..dtype import int64 as index_dtype
 from ..errors import ArgumentError, ShapeError

@@ -8,9 +8,9 @@ from typing import Any
 
 from .._handle import alias
 from .._lib import constants, lib
+from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
-from ..autograd.record import differentiable
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import DTypeError

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._handle import zeros_of
 from .._lib import flag, lib
 from ..autograd.derivative import derivative
-from ..autograd.inplace import check_writable, zeros_of
+from ..autograd.inplace import check_writable
 from ..autograd.record import record, record_one
 from ..autograd.recorders import record_write, write_derivative
 from ..dtype import int64

@@ -6,7 +6,8 @@ from typing import Any
 
 from .._lib import lib
 from ..autograd.derivative import derivative
-from ..autograd.record import differentiable, record_one
+from ..autograd.differentiable import differentiable
+from ..autograd.record import record_one
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ._operand import as_operand, numpy_names

@@ -1,7 +1,7 @@
 """Views: other shapes over the same elements (csrc/ops/view.c), with their derivatives. Writes are seen by all.
 
-Each is a step that autograd can take again: from another base, or from a gradient (autograd/inplace.py). Its gradient
-function may name x_meta, the meta tensor of what the view was taken of, and the arguments of the step.
+Each is a step that autograd can take again: from another base, or from a gradient (autograd/view_history.py). Its
+gradient function may name x_meta, the meta tensor of what the view was taken of, and the arguments of the step.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._handle import Handle, version_counter_of
+from .._handle import Handle, version_counter_of, zeros_of
 from .._lib import int64, lib
 from ..autograd.broadcast import Expand
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import SEVERED, gradient_edge, zeros_of
+from ..autograd.inplace import gradient_edge
 from ..autograd.record import record_view, view_derivative
+from ..autograd.view_history import SEVERED
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError

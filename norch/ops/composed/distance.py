@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
-from ...autograd.record import differentiable
 from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError
 from .._checks import at_least, floats_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
-from ...autograd.record import differentiable
+from ...autograd.differentiable import differentiable
 from ...dtype import check_numbers, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation

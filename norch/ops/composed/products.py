@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
-from ...autograd.record import differentiable
+from ...autograd.differentiable import differentiable
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .._checks import on_one_device
 from .._halves import rounded_once

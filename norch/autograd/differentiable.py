@@ -1,0 +1,61 @@
+"""@differentiable: an operation that is a function of its own, declared with its derivative."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .derivative import derivative
+from .grad_mode import mode
+from .record import edges_of, make_node
+
+
+def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorates the computation of an operation, a function of positional arguments, with its derivative: the inputs
+    are the parameters for which a grad_...= is given (or the first, with grad=; or inputs=), the others are arguments
+    that gradient functions may name too. The function runs without recording.
+
+    >>> from norch.autograd.differentiable import differentiable
+    >>> @differentiable(grad=lambda g, factor: g * factor)
+    ... def scaled(x, factor):
+    ...     return x.detach() * factor
+    >>> scaled(norch.ones(2, requires_grad=True), 3.0)
+    tensor([3., 3.], grad_fn=<ScaledBackward>)
+    """
+    broadcast = declared.pop("broadcast", False)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+        inputs = declared.pop("inputs", None) or tuple(
+            parameter for parameter in parameters if f"grad_{parameter}" in declared
+        )
+        inputs = inputs or parameters[:1]
+        node_class = derivative(name or function.__name__.strip("_"), inputs, **declared)
+        count, leading = len(inputs), inputs == parameters[: len(inputs)]
+        node_class.other_names = tuple(parameter for parameter in parameters if parameter not in inputs)
+        positions, other_positions = (
+            [parameters.index(name) for name in names] for names in (inputs, node_class.other_names)
+        )
+
+        @functools.wraps(function)
+        def recorded(*arguments: Any) -> Any:
+            if not mode.enabled:
+                return function(*arguments)
+            tensors = arguments[:count] if leading else tuple([arguments[i] for i in positions])
+            edges, wanted = edges_of(tensors)
+            if not wanted:
+                return function(*arguments)
+            mode.enabled = False
+            try:
+                out = function(*arguments)
+            finally:
+                mode.enabled = True
+            others = arguments[count:] if leading else tuple([arguments[i] for i in other_positions])
+            out._node = make_node(node_class, tensors, edges, wanted, broadcast, others, out)
+            return out
+
+        recorded.node_class = node_class  # type: ignore[attr-defined]
+        return recorded
+
+    return decorate

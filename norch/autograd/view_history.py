@@ -1,0 +1,141 @@
+"""The history of views, and how a write through one changes it.
+
+A view keeps its base and the steps by which it was taken. A write through a view changes the base, so the base's
+history becomes "the old base, with this region replaced" (a ViewWrite node). Every other view of that base now has an
+outdated history; it notices so when it is next asked for its gradient edge, and takes itself anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._handle import zeros_of
+from .._lib import lib
+from ..errors import Error
+from .grad_mode import enable_grad, mode
+from .hooks import Keep
+from .node import Leaf, Node
+
+# The last step of a view, (earlier steps or None, function, arguments): a list that grows at one end, so that a view
+# of a view costs the same however long the chain is.
+Steps = tuple[Any, Callable[..., Any], tuple[Any, ...]]
+
+
+class View:
+    """The base of a view and the steps that lead to it."""
+
+    __slots__ = ("base", "node", "steps")
+
+    base: Any
+    steps: Steps | None
+    node: Any  # the base's history that the view's own one builds on
+
+
+class _Nowhere:
+    _node = None
+
+
+# Of a view taken under no_grad() from what requires grad, and of an input that a Function returned: a write through it
+# could not be recorded, and raises.
+SEVERED = View()
+SEVERED.base, SEVERED.steps, SEVERED.node = _Nowhere(), None, None
+
+
+def take(x: Any, steps: Steps | None) -> Any:
+    """Goes the steps of a view from its base or from a gradient of it."""
+    path = []
+    while steps is not None:
+        steps, step, arguments = steps
+        path.append((step, arguments))
+    for step, arguments in reversed(path):
+        x = step(x, *arguments)
+    return x
+
+
+def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> View:
+    """What step(x, *arguments) keeps of the way it was taken."""
+    through = x._view
+    if through is SEVERED:
+        return SEVERED
+    view = View()  # filled from here: a view is taken often, and an __init__ would cost as much again
+    if through is None:
+        view.base = x
+        view.steps = (None, step, arguments)
+        view.node = x._node
+    else:
+        view.base = base = through.base
+        view.steps = (through.steps, step, arguments)
+        view.node = base._node
+    return view
+
+
+def same_history(a: Any, b: Any) -> bool:
+    """Whether gradients of a and b, which see the same elements, go the same way."""
+    if a._view is None or b._view is None or a._view is SEVERED:
+        return not mode.enabled
+    return a._view.base is b._view.base
+
+
+def refresh(x: Any) -> None:
+    """Takes the view x anew from its base, whose history has changed since."""
+    view = x._view
+    base_node = view.base._node
+    if base_node is not None and type(base_node) is not Leaf:
+        with enable_grad():
+            again = take(view.base, view.steps)
+        if not lib.norch_is_same(again, x):
+            raise Error(
+                "a view of a tensor whose shape or memory was changed in place has lost its history: take it anew"
+            )
+        if x._node is not None and x._node.hooks is not None:
+            _move_kept(x, again._node)
+        x._node = again._node
+    view.node = base_node
+
+
+def rebase_history(x: Any, node: Node) -> None:
+    """Makes node the history of x, after the write."""
+    view, whole = x._view, x
+    if view is not None:
+        whole = view.base
+        node = ViewWrite(view, node)
+    if whole._node is not None and whole._node.hooks is not None:
+        _move_kept(whole, node)
+    whole._node = node
+    if view is not None and x._node is not None and x._node.hooks is not None:
+        refresh(x)
+
+
+def _move_kept(x: Any, node: Node) -> None:
+    """What retain_grad() asked for is the gradient of x as it is, so its hook goes along to the new history."""
+    hooks = x._node.hooks
+    kept = [hook for hook in hooks if isinstance(hook, Keep) and hook.tensor() is x]
+    if kept:
+        x._node.hooks = [hook for hook in hooks if hook not in kept] or None
+        node.hooks = [*(node.hooks or ()), *kept]
+
+
+class Constant(Node):
+    """A value that replaced another one, whose gradient is therefore 0."""
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        return (zeros_of(g),)
+
+
+class ViewWrite(Node):
+    """A base in which the region of a view was replaced."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, view: View, node: Node):
+        super().__init__(view.base._node, node)
+        self.steps = view.steps
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        g = g.contiguous()
+        kept = None
+        if self.edges[0] is not None:
+            kept = g.clone()
+            take(kept, self.steps).zero_()
+        return kept, take(g, self.steps)
