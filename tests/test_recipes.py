@@ -1,4 +1,4 @@
-"""The README's recipes, carried out in a copy of the sources."""
+"""The README's recipes ("Adding to it"), carried out in a copy of the sources."""
 
 import os
 import shutil
@@ -27,27 +27,102 @@ assert norch.randint(0, 65536, (100,), dtype=norch.uint16).max() > 255
 """
 
 
+# {what is added: {file: (the line that it stands before, the text)}}; no line is the end of the file.
+RECIPES = {
+    "a pointwise operation": {
+        "csrc/ops.def": ("UNARY( sigmoid, ", "UNARY( lorentzian,     F,     FLOAT, C(1) / (C(1) + x * x) )\n"),
+        "norch/ops/pointwise.py": (
+            "relu = op(",
+            'lorentzian = op("lorentzian", "1 / (1 + x**2).", grad=lambda g, x, out: g * out.square() * x * -2)\n',
+        ),
+        "tests/cases_pointwise.py": (
+            'unary("lgamma", ',
+            'unary("lorentzian", lambda x: 1 / (1 + x * x), torch=False, **FLOAT)\n',
+        ),
+    },
+    "a reduction": {
+        "csrc/ops.def": (
+            "REDUCE( prod, ",
+            "REDUCE( abs_sum,   F,   SAME,  ONE,   s.v = 0,  s.v += absolute(x),  s.v += t.v,  s.v )\n",
+        ),
+        "norch/ops/reduce.py": (
+            "# ---- sums and products -",
+            """_abs_sum = op("abs_sum", grad=lambda g, x, axes, keepdim: expand_reduced(g, x, axes, keepdim) * x.sign())
+
+
+@method
+@numpy_names
+def abs_sum(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    \"\"\"The sum of absolute values.\"\"\"
+    return _abs_sum(as_operand(input, "abs_sum"), axes_of(dim), keepdim)
+
+
+""",
+        ),
+        "tests/cases_reduce.py": (
+            'reduction("mean", ',
+            """reduction(
+    "abs_sum",
+    lambda x, a, k: np.sum(np.abs(x), axis=a, keepdims=k),
+    EVERY,
+    torch=lambda t, x, dim=None, keepdim=False: x.abs().sum(dim, keepdim),
+    grad=2,
+    **F_ONLY,
+)
+""",
+        ),
+    },
+    "a composite": {
+        "norch/nn/functional/_loss.py": (
+            "",
+            """
+
+@loss_function
+def log_cosh_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    \"\"\"log(cosh(input - target)).\"\"\"
+    return reduced(log(sub(input, target).cosh()), reduction)
+
+
+__all__ += ["log_cosh_loss"]
+""",
+        ),
+        "tests/test_losses.py": (
+            "",
+            """
+
+def test_log_cosh_loss():
+    x = norch.tensor([0.0, 1.0], dtype=norch.float64, requires_grad=True)
+    loss = F.log_cosh_loss(x, norch.zeros(2, dtype=norch.float64), reduction="sum")
+    assert abs(loss.item() - np.log(np.cosh(1))) < 1e-12
+    loss.backward()
+    assert np.allclose(x.grad.numpy(), np.tanh([0, 1]))
+""",
+        ),
+    },
+}
+
+
 @pytest.fixture
 def tree(tmp_path):
-    for part in ("csrc", "norch"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    return tmp_path
+    return copied(tmp_path)
+
+
+def copied(to):
+    for part in ("csrc", "norch", "tests"):
+        shutil.copytree(ROOT / part, to / part, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for file in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / file, to)
+    return to
 
 
 def insert(path, before, text):
     old = path.read_text()
-    assert old.count(before) == 1
-    path.write_text(old.replace(before, text + before))
+    assert not before or old.count(before) == 1
+    path.write_text(old.replace(before, text + before) if before else old + text)
 
 
-def test_a_narrow_dtype_is_a_row_and_two_conversions(tree):
-    csrc = tree / "csrc"
-    insert(csrc / "dtypes.def", "NARROW( INT16,", "NARROW( UINT16, uint16, uint16_t, int32_t, int64_t, U, 16 )\n")
-    insert(csrc / "core" / "convert.h", "#define NR_OF_int16(x)", "#define NR_OF_uint16(x) (x)\n")
-    insert(
-        csrc / "core" / "convert.h", "#define NR_TO_int16(x)", "#define NR_TO_uint16(x) ((uint16_t)NR_TO_int32(x))\n"
-    )
+def built(tree):
+    """Builds the library of a copy; gives the variables under which Python uses it."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "NORCH_"))}
     made = subprocess.run(
         ["make", "all", "NVCC=", "CFLAGS=-O0", "WERROR=", f"PYTHON={sys.executable}"],
@@ -57,7 +132,43 @@ def test_a_narrow_dtype_is_a_row_and_two_conversions(tree):
         text=True,
     )
     assert made.returncode == 0, made.stderr
+    return {**env, "PYTHONPATH": str(tree)}
+
+
+@pytest.mark.parametrize(("recipe", "files"), [("a pointwise operation", 3), ("a reduction", 3), ("a composite", 2)])
+def test_a_recipe_changes_few_files(recipe, files):
+    assert len(RECIPES[recipe]) == files
+
+
+def test_what_the_recipes_add_passes_the_tests(tree):
+    """Values, edge values, gradients and second derivatives, over dtypes and layouts, as those of any operation."""
+    for recipe in RECIPES.values():
+        for path, (before, text) in recipe.items():
+            insert(tree / path, before, text)
+    env = built(tree)
+    chosen = "lorentzian or abs_sum or log_cosh or every_row_and_function or kernels_are_those"
+    files = [f"tests/test_{name}.py" for name in ("ops", "derivatives", "losses")]
     ran = subprocess.run(
-        [sys.executable, "-c", UINT16], cwd=tree, env={**env, "PYTHONPATH": str(tree)}, capture_output=True, text=True
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-k", chosen, "-m", "not slow", "-v", *files],
+        cwd=tree,
+        env=env,
+        capture_output=True,
+        text=True,
     )
+    assert ran.returncode == 0, ran.stdout[-5000:] + ran.stderr
+    for case in ("lorentzian", "abs_sum dim=0"):
+        for test in ("test_values", "test_edge_values", "test_gradients", "test_second_derivatives"):
+            assert f"::{test}[{case}" in ran.stdout
+    assert "::test_in_place_gradients[lorentzian" in ran.stdout and "test_log_cosh_loss PASSED" in ran.stdout
+
+
+def test_a_narrow_dtype_is_a_row_and_two_conversions(tree):
+    csrc = tree / "csrc"
+    insert(csrc / "dtypes.def", "NARROW( INT16,", "NARROW( UINT16, uint16, uint16_t, int32_t, int64_t, U, 16 )\n")
+    insert(csrc / "core" / "convert.h", "#define NR_OF_int16(x)", "#define NR_OF_uint16(x) (x)\n")
+    insert(
+        csrc / "core" / "convert.h", "#define NR_TO_int16(x)", "#define NR_TO_uint16(x) ((uint16_t)NR_TO_int32(x))\n"
+    )
+    env = built(tree)
+    ran = subprocess.run([sys.executable, "-c", UINT16], cwd=tree, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
