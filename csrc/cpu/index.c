@@ -59,7 +59,8 @@ typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *i
 
 /* NR_OFFSETS: whether each index of a row is in range; one that wraps is so if the sum with the size is. The sign bits of all are
  * joined: no branch an element. What is checked is what is used, even if another thread writes to index meanwhile. */
-static bool offsets(const nr_index_plan *plan, char *dense, const char *index, const char *before, int64_t n) {
+static __attribute__((noinline)) bool offsets(const nr_index_plan *plan, char *dense, const char *index,
+                                              const char *before, int64_t n) {
     const int64_t *step[] = {plan->nest.stride[0], plan->nest.stride[1], plan->nest.stride[2]};
     const int64_t below = plan->axis_size, wrap = plan->wraps ? below : 0, axis_step = plan->axis_stride;
     const bool sums = plan->nest.data[2] != NULL;

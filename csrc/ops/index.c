@@ -61,17 +61,15 @@ static norch_tensor without_repeats(const norch_tensor *x) {
  * those of an axis of this size, by messages that dimension. */
 static int32_t add_offsets(const way *w, norch_tensor *offsets, const norch_tensor *before, const norch_tensor *index,
                            int64_t size, int64_t step, int64_t dimension) {
-    nr_index_plan plan = {.axis_size = size, .axis_stride = step, .dimension = dimension, .wraps = w->wraps};
+    static const norch_tensor nothing = {.numel = 1, .dtype = NORCH_INT64}; /* its data is NULL */
     if (offsets->numel == 0) return NORCH_OK;
-    norch_tensor nothing; /* NULL, which no loop moves */
-    if (!before) {
-        nothing = *offsets;
-        for (int32_t d = 0; d < nothing.ndim; d++) nothing.strides[d] = 0;
-        nothing.contiguous = 0;
-    }
+    nr_index_plan plan;
+    plan.axis_size = size;
+    plan.axis_stride = step;
+    plan.dimension = dimension;
+    plan.wraps = w->wraps;
     nr_plan_make(&plan.nest, offsets->ndim, offsets->shape, 3,
                  (const norch_tensor *[]){offsets, index, before ? before : &nothing});
-    if (!before) plan.nest.data[2] = NULL;
     nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .plan = &plan, .name = w->name};
     call.work = 2.0 * (double)offsets->numel;
     return nr_gate(&call, offsets);
