@@ -107,11 +107,9 @@ def run_native(name, objects, tmp_path, *libraries):
     if not compiler:
         pytest.skip("needs a C compiler")
     source, program = ROOT / "tests" / "native" / f"{name}.c", tmp_path / name
-    done = subprocess.run(
-        [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, source, *objects, *libraries],
-        capture_output=True,
-        text=True,
-    )
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    made = [compiler, *flags, "-o", program, source, *objects, *libraries]
+    done = subprocess.run(made, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([program], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
