@@ -66,6 +66,7 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
             return nr_fail(NORCH_ERROR_DTYPE, "%s: no %s kernel for dtype %s", nr_ops[call->op].name, backend->name,
                            nr_dtypes[call->dtype].name);
     }
+    if (call->load) call->load(call);
     /* A device queues the call and returns at once: the lock stays. */
     if (call->work < LONG_WORK || backend->device) return backend->run[call->family](call);
     void *thread = release_lock();
