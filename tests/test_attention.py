@@ -53,7 +53,7 @@ def test_the_kernel_computes_the_composed_form(sizes: Any, dtype: str, causal: b
     ours = [laid(one, layout) for one in (q, k, v)]
     wide = [norch.tensor(one.astype(np.float64), requires_grad=True) for one in (q, k, v)]
     found = F.scaled_dot_product_attention(*ours, is_causal=causal, scale=0.4)
-    wanted = _composed(*wide, None, 0.4, causal)
+    wanted = _composed(*wide, 0.4, causal)
     assert type(found._node).__name__ == "Attention"
     if layout == "heads" and len(lead) > 0:  # the result, and each gradient, lies as the tensor beside it
         assert found.transpose(-2, -3).is_contiguous()

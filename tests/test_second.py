@@ -100,3 +100,27 @@ def test_flat_gradients_have_a_history(torch: Any, name: str) -> None:
                 first = m.autograd.grad(out.sum(), leaves, create_graph=True, allow_unused=True)
                 found.append([g is not None and g.requires_grad for g in first])
         assert all(ours or not theirs for ours, theirs in zip(*found, strict=True)) if found else name == "cdist 0"
+
+
+@pytest.mark.parametrize("name", ["attention", "attention of itself", "layer_norm", "rms_norm", "group_norm"])
+def test_recorded_gradients_are_those_of_the_kernel(name: str) -> None:
+    """A kernel's rule stands in C; recorded gradients are taken from the formula of the operation."""
+    rng = source(name)
+    leaves = [norch.tensor(rng.standard_normal(s), requires_grad=True) for s in ((2, 4, 6), (2, 4, 6), (2, 4, 6), 6, 6)]
+    x, y, z, weight, bias = leaves
+    f = norch.nn.functional
+    out = {
+        "attention": lambda: f.scaled_dot_product_attention(x, y, z, is_causal=True),
+        "attention of itself": lambda: f.scaled_dot_product_attention(x, x, x),
+        "layer_norm": lambda: f.layer_norm(x, (6,), weight, bias),
+        "rms_norm": lambda: f.rms_norm(x, (4, 6), None),
+        "group_norm": lambda: f.group_norm(x, 2, weight[:4], bias[:4]),
+    }[name]()
+    g = norch.tensor(rng.standard_normal(out.shape))
+    plain = norch.autograd.grad(out, leaves, g, retain_graph=True, allow_unused=True)
+    recorded = norch.autograd.grad(out, leaves, g, create_graph=True, allow_unused=True)
+    for one, other in zip(plain, recorded, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            norch.testing.assert_close(other, one, rtol=1e-12, atol=1e-12)
+            assert other.requires_grad and other.grad_fn is not None

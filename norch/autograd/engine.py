@@ -38,7 +38,7 @@ def run(
     ({node: position}) only those nodes count, and their gradients are returned by position. past: also what wanted
     nodes lead to."""
     caught: list[Any] = [None] * (len(wanted) if wanted else 0)
-    useful: Any = None if wanted is None else _leading_to(wanted, [node for node, _ in roots])
+    useful: Any = None if wanted is None else _leading_to(wanted, [node for node, _ in roots], past)
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
     owned: set[Node] = set()  # waiting with a gradient that was made here, so that regions are added to it in place
@@ -179,12 +179,16 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
             tensor._grad.add_(g)
 
 
-def _leading_to(wanted: dict[Node, int], roots: list[Node]) -> set[Node]:
-    """The nodes from which a wanted one can be reached; each is older than its users, so age is the order."""
+def _leading_to(wanted: dict[Node, int], roots: list[Node], past: bool) -> set[Node]:
+    """The nodes from which a wanted one can be reached; each is older than its users, so age is the order. past:
+    whether to search behind wanted ones too."""
     seen = set(roots)
     todo = list(roots)
     while todo:
-        for edge in todo.pop().edges:
+        node = todo.pop()
+        if node in wanted and not past:
+            continue
+        for edge in node.edges:
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 todo.append(edge)

@@ -10,6 +10,7 @@ from typing import Any
 from .._handle import Handle
 from .._lib import constants, lib
 from ..autograd.differentiable import differentiable
+from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode
 from ..dtype import bool_
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -17,7 +18,7 @@ from ._operand import tensor_of
 from .matmul import product
 from .pointwise import where
 from .random import rand_like
-from .softmax import softmax, softmax_backward
+from .softmax import softmax
 
 _DTYPES = (constants["FLOAT32"], constants["FLOAT64"])
 
@@ -25,28 +26,44 @@ _DTYPES = (constants["FLOAT32"], constants["FLOAT64"])
 # ---- the kernel, and its derivative ---------------------------------------------------------------------------------
 
 
-def _attention_backward(g: Any, query: Any, key: Any, value: Any, scale: float, is_causal: bool) -> tuple[Any, ...]:
+def _attention_backward(
+    g: Any, query: Any, key: Any, value: Any, scale: float, is_causal: bool, needs_input_grad: tuple[bool, ...]
+) -> tuple[Any, ...]:
     """With P the probabilities and D = P * (g v^T): dv = P^T g, and the gradient of the scores is D - P sum(D)."""
+    inputs = (query, key, value)
     if mode.enabled:
-        return _attention_backward_recorded(g, query, key, value, scale, is_causal)
-    grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in (query, key, value))
+        return formula_gradients(_composed, g, inputs, needs_input_grad, scale, is_causal)
+    grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in inputs)
     lib.norch_attention_backward(g, query, key, value, scale, is_causal, grads)
     return grads
 
 
-def _attention_backward_recorded(g: Any, query: Any, key: Any, value: Any, scale: float, is_causal: bool) -> Any:
-    """The same of recorded operations, for second derivatives."""
-    weights = softmax(_scores(query, key, scale, is_causal), -1)
-    slopes = softmax_backward(product(g, value, False, True), weights, -1) * scale
-    return product(slopes, key), product(slopes, query, True), product(weights, g, True)
-
-
-def _scores(query: Any, key: Any, scale: float, is_causal: bool) -> Any:
-    """query key^T scale; -inf where a query must not see a key."""
+def _composed(
+    query: Any,
+    key: Any,
+    value: Any,
+    scale: float,
+    is_causal: bool,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+) -> Any:
+    """The same of recorded products and a softmax, with a mask or dropout if wanted."""
     scores = product(query * scale, key, False, True)
     if is_causal:
         scores = scores.masked_fill(scores.new_ones(scores.shape[-2:], dtype=bool_).triu(1), -math.inf)
-    return scores
+    if attn_mask is not None:
+        # A fully masked row keeps its scores here, so that backward makes no NaN of it; its result is 0.
+        if attn_mask.dtype is bool_:
+            fully_masked = ~attn_mask.any(-1, keepdim=True)
+            scores = where(attn_mask | fully_masked, scores, -math.inf)
+        else:
+            fully_masked = (attn_mask == -math.inf).all(-1, keepdim=True)
+            scores = scores + where(fully_masked, 0.0, attn_mask)
+    weights = softmax(scores, -1)
+    if dropout_p:
+        weights = weights * (rand_like(weights) >= dropout_p) * (1 / (1 - dropout_p) if dropout_p < 1 else 0.0)
+    out = product(weights, value)
+    return out if attn_mask is None else where(fully_masked, 0.0, out)
 
 
 @differentiable("attention", inputs=("query", "key", "value"), backward=_attention_backward)
@@ -107,7 +124,7 @@ def scaled_dot_product_attention(
     factor = (1 / math.sqrt(size) if size else math.inf) if scale is None else scale
     if attn_mask is None and dropout_p == 0.0 and _has_kernel(query, key, value):
         return attention(query, key, value, factor, is_causal)
-    return _composed(query, key, value, attn_mask, factor, is_causal, dropout_p)
+    return _composed(query, key, value, factor, is_causal, attn_mask, dropout_p)
 
 
 def _has_kernel(query: Any, key: Any, value: Any) -> bool:
@@ -120,23 +137,3 @@ def _has_kernel(query: Any, key: Any, value: Any) -> bool:
         and query._numel > 0
         and key._numel > 0
     )
-
-
-def _composed(
-    query: Any, key: Any, value: Any, attn_mask: Any, factor: float, is_causal: bool, dropout_p: float = 0.0
-) -> Any:
-    """The same of products and a softmax."""
-    scores = _scores(query, key, factor, is_causal)
-    if attn_mask is not None:
-        # A fully masked row keeps its scores here, so that backward makes no NaN of it; its result is 0.
-        if attn_mask.dtype is bool_:
-            fully_masked = ~attn_mask.any(-1, keepdim=True)
-            scores = where(attn_mask | fully_masked, scores, -math.inf)
-        else:
-            fully_masked = (attn_mask == -math.inf).all(-1, keepdim=True)
-            scores = scores + where(fully_masked, 0.0, attn_mask)
-    weights = softmax(scores, -1)
-    if dropout_p:
-        weights = weights * (rand_like(weights) >= dropout_p) * (1 / (1 - dropout_p) if dropout_p < 1 else 0.0)
-    out = product(weights, value)
-    return out if attn_mask is None else where(fully_masked, 0.0, out)

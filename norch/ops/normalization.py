@@ -10,6 +10,7 @@ from typing import Any
 
 from .._lib import flag, int64, lib
 from ..autograd.differentiable import differentiable
+from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode, no_grad
 from ..dtype import finfo
 from ..errors import ArgumentError, ShapeError
@@ -17,17 +18,16 @@ from ._halves import rounded_once
 from ._operand import rename_errors, tensor_of
 from .op import function_op
 from .pointwise import _addcmul
-from .reduce import sum_over
 
 # ---- the kernel, and its derivative ---------------------------------------------------------------------------------
 
 
 def _normalize_backward(
-    g: Any, x: Any, weight: Any, axes: int, eps: float, centered: bool, needs_input_grad: tuple[bool, ...]
-) -> tuple[Any, Any, Any]:
+    g: Any, x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool, needs_input_grad: tuple[bool, ...]
+) -> tuple[Any, ...]:
     """With f = g weight: scale (f - mean(f) - h mean(f h)), where h is x normalised."""
     if mode.enabled:
-        return _normalize_backward_recorded(g, x, weight, axes, eps, centered, needs_input_grad)
+        return formula_gradients(_normalize_formula, g, (x, weight, bias), needs_input_grad, axes, eps, centered)
     to_x, to_weight, to_bias = needs_input_grad
     place = (x._dtype, (x._device_type, x._device_index))
     shape = lib.norch_shape(x)
@@ -40,31 +40,18 @@ def _normalize_backward(
     return grad_x if to_x else None, sums.select(0, 0) if to_weight else None, sums.select(0, 1) if to_bias else None
 
 
-def _normalize_backward_recorded(
-    g: Any, x: Any, weight: Any, axes: int, eps: float, centered: bool, needs_input_grad: tuple[bool, ...]
-) -> tuple[Any, Any, Any]:
-    """The same of recorded operations, for second derivatives."""
-    to_x, to_weight, to_bias = needs_input_grad
-    shape, dims, groups = x.shape, tuple(range(-axes, 0)), -axes
-    if groups > 0:  # (N, groups, channels, elements)
-        x, g = (one.reshape(shape[0], groups, shape[1] // groups, -1) for one in (x, g))
-        weight, dims = None if weight is None else weight.reshape(groups, -1, 1), (2, 3)
-    centred = x - x.mean(dims, True) if centered else x
-    scale = (centred.square().mean(dims, True) + eps).rsqrt()
-    h = centred * scale
-    grad_x = None
-    if to_x:
-        f = g if weight is None else g * weight
-        grad_x = f - h * (f * h).mean(dims, True)
-        grad_x = ((grad_x - f.mean(dims, True) if centered else grad_x) * scale).reshape(shape)
-    return grad_x, _over_rows(g * h, axes) if to_weight else None, _over_rows(g, axes) if to_bias else None
-
-
-def _over_rows(g: Any, axes: int) -> Any:
-    """g as the gradient of weight or bias."""
-    if axes < 0:
-        return sum_over(g, (0, 3)).flatten()
-    return sum_over(g, tuple(range(g.ndim - axes))) if g.ndim > axes else g.clone()
+def _normalize_formula(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
+    """normalized(), composed of recorded operations."""
+    shape, dims = x.shape, tuple(range(-axes, 0))
+    if axes < 0:  # (N, groups, channels, elements)
+        x, dims = x.reshape(shape[0], -axes, shape[1] // -axes, -1), (2, 3)
+        weight, bias = (None if one is None else one.reshape(-axes, -1, 1) for one in (weight, bias))
+    if centered:
+        x = x - x.mean(dims, True)
+    out = x * (x.square().mean(dims, True) + eps).rsqrt()
+    if weight is not None:
+        out = out * weight
+    return (out if bias is None else out + bias).reshape(shape)
 
 
 @differentiable("normalize", inputs=("x", "weight", "bias"), backward=_normalize_backward, depends_on=2)
