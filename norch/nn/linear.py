@@ -12,7 +12,7 @@ from . import init
 from ._epilogue import takes_epilogue
 from ._layer import Layer
 from .module import Module
-from .parameter import Parameter, empty_parameter
+from .parameter import Parameter, add_parameters
 
 __all__ = ["Identity", "Linear"]
 
@@ -47,11 +47,9 @@ class Linear(Layer):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        self.in_features = in_features
-        self.out_features = out_features
-        self.weight = empty_parameter(self, out_features, in_features, device=device, dtype=dtype)
-        bias_ = empty_parameter(self, out_features, device=device, dtype=dtype) if bias else None
-        self.register_parameter("bias", bias_)
+        self.in_features, self.out_features = in_features, out_features
+        shapes = {"weight": (out_features, in_features), "bias": out_features if bias else None}
+        add_parameters(self, device, dtype, **shapes)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
