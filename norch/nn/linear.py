@@ -39,12 +39,7 @@ class Linear(Layer):
     _shown = ("in_features", "out_features", "bias")
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: DType | None = None,
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: DType | None = None
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
