@@ -5,12 +5,13 @@ program may do without (layers, optimizers and so on) are imported when they are
 """
 
 from math import e, inf, nan, pi
-from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import _start as _start  # isort: skip  (the first, as it says)
 from . import autograd
+from ._exports import exported as _exported
+from ._exports import lazy as _lazy
 from ._handle import Size
 from ._repr import set_printoptions
 from ._threads import get_num_threads, set_num_threads
@@ -118,24 +119,20 @@ newaxis = None
 # Methods of Tensor that PyTorch has as functions too, beside all that work in place.
 _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
 
-# Public modules; those that are not imported above are imported when they are asked for. So are the names of the table:
-# {module: names}.
-_MODULES = frozenset(
-    "autograd backends cuda distributions errors func linalg memory nn optim random serialization storage testing "
-    "utils".split()
-)
-_NAMES_OF = {
-    "nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
+# What is imported when it is asked for: public modules, and the names of a module.
+_MODULES = "backends cuda distributions errors func linalg memory nn optim random serialization storage testing utils"
+_LAZY = {
+    ".": _MODULES,
+    ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
     "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
-    "serialization": "load save",
-    "func": "vmap",
-    "backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
+    ".serialization": "load save",
+    ".func": "vmap",
+    ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
-    "compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
+    ".compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
 }
-_MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
@@ -148,18 +145,16 @@ if _TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     """The public names, for completion: no underscore, and no module that belongs to the package alone."""
-    here = {name for name, thing in globals().items() if name[0] != "_" and type(thing) is not _ModuleType}
-    return sorted({*here, *_MODULES, *_MODULE_OF, "__doc__", "__file__", "__name__", "__path__", "__version__"})
+    lazy = " ".join(_LAZY.values()).split()
+    return _exported(globals(), "autograd", *lazy, "__doc__", "__file__", "__name__", "__path__", "__version__")
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _MODULES or name in _MODULE_OF:
-        from importlib import import_module
-
-        module = import_module("." + _MODULE_OF.get(name, name), __name__)
-        return getattr(module, name) if name in _MODULE_OF else module
+def _missing(name: str) -> _Any:
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
     from ._left_out import missing
 
     raise missing(__name__, name)
+
+
+__getattr__ = _lazy(globals(), _LAZY, _missing)

@@ -19,20 +19,9 @@ from .one_hot_categorical import OneHotCategorical, OneHotCategoricalStraightThr
 from .uniform import Uniform
 
 __all__ = [
-    "Bernoulli",
-    "Categorical",
-    "Distribution",
-    "Exponential",
-    "Independent",
-    "Laplace",
-    "LogNormal",
-    "Normal",
-    "OneHotCategorical",
-    "OneHotCategoricalStraightThrough",
-    "Uniform",
-    "kl_divergence",
-    "register_kl",
-]
+    "Bernoulli", "Categorical", "Distribution", "Exponential", "Independent", "Laplace", "LogNormal", "Normal",
+    "OneHotCategorical", "OneHotCategoricalStraightThrough", "Uniform", "kl_divergence", "register_kl",
+]  # fmt: skip
 __dir__ = [*__all__, "constraints"].copy  # completion shows the public names only
 
 __getattr__ = _nothing_more(__name__)

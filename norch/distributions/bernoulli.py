@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
-from ..autograd import enable_grad, no_grad
+from ..autograd import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.create import arange
 from ..ops.pointwise import where
 from ..ops.random import bernoulli
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all, clamped, either
+from .distribution import ByProbs, broadcast_all
 
 
-class Bernoulli(Distribution):
+class Bernoulli(ByProbs):
     """1 with probability probs, else 0. probs or logits: a number or a tensor.
 
     >>> coin = norch.distributions.Bernoulli(norch.tensor(0.25))
@@ -27,32 +26,12 @@ class Bernoulli(Distribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
-    has_enumerate_support = True
+    _to_probs, _to_logits = staticmethod(Tensor.sigmoid), staticmethod(Tensor.logit)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._by = either("Bernoulli", probs, logits)
-        (self.__dict__[self._by],) = broadcast_all(logits if probs is None else probs)
-        super().__init__(self.__dict__[self._by].shape, validate_args=validate_args)
-
-    def _given(self) -> list[str]:
-        return [self._by]
-
-    @cached_property
-    @enable_grad()  # the first caller may be sample(), under no_grad()
-    def probs(self) -> Tensor:
-        """The probabilities of 1."""
-        return self.logits.sigmoid()
-
-    @cached_property
-    @enable_grad()  # the first caller may be sample(), under no_grad()
-    def logits(self) -> Tensor:
-        """log(probs / (1 - probs))."""
-        return clamped(self.probs).logit()
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of probs and logits."""
-        return self.batch_shape
+        (given,) = broadcast_all(self._choose(probs, logits))
+        self.__dict__[self._by] = given
+        super().__init__(given.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -77,6 +56,5 @@ class Bernoulli(Distribution):
     def entropy(self) -> Tensor:
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
-    def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(2, dtype=self.probs.dtype, device=self.probs.device).reshape(2, *(1,) * len(self.batch_shape))
-        return values.expand(2, *self.batch_shape) if expand else values
+    def _values(self) -> Tensor:
+        return arange(2, dtype=self.probs.dtype, device=self.probs.device)

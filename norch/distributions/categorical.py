@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
-from ..autograd import enable_grad, no_grad
+from ..autograd import no_grad
 from ..dtype import finfo, int64
 from ..errors import ShapeError
 from ..ops.composed.shape import broadcast_tensors
@@ -15,47 +14,24 @@ from ..ops.create import arange, full_like
 from ..ops.random import multinomial
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, clamped, either
+from .distribution import ByProbs
 
 
-class Classes(Distribution):
+class Classes(ByProbs):
     """probs or logits (..., classes), with the classes along the last axis."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    has_enumerate_support = True
+    _to_probs, _to_logits = staticmethod(lambda logits: logits.softmax(-1)), staticmethod(Tensor.log)
 
     def __init__(self, probs: Any, logits: Any, one_hot: bool, validate_args: bool | None) -> None:
-        self._by = either(self._name(), probs, logits)
-        given = logits if probs is None else probs
+        given = self._choose(probs, logits)
         if not isinstance(given, Tensor):
             raise TypeError(f"{self._name()}: expected a tensor as {self._by}, not {type(given).__name__}")
         if not given.ndim:
             raise ShapeError(f"{self._name()}: {self._by} must have 1 dimension or more, the last over the classes")
-        if probs is None:
-            self.__dict__["logits"] = given - given.logsumexp(-1, keepdim=True)
-        else:
-            self.__dict__["probs"] = given / given.sum(-1, keepdim=True)
+        by_logits = probs is None
+        self.__dict__[self._by] = given - given.logsumexp(-1, True) if by_logits else given / given.sum(-1, True)
         super().__init__(given.shape[:-1], given.shape[-1:] if one_hot else (), validate_args)
-
-    def _given(self) -> list[str]:
-        return [self._by]
-
-    @cached_property
-    @enable_grad()  # the first caller may be sample(), under no_grad()
-    def probs(self) -> Tensor:
-        """The probabilities of the classes, (batch_shape, classes)."""
-        return self.logits.softmax(-1)
-
-    @cached_property
-    @enable_grad()  # the first caller may be sample(), under no_grad()
-    def logits(self) -> Tensor:
-        """The logarithms of probs."""
-        return clamped(self.probs).log()
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of probs and logits, (batch_shape, classes)."""
-        return getattr(self, self._by).shape
 
     @property
     def _classes(self) -> int:
@@ -115,6 +91,5 @@ class Categorical(Classes):
     def log_prob(self, value: Any) -> Tensor:
         return self._at(self._validate_sample(value).to(int64).unsqueeze(-1))
 
-    def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(self._classes, device=self.probs.device).reshape(-1, *(1,) * len(self.batch_shape))
-        return values.expand(self._classes, *self.batch_shape) if expand else values
+    def _values(self) -> Tensor:
+        return arange(self._classes, device=self.probs.device)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
 
 from .._handle import Size
-from ..autograd import no_grad
+from ..autograd import enable_grad, no_grad
 from ..dtype import finfo, get_default_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.composed.shape import broadcast_tensors
@@ -188,14 +189,46 @@ def broadcast_all(*values: Any) -> Any:
     return broadcast_tensors(*(x if isinstance(x, Tensor) else as_tensor(x, **where) for x in values))
 
 
-def clamped(probs: Tensor) -> Tensor:
-    """Probabilities clamped to [eps, 1 - eps], so that logarithms are finite."""
-    eps = finfo(probs.dtype).eps
-    return probs.clamp(min=eps, max=1 - eps)
+class ByProbs(Distribution):
+    """A distribution by probs or logits: one is given, and the other computed when it is read."""
 
+    has_enumerate_support = True
+    _to_probs: ClassVar[Any]
+    _to_logits: ClassVar[Any]  # of probs in [eps, 1 - eps], so that logarithms are finite
 
-def either(name: str, probs: Any, logits: Any) -> str:
-    """The name of the one that is given; ValueError for both or none."""
-    if (probs is None) == (logits is None):
-        raise ValueError(f"{name}: give either probs or logits")
-    return "logits" if probs is None else "probs"
+    def _choose(self, probs: Any, logits: Any) -> Any:
+        """The one that is given; ValueError for both or none."""
+        if (probs is None) == (logits is None):
+            raise ValueError(f"{self._name()}: give either probs or logits")
+        self._by = "logits" if probs is None else "probs"
+        return logits if probs is None else probs
+
+    def _given(self) -> list[str]:
+        return [self._by]
+
+    @cached_property
+    @enable_grad()  # the first caller may be sample(), under no_grad()
+    def probs(self) -> Tensor:
+        """The probabilities; of classes (batch_shape, classes)."""
+        return self._to_probs(self.logits)
+
+    @cached_property
+    @enable_grad()  # the first caller may be sample(), under no_grad()
+    def logits(self) -> Tensor:
+        """log(probs), or for two values log(probs / (1 - probs))."""
+        eps = finfo(self.probs.dtype).eps
+        return self._to_logits(self.probs.clamp(min=eps, max=1 - eps))
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of probs and logits."""
+        return getattr(self, self._by).shape
+
+    def _values(self) -> Tensor:
+        """All values of an event, along a first axis."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        count, *event = (values := self._values()).shape
+        values = values.reshape(count, *(1,) * len(self.batch_shape), *event)
+        return values.expand(count, *self.batch_shape, *event) if expand else values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 from ..tensor import Tensor
@@ -44,22 +45,6 @@ class Independent(Distribution):
     def support(self) -> constraints.Constraint:
         return constraints.independent(self.base_dist.support, self.reinterpreted_batch_ndims)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.base_dist.stddev
-
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
@@ -88,3 +73,7 @@ class Independent(Distribution):
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
+
+
+for _name in ("mean", "mode", "variance", "stddev"):
+    setattr(Independent, _name, property(attrgetter(f"base_dist.{_name}"), doc=getattr(Distribution, _name).__doc__))

@@ -47,10 +47,8 @@ class OneHotCategorical(Classes):
     def log_prob(self, value: Any) -> Tensor:
         return self._at(self._validate_sample(value).argmax(-1, keepdim=True))
 
-    def enumerate_support(self, expand: bool = True) -> Tensor:
-        n, rank = self._classes, len(self.batch_shape)
-        values = eye(n, dtype=self.probs.dtype, device=self.probs.device).reshape(n, *(1,) * rank, n)
-        return values.expand(n, *self.batch_shape, n) if expand else values
+    def _values(self) -> Tensor:
+        return eye(self._classes, dtype=self.probs.dtype, device=self.probs.device)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):

@@ -11,10 +11,11 @@ has the methods
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None
     def forward(self, input: Tensor) -> Tensor  # F.leaky_relu(input, self.negative_slope, self.inplace)
 
-and prints as LeakyReLU(negative_slope=0.01). As in a dataclass, a class inherits the options of its base, those after
-`_: KW_ONLY` are keyword-only, and __init__ calls __post_init__() at its end if there is one. An option of type
-`Tensor | None` is registered as a buffer. A subclass without `@options` is an ordinary class: annotations in models of
-users are no options. dataclasses.dataclass is not used because it takes 0.3 ms per class at import.
+and prints as LeakyReLU(negative_slope=0.01). A parameter `training` of the function is that of the module. As in a
+dataclass, a class inherits the options of its base, those after `_: KW_ONLY` are keyword-only, and __init__ calls
+__post_init__() at its end if there is one. An option of type `Tensor | None` is registered as a buffer. A subclass
+without `@options` is an ordinary class: annotations in models of users are no options. dataclasses.dataclass is not
+used because it takes 0.3 ms per class at import.
 """
 
 from __future__ import annotations
@@ -136,10 +137,19 @@ def _compile_init(cls: Any) -> Any:
 
 def _compile_forward(cls: Any) -> Any:
     arguments = [parameter.partition(":")[0] for parameter in cls._inputs.split(", ")]
-    arguments += [f"self.{name}" for name, option in cls._options.items() if not option.keyword_only]
-    arguments += [f"{name}=self.{name}" for name, option in cls._options.items() if option.keyword_only]
+    function = of = vars(cls)["_function"]
+    while hasattr(of, "__wrapped__"):
+        of = of.__wrapped__
+    positional = of.__code__.co_varnames[len(arguments) : of.__code__.co_argcount]
+    left = dict.fromkeys([*cls._options, *("training",) * ("training" in positional)])
+    for name in positional:  # by position as far as there are options for it, then by name
+        if name not in left:
+            break
+        arguments.append(f"self.{name}")
+        del left[name]
+    arguments += [f"{name}=self.{name}" for name in left]
     signature = f"forward(self, {cls._inputs}) -> {cls._result}"
-    return _define(cls, signature, [f"return function({', '.join(arguments)})"], function=vars(cls)["_function"])
+    return _define(cls, signature, [f"return function({', '.join(arguments)})"], function=function)
 
 
 def _define(cls: Any, signature: str, body: list[str], **closure: Any) -> Any:

@@ -195,9 +195,7 @@ class RReLU(Layer):
     lower: float = 1.0 / 8
     upper: float = 1.0 / 3
     inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+    _function = F.rrelu
 
 
 class PReLU(Layer):

@@ -16,7 +16,7 @@ from . import init
 from .functional import dropout as dropout_
 from .linear import Linear
 from .module import Module
-from .parameter import empty_parameter
+from .parameter import add_parameters
 
 __all__ = ["MultiheadAttention"]
 
@@ -68,15 +68,12 @@ class MultiheadAttention(Module):
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.dropout, self.batch_first = dropout, batch_first
-        options = {"device": device, "dtype": dtype}
-        self._one_projection = self.kdim == self.vdim == embed_dim
-        for name, inputs in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
-            weight = None if self._one_projection else empty_parameter(self, embed_dim, inputs, **options)
-            self.register_parameter(f"{name}_proj_weight", weight)
-        weight = empty_parameter(self, 3 * embed_dim, embed_dim, **options) if self._one_projection else None
-        self.register_parameter("in_proj_weight", weight)
-        self.register_parameter("in_proj_bias", empty_parameter(self, 3 * embed_dim, **options) if bias else None)
-        self.out_proj = Linear(embed_dim, embed_dim, bias, **options)
+        self._one_projection = one = self.kdim == self.vdim == embed_dim
+        inputs = {"q_proj_weight": embed_dim, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
+        add_parameters(self, device, dtype, **{name: None if one else (embed_dim, n) for name, n in inputs.items()})
+        add_parameters(self, device, dtype, in_proj_weight=(3 * embed_dim, embed_dim) if one else None)
+        add_parameters(self, device, dtype, in_proj_bias=3 * embed_dim if bias else None)
+        self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

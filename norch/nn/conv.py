@@ -14,7 +14,7 @@ from . import init
 from ._layer import changed_options, format_options
 from .linear import reset_bias
 from .module import Module
-from .parameter import Parameter, empty_parameter
+from .parameter import Parameter, add_parameters
 
 __all__ = ["Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d"]
 
@@ -63,9 +63,8 @@ class _Conv(Module):
         self.output_padding = (0,) * self._axes
         self.padding_mode = padding_mode
         outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        self.weight = empty_parameter(self, outer, inner // groups, *self.kernel_size, device=device, dtype=dtype)
-        bias_ = empty_parameter(self, out_channels, device=device, dtype=dtype) if bias else None
-        self.register_parameter("bias", bias_)
+        sizes = (outer, inner // groups, *self.kernel_size)
+        add_parameters(self, device, dtype, weight=sizes, bias=out_channels if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -9,7 +9,7 @@ from ..tensor import Tensor
 from . import functional as F
 from . import init
 from ._layer import Layer, options
-from .parameter import Parameter, empty_parameter
+from .parameter import Parameter, add_parameters
 
 __all__ = ["Bilinear", "CosineSimilarity", "PairwiseDistance"]
 
@@ -67,9 +67,7 @@ class Bilinear(Layer):
             raise ValueError(f"Bilinear: in1_features must be > 0, got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         sizes = (out_features, in1_features, in2_features)
-        self.weight = empty_parameter(self, *sizes, device=device, dtype=dtype)
-        bias_ = empty_parameter(self, out_features, device=device, dtype=dtype) if bias else None
-        self.register_parameter("bias", bias_)
+        add_parameters(self, device, dtype, weight=sizes, bias=out_features if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

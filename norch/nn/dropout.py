@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from ..tensor import Tensor
 from . import functional as F
 from ._layer import Layer, options
 
@@ -15,14 +12,10 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
 class _Dropout(Layer):
     p: float = 0.5
     inplace: bool = False
-    _dropout: ClassVar[Any]
 
     def __post_init__(self) -> None:
         if not (isinstance(self.p, (int, float)) and 0 <= self.p <= 1):
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p!r}")
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
@@ -36,28 +29,28 @@ class Dropout(_Dropout):
     tensor([1., 1., 1.])
     """
 
-    _dropout = staticmethod(F.dropout)
+    _function = F.dropout
 
 
 class Dropout1d(_Dropout):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
 
-    _dropout = staticmethod(F.dropout1d)
+    _function = F.dropout1d
 
 
 class Dropout2d(_Dropout):
     """Dropout of whole channels of (N, C, H, W)."""
 
-    _dropout = staticmethod(F.dropout2d)
+    _function = F.dropout2d
 
 
 class Dropout3d(_Dropout):
     """Dropout of whole channels of (N, C, D, H, W)."""
 
-    _dropout = staticmethod(F.dropout3d)
+    _function = F.dropout3d
 
 
 class AlphaDropout(_Dropout):
     """Dropout that keeps mean 0 and variance 1 of the output of SELU."""
 
-    _dropout = staticmethod(F.alpha_dropout)
+    _function = F.alpha_dropout

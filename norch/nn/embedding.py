@@ -13,7 +13,7 @@ from . import init
 from ._layer import changed_options, format_options
 from .functional._embedding import embedding
 from .module import Module
-from .parameter import Parameter, empty_parameter
+from .parameter import Parameter, add_parameters
 
 __all__ = ["Embedding"]
 
@@ -63,7 +63,7 @@ class Embedding(Module):
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is None:
-            self.weight = empty_parameter(self, num_embeddings, embedding_dim, dtype=dtype, device=device)
+            add_parameters(self, device, dtype, weight=shape)
             self.weight.requires_grad_(not _freeze)
             self.reset_parameters()
         else:

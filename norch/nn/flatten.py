@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..ops.view import flatten
 from ..tensor import Tensor
 from . import functional as F
 from ._layer import Layer, options
@@ -19,9 +20,7 @@ class Flatten(Layer):
 
     start_dim: int = 1
     end_dim: int = -1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return input.flatten(self.start_dim, self.end_dim)
+    _function = flatten
 
 
 @options

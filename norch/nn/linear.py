@@ -12,7 +12,7 @@ from . import init
 from ._epilogue import takes_epilogue
 from ._layer import Layer
 from .module import Module
-from .parameter import Parameter, empty_parameter
+from .parameter import Parameter, add_parameters
 
 __all__ = ["Identity", "Linear"]
 
@@ -39,19 +39,12 @@ class Linear(Layer):
     _shown = ("in_features", "out_features", "bias")
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: DType | None = None,
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: DType | None = None
     ) -> None:
         super().__init__()
-        self.in_features = in_features
-        self.out_features = out_features
-        self.weight = empty_parameter(self, out_features, in_features, device=device, dtype=dtype)
-        bias_ = empty_parameter(self, out_features, device=device, dtype=dtype) if bias else None
-        self.register_parameter("bias", bias_)
+        self.in_features, self.out_features = in_features, out_features
+        shapes = {"weight": (out_features, in_features), "bias": out_features if bias else None}
+        add_parameters(self, device, dtype, **shapes)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -61,9 +61,7 @@ class MSELoss(_Loss):
     """
 
     reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(input, target, reduction=self.reduction)
+    _function = F.mse_loss
 
 
 @options
@@ -71,9 +69,7 @@ class L1Loss(_Loss):
     """|input - target|."""
 
     reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.l1_loss(input, target, reduction=self.reduction)
+    _function = F.l1_loss
 
 
 @options
@@ -91,10 +87,7 @@ class HuberLoss(_Loss):
 
     reduction: str = "mean"
     delta: float = 1.0
-    _wrap_init = None
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+    _function, _wrap_init = F.huber_loss, None
 
 
 @options
@@ -167,9 +160,8 @@ class PoissonNLLLoss(_Loss):
     full: bool = False
     _: KW_ONLY
     eps: float = 1e-8
-
-    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        return F.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
+    _inputs = "log_input: Tensor, target: Tensor"
+    _function = F.poisson_nll_loss
 
 
 @options
@@ -196,9 +188,7 @@ class SoftMarginLoss(_Loss):
     """log(1 + exp(-target * input)), for targets 1 and -1."""
 
     reduction: str = "mean"
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.soft_margin_loss(input, target, reduction=self.reduction)
+    _function = F.soft_margin_loss
 
 
 @options

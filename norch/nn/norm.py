@@ -15,7 +15,7 @@ from ..tensor import Tensor
 from . import functional as F
 from . import init
 from ._layer import Layer, options
-from .parameter import Parameter, empty_parameter
+from .parameter import Parameter, add_parameters
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm", "LocalResponseNorm",
@@ -29,10 +29,9 @@ class _Affine(Layer):
     weight: Parameter | None
     bias: Parameter | None
 
-    def _add_affine(self, shape: Sequence[int], weight: bool, bias: bool, device: Any, dtype: DType | None) -> None:
-        for name, exists in (("weight", weight), ("bias", bias)):
-            made = empty_parameter(self, *shape, device=device, dtype=dtype) if exists else None
-            self.register_parameter(name, made)
+    def _add_affine(self, shape: Sequence[int], affine: bool, bias: bool, device: Any, dtype: DType | None) -> None:
+        weight = shape if affine else None
+        add_parameters(self, device, dtype, weight=weight, bias=weight if bias else None)
 
     def reset_parameters(self) -> None:
         """Sets weight to 1 and bias to 0."""
@@ -70,7 +69,7 @@ class LayerNorm(_Affine):
         super().__init__()
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self._add_affine(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+        self._add_affine(self.normalized_shape, elementwise_affine, bias, device, dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
@@ -96,9 +95,7 @@ class RMSNorm(_Affine):
         super().__init__()
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        shape = self.normalized_shape
-        weight = empty_parameter(self, *shape, device=device, dtype=dtype) if elementwise_affine else None
-        self.register_parameter("weight", weight)
+        add_parameters(self, device, dtype, weight=self.normalized_shape if elementwise_affine else None)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
@@ -129,7 +126,7 @@ class GroupNorm(_Affine):
         if num_groups < 1 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: num_channels {num_channels} must be divisible by num_groups {num_groups}")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self._add_affine((num_channels,), affine, affine and bias, device, dtype)
+        self._add_affine((num_channels,), affine, bias, device, dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
@@ -178,7 +175,7 @@ class _NormWithStatistics(_Affine):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self._add_affine((num_features,), affine, affine and bias, device, dtype)
+        self._add_affine((num_features,), affine, bias, device, dtype)
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
         self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)

@@ -35,13 +35,15 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
-def empty_parameter(layer: Any, *shape: Any, dtype: Any, device: Any) -> Parameter:
-    """An uninitialized parameter of layer, whose name stands in errors about the shape."""
-    try:
-        return Parameter(empty(*shape, dtype=dtype, device=device))
-    except (Error, TypeError) as error:
-        rename_error(error, type(layer).__name__)
-        raise
+def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
+    """Registers an uninitialized parameter of layer, or for None an absent one, for each name and its shape."""
+    for name, shape in shapes.items():
+        try:
+            made = None if shape is None else Parameter(empty(shape, dtype=dtype, device=device))
+        except (Error, TypeError) as error:
+            rename_error(error, type(layer).__name__)
+            raise
+        layer.register_parameter(name, made)
 
 
 __getattr__ = nothing_more(__name__)

@@ -5,10 +5,9 @@ kernel_size, stride, padding and dilation are one number or one per axis; stride
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ..ops.pool import Sizes
-from ..tensor import Tensor
 from . import functional as F
 from ._layer import Layer, options
 
@@ -26,22 +25,16 @@ class _MaxPool(Layer):
     dilation: Sizes = 1
     return_indices: bool = False
     ceil_mode: bool = False
-    _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
-    _pool: ClassVar[Any]
+    _shown, _result = ("kernel_size", "stride", "padding", "dilation", "ceil_mode"), "Any"
 
     def __post_init__(self) -> None:
         self.stride = self.kernel_size if self.stride is None else self.stride
-
-    def forward(self, input: Tensor) -> Any:
-        return self._pool(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
-        )
 
 
 class MaxPool1d(_MaxPool):
     """The maximum of each window along the last axis: (N, C, L) to (N, C, L'); otherwise as MaxPool2d."""
 
-    _pool = staticmethod(F.max_pool1d)
+    _function = F.max_pool1d
 
 
 class MaxPool2d(_MaxPool):
@@ -54,7 +47,7 @@ class MaxPool2d(_MaxPool):
     norch.Size([1, 3, 14, 14])
     """
 
-    _pool = staticmethod(F.max_pool2d)
+    _function = F.max_pool2d
 
 
 @options
@@ -143,16 +136,12 @@ class _LPPool(Layer):
     kernel_size: Sizes
     stride: Sizes | None = None
     ceil_mode: bool = False
-    _pool: ClassVar[Any]
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool1d(_LPPool):
     """(sum of x^p)^(1 / p) of each window along the last axis, with p = norm_type: (N, C, L) to (N, C, L')."""
 
-    _pool = staticmethod(F.lp_pool1d)
+    _function = F.lp_pool1d
 
 
 class LPPool2d(_LPPool):
@@ -162,4 +151,4 @@ class LPPool2d(_LPPool):
     tensor([[[[2.]]]])
     """
 
-    _pool = staticmethod(F.lp_pool2d)
+    _function = F.lp_pool2d

@@ -21,7 +21,7 @@ from . import init
 from ._layer import changed_options, format_options
 from .functional import dropout as dropout_
 from .module import Module
-from .parameter import empty_parameter
+from .parameter import add_parameters
 from .utils.rnn import PackedSequence, steps_of
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
@@ -78,12 +78,11 @@ class _Recurrent(Module):
         super().__init__()
         self.mode, self.input_size, self.hidden_size, self.bias = mode, input_size, hidden_size, bias
 
-    def _add_weights(self, inputs: int, suffix: str, options: dict[str, Any]) -> None:
+    def _add_weights(self, inputs: int, suffix: str, device: Any, dtype: DType | None) -> None:
         rows = _MODES[self.mode][1] * self.hidden_size
-        for name, shape in (("weight_ih", (rows, inputs)), ("weight_hh", (rows, self.hidden_size))):
-            self.register_parameter(name + suffix, empty_parameter(self, *shape, **options))
-        for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name + suffix, empty_parameter(self, rows, **options) if self.bias else None)
+        bias = rows if self.bias else None
+        shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.hidden_size), "bias_ih": bias, "bias_hh": bias}
+        add_parameters(self, device, dtype, **{name + suffix: shape for name, shape in shapes.items()})
 
     def _weights(self, suffix: str) -> list[Any]:
         return [getattr(self, name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
@@ -153,7 +152,7 @@ class RNNBase(_Recurrent):
         self.bidirectional, self.proj_size = bidirectional, 0
         for suffix in self._suffixes():
             inputs = input_size if suffix.startswith("_l0") else hidden_size * (1 + bidirectional)
-            self._add_weights(inputs, suffix, {"device": device, "dtype": dtype})
+            self._add_weights(inputs, suffix, device, dtype)
         self.reset_parameters()
 
     def _suffixes(self) -> Iterator[str]:
@@ -319,7 +318,7 @@ class RNNCellBase(_Recurrent):
         self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: DType | None
     ) -> None:
         super().__init__(mode, input_size, hidden_size, bias)
-        self._add_weights(input_size, "", {"device": device, "dtype": dtype})
+        self._add_weights(input_size, "", device, dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:

@@ -42,14 +42,6 @@ class Adam(Fused):
     ) -> None:
         super().__init__(params, locals())
 
-    def _fill(self, hyper: Any, group: dict[str, Any]) -> None:
-        hyper.lr = group["lr"]
-        hyper.beta1, hyper.beta2 = group["betas"]
-        hyper.eps = group["eps"]
-        hyper.weight_decay = group["weight_decay"]
-        hyper.decoupled_weight_decay = group["decoupled_weight_decay"]
-        hyper.maximize = group["maximize"]
-
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "exp_avg", "exp_avg_sq", "max_exp_avg_sq" if group["amsgrad"] else None
 

@@ -41,14 +41,6 @@ class RMSprop(Fused):
     ) -> None:
         super().__init__(params, locals())
 
-    def _fill(self, hyper: Any, group: dict[str, Any]) -> None:
-        hyper.lr = group["lr"]
-        hyper.alpha = group["alpha"]
-        hyper.eps = group["eps"]
-        hyper.weight_decay = group["weight_decay"]
-        hyper.momentum = group["momentum"]
-        hyper.maximize = group["maximize"]
-
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         centered, momentum = group["centered"], group["momentum"] > 0
         return "square_avg", "grad_avg" if centered else None, "momentum_buffer" if momentum else None
@@ -86,13 +78,6 @@ class Adagrad(Fused):
         for group in self.param_groups:
             for param in group["params"]:
                 self._entry(param, group)
-
-    def _fill(self, hyper: Any, group: dict[str, Any]) -> None:
-        hyper.lr = group["lr"]
-        hyper.lr_decay = group["lr_decay"]
-        hyper.eps = group["eps"]
-        hyper.weight_decay = group["weight_decay"]
-        hyper.maximize = group["maximize"]
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "sum", None, None

@@ -1,8 +1,7 @@
 """Optimizers whose step is a row of csrc/optim.def: one call of the library updates all tensors of a group.
 
-A subclass names its row, writes the row's hyper-parameters from a group's options and says which state tensors the
-group has. The hyper-parameters are a C struct that belongs to the group and keeps its address: a step reads them when
-it runs.
+A subclass names its row and says which state tensors a group has. The row's hyper-parameters are the group's options of
+these names, written to a C struct that belongs to the group and keeps its address: a step reads them when it runs.
 """
 
 from __future__ import annotations
@@ -28,25 +27,30 @@ class Row(NamedTuple):
 
     kind: int  # its number
     hyper: type  # the struct of its hyper-parameters
+    fill: Callable[[Any, dict[str, Any]], None]  # writes the options of a group to such a struct
     counts: bool  # whether the step count is one of them
 
 
 def _read_row(kind: int, name: str) -> Row:
     fields = lib.norch_optim_hyper(kind).decode().split(", ")
-    return Row(kind, struct_of_doubles(name, fields), "step" in fields)
+    value_of = {"beta1": "group['betas'][0]", "beta2": "group['betas'][1]", "first": "0"}
+    lines = [f"hyper.{name} = {value_of.get(name) or f'group[{name!r}]'}" for name in fields if name != "step"]
+    made: dict[str, Any] = {}
+    exec("def fill(hyper, group):\n    " + "\n    ".join(lines), made)  # a loop would take half as long again
+    return Row(kind, struct_of_doubles(name, fields), made["fill"], "step" in fields)
 
 
 ROWS = {name: _read_row(kind, name) for kind, name in enumerate(listed(lib.norch_optim_name))}
 
 
 class Fused(Elementwise):
-    """Base of the optimizers with a kernel. A subclass gives `row`, `_fill` and `_kept`."""
+    """Base of the optimizers with a kernel. A subclass gives `row` and `_kept`."""
 
     row: Row
+    _fill: Any
 
-    def _fill(self, hyper: Any, group: dict[str, Any]) -> None:
-        """Writes the hyper-parameters that are options of a group."""
-        raise NotImplementedError
+    def __init_subclass__(cls) -> None:
+        cls._fill = staticmethod(cls.row.fill)  # look-ups in the row take longer
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         """The state tensors of a call, STATES names in the order of the row. None: this group does without."""
@@ -59,14 +63,14 @@ class Fused(Elementwise):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = None if closure is None else self._loss(closure)
-        groups, hypers = self._groups(), self._hyper
+        groups, hypers, fill = self._groups(), self._hyper, self._fill
         while len(hypers) < len(groups):
             hyper = self.row.hyper()
             hypers.append((hyper, address(hyper)))
         for group, (hyper, at) in zip(groups, hypers):
             params, grads = with_gradients(group["params"])
             if params:
-                self._fill(hyper, group)
+                fill(hyper, group)
                 self._advance(params, grads, group, hyper, at)
         return loss
 

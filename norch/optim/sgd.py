@@ -48,15 +48,6 @@ class SGD(Fused):
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 
-    def _fill(self, hyper: Any, group: dict[str, Any]) -> None:
-        hyper.lr = group["lr"]
-        hyper.momentum = group["momentum"]
-        hyper.dampening = group["dampening"]
-        hyper.weight_decay = group["weight_decay"]
-        hyper.nesterov = group["nesterov"]
-        hyper.maximize = group["maximize"]
-        hyper.first = 0
-
     def _advance(self, params: list[Tensor], grads: list[Tensor], group: dict[str, Any], hyper: Any, at: int) -> None:
         momenta = None
         if group["momentum"] != 0:

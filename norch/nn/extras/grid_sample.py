@@ -56,11 +56,7 @@ def _reflect(x: Tensor, low: float, high: float) -> Tensor:
 
 @rename_errors
 def grid_sample(
-    input: Tensor,
-    grid: Tensor,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
-    align_corners: bool | None = None,
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
     """input (N, C, H, W) sampled at the coordinates grid (N, H', W', 2), with (x, y) in [-1, 1] over the image: (N, C,
     H', W'). In three dimensions input (N, C, D, H, W) and grid (N, D', H', W', 3).

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
+from ..._exports import lazy
 from ...ops.attention import scaled_dot_product_attention
 from ...ops.composed.adaptive_pool import (
     adaptive_avg_pool1d,
@@ -26,7 +27,6 @@ from ...ops.matmul import linear
 from ...ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ...ops.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ...tensor import Tensor
-from .._lazy import lazy
 from . import _activation, _cross_entropy, _dropout, _embedding, _loss, _normalize, _pool, _vision
 from ._activation import *  # noqa: F403
 from ._cross_entropy import *  # noqa: F403
@@ -57,10 +57,7 @@ __all__ += _loss.__all__
 __all__ += _normalize.__all__
 __all__ += _pool.__all__
 __all__ += _vision.__all__
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy  # completion shows the public names only
 
 
 def _missing(name: str) -> Any:

@@ -73,12 +73,7 @@ class _Classes:
 
 @loss_function
 def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    *,
-    ignore_index: int = -100,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
     """-weight[target] * input[target], with input log-probabilities (N, C, ...) or (C).
 

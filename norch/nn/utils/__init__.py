@@ -2,8 +2,8 @@
 names.
 """
 
+from ..._exports import lazy as _lazy
 from ..._left_out import nothing_more as _nothing_more
-from .._lazy import lazy as _lazy
 from . import rnn as rnn
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
@@ -13,11 +13,7 @@ __all__ = [
     "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
     "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = __all__.copy  # completion shows the public names only
 
 _LAZY = {".": "parametrize parametrizations"}
 _LAZY |= {"..extras.hooked_norms": "weight_norm spectral_norm remove_weight_norm remove_spectral_norm"}

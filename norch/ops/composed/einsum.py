@@ -1,14 +1,14 @@
 """einsum: products of tensors by labels of their axes, lowered to views and the batched matrix product.
 
-The equation, the sizes and the strides of the operands make a plan: a list of steps, which is cached for the next call.
+The equation and the sizes of the operands make a plan: a list of steps, which is cached for the next call.
   1. Axes of one operand with the same label become their diagonal. Axes of size 1, which broadcast, are dropped.
   2. A label that only one operand has, and the output has not, is summed.
-  3. Operands are contracted in pairs, in the order of the fewest multiplications: for up to five operands the best of
-     all orders, for more the pair that shrinks most first (the greedy path of Smith and Gray, opt_einsum, 2018).
+  3. Operands are contracted in pairs, first the one whose product is smallest beside its operands (the greedy path of
+     Smith and Gray, opt_einsum, 2018).
   4. The labels of a pair are of four kinds: in both and needed later (batch), in both and summed (inner), in one (rows,
      columns). A pair without inner labels is multiplied by broadcasting. Else each operand is permuted and reshaped to
-     (batch, rows, inner) or its transpose, which the matrix product reads in place: it is copied only where the strides
-     of a group of axes do not merge into one, in any order that suits both operands.
+     (batch, rows, inner) or its transpose, which the matrix product reads in place: it is copied only where the labels
+     of a group are not side by side in memory.
   5. The result is permuted, and gets its axes of size 1.
 Each step is a recorded operation, so einsum needs no derivative of its own. benchmarks/cases_einsum.py times the plans.
 """
@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import combinations, pairwise
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from .._checks import on_one_device
@@ -34,8 +34,7 @@ Labels = tuple[int, ...]  # letters by their code; axes of an ellipsis as -1 for
 Step = tuple[Any, int, int, tuple[Any, ...]]  # function, slot, second slot or -1, further arguments
 Plan = tuple[list[Step], int, bool]  # the steps, the slot of the result, whether a 0-d factor is multiplied
 
-_EXHAUSTIVE = 5  # up to so many operands, all orders are compared
-_MIN_ROWS = 16  # of each product in a batch over rows that do not merge; with fewer the operand is copied
+_MIN_ROWS = 16  # of the products in a batch that saves a copy
 _BATCH_AXES = 8  # more batch axes are merged into one, to stay below the limit of axes
 
 _TERM = re.compile(r"([A-Za-z]*)(?:(\.\.\.)([A-Za-z]*))?")
@@ -65,15 +64,12 @@ def einsum(equation: Any, *operands: Any) -> Any:
     if not operands:
         raise ArgumentError(f"einsum({equation!r}): needs at least one operand")
     tensors = [as_operand(x, "einsum") for x in operands]
-    shapes = tuple([x.shape for x in tensors])
-    plan = _plan_of(equation, shapes, tuple([x.stride() for x in tensors]))
-    return _run(f"einsum({equation!r})", plan, tensors)
+    return _run(f"einsum({equation!r})", _plan_of(equation, tuple([x.shape for x in tensors])), tensors)
 
 
 def contract(name: str, tensors: Sequence[Any], inputs: tuple[Labels, ...], output: Labels) -> Any:
     """einsum() with labels given as numbers; name is that of the caller, for errors."""
-    shapes, strides = tuple([x.shape for x in tensors]), tuple([x.stride() for x in tensors])
-    return _run(name, _plan(name, inputs, output, shapes, strides), list(tensors))
+    return _run(name, _plan(name, inputs, output, tuple([x.shape for x in tensors])), list(tensors))
 
 
 def _run(name: str, plan: Plan, work: list[Any]) -> Any:
@@ -122,7 +118,7 @@ def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 @lru_cache(maxsize=512)
-def _plan_of(equation: str, shapes: tuple[Any, ...], strides: tuple[Any, ...]) -> Plan:
+def _plan_of(equation: str, shapes: tuple[Any, ...]) -> Plan:
     name = f"einsum({equation!r})"
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -142,7 +138,7 @@ def _plan_of(equation: str, shapes: tuple[Any, ...], strides: tuple[Any, ...]) -
     letters = re.sub(r"\W", "", left)
     if not arrow:
         once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
-        return _plan(name, tuple(inputs), (*range(-hidden, 0), *map(ord, once)), shapes, strides)
+        return _plan(name, tuple(inputs), (*range(-hidden, 0), *map(ord, once)), shapes)
     before, dots, after = _split(name, right, "the output")
     for letter in before + after:
         if (before + after).count(letter) > 1:
@@ -150,7 +146,7 @@ def _plan_of(equation: str, shapes: tuple[Any, ...], strides: tuple[Any, ...]) -
         if letter not in letters:
             raise ArgumentError(f"{name}: label {letter!r} of the output appears in no operand")
     output = (*map(ord, before), *(range(-hidden, 0) if dots else ()), *map(ord, after))
-    return _plan(name, tuple(inputs), output, shapes, strides)
+    return _plan(name, tuple(inputs), output, shapes)
 
 
 def _split(name: str, text: str, where: str) -> tuple[str, str, str]:
@@ -164,187 +160,134 @@ def _split(name: str, text: str, where: str) -> tuple[str, str, str]:
 # ---- the plan ---------------------------------------------------------------------------------------------------
 
 
-class _Operand:
-    """A tensor during planning: its slot, its labels in order with their strides, and the shape that it has.
-
-    An axis of that shape may be several labels merged, or of size 1 and without a label.
-    """
-
-    def __init__(self, slot: int, labels: list[int], strides: dict[int, int], shape: tuple[int, ...]):
-        self.slot, self.labels, self.strides, self.shape = slot, labels, strides, shape
-
-
 @lru_cache(maxsize=512)
-def _plan(
-    name: str, inputs: tuple[Labels, ...], output: Labels, shapes: tuple[Any, ...], strides: tuple[Any, ...]
-) -> Plan:
-    planner = _Planner()
-    result = planner.run(name, inputs, output, shapes, strides)
-    return planner.steps, result, planner.numbers
+def _plan(name: str, inputs: tuple[Labels, ...], output: Labels, shapes: tuple[Any, ...]) -> Plan:
+    planner = _Planner(_sizes(name, inputs, shapes), output)
+    for slot, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
+        planner.add(slot, list(labels), list(shape))
+    return planner.steps, planner.run(output), planner.numbers
+
+
+class _Operand(NamedTuple):
+    """A tensor during planning: the slot that holds it, and the labels of its axes, none of size 1."""
+
+    slot: int
+    labels: list[int]
 
 
 class _Planner:
-    def __init__(self) -> None:
-        self.steps: list[Step] = []
-        self.sizes: dict[int, int] = {}
+    def __init__(self, sizes: dict[int, int], output: Labels) -> None:
+        self.sizes, self.steps, self.work = sizes, list[Step](), list[_Operand]()
+        self.final = [label for label in output if sizes[label] != 1]
         self.numbers = False
 
-    def run(self, name: str, inputs: Any, output: Labels, shapes: Any, strides: Any) -> int:
+    def add(self, slot: int, labels: list[int], shape: list[int]) -> None:
+        """An operand: its diagonals are taken, and its axes of size 1 dropped."""
+        for label in dict.fromkeys(labels):
+            while labels.count(label) > 1:
+                first = labels.index(label)
+                second = labels.index(label, first + 1)
+                self._step(diagonal, slot, 0, first, second)
+                for values in (labels, shape):
+                    values.append(values[first])
+                    del values[second], values[first]
+        kept = [label for label, size in zip(labels, shape, strict=True) if size != 1]
+        if len(kept) < len(labels):
+            self._step(reshape, slot, self._shape(kept))
+        self.work.append(_Operand(slot, kept))
+
+    def run(self, output: Labels) -> int:
         """Fills steps and returns the slot of the result."""
-        self.sizes = _sizes(name, inputs, shapes)
-        operands = [self._operand(*given) for given in zip(range(len(inputs)), inputs, shapes, strides, strict=True)]
-        final = [label for label in output if self.sizes[label] != 1]
-        for x in operands:
-            others = {label for y in operands if y is not x for label in y.labels}
-            alone = [label for label in x.labels if label not in others and label not in final]
-            if alone:
-                self._sum(x, alone, sum_ if len(operands) == 1 else _sum_same_dtype)
-        for i, j in _order([frozenset(x.labels) for x in operands], frozenset(final), self.sizes):
-            a, b = operands[i], operands[j]
-            operands = [x for x in operands if x is not a and x is not b]
-            needed = {label for x in operands for label in x.labels}.union(final)
-            operands.append(self._contract(a, b, needed, [] if operands else final))
-        result = operands[0]
-        self._arrange(result, final, tuple(self.sizes[label] for label in output))
+        for k, x in enumerate(self.work):
+            needed = self._needed(x)
+            if alone := [axis for axis, label in enumerate(x.labels) if label not in needed]:
+                self._step(sum_ if len(self.work) == 1 else _sum_same_dtype, x.slot, tuple(alone))
+                self.work[k] = _Operand(x.slot, [label for label in x.labels if label in needed])
+        while len(self.work) > 1:
+            a, b = min(combinations(self.work, 2), key=self._growth)
+            needed = self._needed(a, b)
+            self.work = [x for x in self.work if x is not a and x is not b]
+            self.work.append(self._contract(a, b, needed))
+        (result,) = self.work
+        self._arrange(result, self.final, tuple(self.sizes[label] for label in output))
         if not self.steps:
-            self._step(permute, result, tuple(range(len(output))))  # a view, not the operand itself
+            self._step(permute, result.slot, tuple(range(len(output))))  # a view, not the operand itself
         return result.slot
 
-    def _step(self, function: Any, x: _Operand, *arguments: Any) -> None:
-        self.steps.append((function, x.slot, -1, arguments))
+    def _step(self, function: Any, slot: int, *arguments: Any) -> None:
+        self.steps.append((function, slot, -1, arguments))
 
-    def _size(self, labels: Sequence[int]) -> int:
-        return math.prod(self.sizes[label] for label in labels)
+    def _shape(self, labels: Iterable[int]) -> tuple[int, ...]:
+        return tuple(self.sizes[label] for label in labels)
 
-    def _operand(self, slot: int, labels: Labels, shape: tuple[int, ...], strides: tuple[int, ...]) -> _Operand:
-        """An operand after its diagonals are taken, without labels of size 1."""
-        rest, steps, sizes = list(labels), list(strides), list(shape)
-        for label in dict.fromkeys(labels):
-            while rest.count(label) > 1:
-                first = rest.index(label)
-                second = rest.index(label, first + 1)
-                self.steps.append((diagonal, slot, -1, (0, first, second)))
-                for values, last in ((rest, label), (steps, steps[first] + steps[second]), (sizes, sizes[first])):
-                    del values[second], values[first]
-                    values.append(last)
-        kept = [k for k, size in enumerate(sizes) if size != 1]
-        return _Operand(slot, [rest[k] for k in kept], {rest[k]: steps[k] for k in kept}, tuple(sizes))
+    def _needed(self, *operands: _Operand) -> set[int]:
+        """The labels of the output and of the other operands."""
+        return {label for x in self.work if x not in operands for label in x.labels}.union(self.final)
 
-    def _result(self, slot: int, labels: Sequence[int], shape: tuple[int, ...]) -> _Operand:
-        """What an operation gives: a contiguous tensor."""
-        strides, step = {}, 1
-        for label in reversed(labels):
-            strides[label] = step
-            step *= self.sizes[label]
-        return _Operand(slot, list(labels), strides, shape)
+    def _growth(self, pair: tuple[_Operand, _Operand]) -> tuple[int, int]:
+        """How many elements a product has more than its operands, and the number of multiplications."""
+        both = {*pair[0].labels, *pair[1].labels}
+        result, *given = (math.prod(self._shape(x)) for x in (both & self._needed(*pair), *(x.labels for x in pair)))
+        return result - sum(given), math.prod(self._shape(both))
 
-    def _arrange(self, x: _Operand, order: Sequence[int], shape: tuple[int, ...]) -> None:
-        """Permutes the labels of x into an order, and reshapes x."""
-        if list(order) != x.labels:
-            self._split(x)
-            self._step(permute, x, tuple(x.labels.index(label) for label in order))
-            x.labels = list(order)
-            x.shape = tuple(self.sizes[label] for label in order)
-        if x.shape != shape:
-            self._step(reshape, x, shape)
-            x.shape = shape
+    def _arrange(self, x: _Operand, order: list[int], shape: tuple[int, ...]) -> None:
+        """Permutes the axes of x into an order, and reshapes x."""
+        if order != x.labels:
+            self._step(permute, x.slot, tuple(map(x.labels.index, order)))
+        if shape != self._shape(order):
+            self._step(reshape, x.slot, shape)
 
-    def _split(self, x: _Operand) -> None:
-        """Reshapes x to one axis for each label."""
-        shape = tuple(self.sizes[label] for label in x.labels)
-        if x.shape != shape:
-            self._step(reshape, x, shape)
-            x.shape = shape
-
-    def _sum(self, x: _Operand, summed: list[int], function: Any) -> None:
-        self._split(x)
-        self._step(function, x, tuple(x.labels.index(label) for label in summed))
-        kept = [label for label in x.labels if label not in summed]
-        result = self._result(x.slot, kept, tuple(self.sizes[label] for label in kept))
-        x.labels, x.strides, x.shape = result.labels, result.strides, result.shape
-
-    # ---- two operands ---------------------------------------------------------------------------------------
-
-    def _contract(self, a: _Operand, b: _Operand, needed: set[int], final: list[int]) -> _Operand:
-        """The product of two operands, summed over the labels that both have and that are not needed later.
-
-        final: the order of the labels in the output, where this is the last product.
-        """
-        inner = [label for label in a.labels if label in b.strides and label not in needed]
-        if final and (ends := [label for label in final if (label in a.strides) != (label in b.strides)]):
-            if ends[0] in b.strides:
-                a, b = b, a  # the result then has the order of the output
-        order = final or [*a.labels, *(label for label in b.labels if label not in a.strides)]
+    def _contract(self, a: _Operand, b: _Operand, needed: set[int]) -> _Operand:
+        """The product of two operands, summed over the labels that both have and that are not needed later."""
+        if self.final and next((x for x in self.final if (x in a.labels) != (x in b.labels)), None) in b.labels:
+            a, b = b, a  # the result then has the order of the output
+        both = [label for label in a.labels if label in b.labels]
+        inner, batch = [x for x in both if x not in needed], [x for x in both if x in needed]
+        rows, columns = ([x for x in one.labels if x not in both] for one in (a, b))
         if not inner:
-            return self._multiply(a, b, order)
-        batch = [label for label in order if label in a.strides and label in b.strides and label in needed]
-        rows = [label for label in order if label in a.strides and label not in b.strides]
-        columns = [label for label in order if label in b.strides and label not in a.strides]
-
-        inner = min(
-            (sorted(inner, key=lambda label: -x.strides[label]) for x in (a, b)),
-            key=lambda k: sum(self._copied_elements(x, k, free) for x, free in ((a, rows), (b, columns))),
-        )
-        row_batch, rows = self._batched(a, rows, inner, self._size(columns))
-        column_batch: list[int] = []
-        if not row_batch:
-            column_batch, columns = self._batched(b, columns, inner, self._size(rows))
-        transposed_a = self._as_matrix(a, row_batch, batch, rows, inner)
-        transposed_b = self._as_matrix(b, column_batch, batch, columns, inner)
+            return self._multiply(a, b, self.final if not self.work else [*a.labels, *columns])
+        inner = [x for x in max(a, b, key=lambda one: math.prod(self._shape(one.labels))).labels if x in inner]
+        lead_a = self._lead(a, rows, inner, batch, columns)
+        lead_b = [] if lead_a else self._lead(b, columns, inner, batch, rows)
+        rows, columns = rows[len(lead_a) :], columns[len(lead_b) :]
+        transposed_a = self._as_matrix(a, [*lead_a, *batch], rows, inner)
+        transposed_b = self._as_matrix(b, [*lead_b, *batch], columns, inner)
         self.steps.append((product, a.slot, b.slot, (transposed_a, not transposed_b)))
-        lead_batch = [*row_batch, *column_batch]
-        shape = [self.sizes[label] for label in lead_batch] + self._batch_shape(batch)
-        shape += [self._size(rows)] if rows or row_batch or batch else []  # a vector has no axis of rows
-        shape += [self._size(columns)] if columns or column_batch or batch else []
-        return self._result(a.slot, [*lead_batch, *batch, *rows, *columns], tuple(shape))
+        batch = [*lead_a, *lead_b, *batch]
+        result = _Operand(a.slot, [*batch, *rows, *columns])
+        if self._merged(batch, rows, columns) != self._shape(result.labels):
+            self._step(reshape, a.slot, self._shape(result.labels))
+        return result
+
+    def _lead(self, x: _Operand, free: list[int], inner: list[int], batch: list[int], across: list[int]) -> list[int]:
+        """Rows that lie before the inner labels, while others lie behind: as a batch they need no copy of x. But the
+        products should not be tiny, nor the gradient of the other operand, one for each of the batch, large."""
+        cut = next((k for k in range(1, len(free)) if x.labels == [*free[:k], *batch, *inner, *free[k:]]), 0)
+        large = math.prod(self._shape(free[cut:])) >= max(_MIN_ROWS, math.prod(self._shape(across)))
+        return free[:cut] if large and cut + len(batch) <= _BATCH_AXES else []
+
+    def _merged(self, batch: list[int], *groups: list[int]) -> tuple[int, ...]:
+        """The shape with one axis for each group; without a batch an empty group has no axis, as of a vector."""
+        sizes = self._shape(batch)
+        lead = sizes if len(sizes) <= _BATCH_AXES else (math.prod(sizes),)
+        return (*lead, *(math.prod(self._shape(group)) for group in groups if group or batch))
+
+    def _as_matrix(self, x: _Operand, batch: list[int], free: list[int], inner: list[int]) -> bool:
+        """Arranges x as (batch, free, inner), or as (batch, inner, free) if it is so already: then True."""
+        transposed = bool(free) and x.labels == [*batch, *inner, *free]
+        groups = (inner, free) if transposed else (free, inner)
+        self._arrange(x, [*batch, *groups[0], *groups[1]], self._merged(batch, *groups))
+        return transposed
 
     def _multiply(self, a: _Operand, b: _Operand, order: list[int]) -> _Operand:
+        """The product of two operands that have no label to sum, by broadcasting."""
         self.numbers |= not a.labels or not b.labels
         for x in (a, b):
-            shape = [self.sizes[label] if label in x.strides else 1 for label in order]
-            first = next((k for k, label in enumerate(order) if label in x.strides), len(order))
-            self._arrange(x, [label for label in order if label in x.strides], tuple(shape[first:]))
+            shape = tuple(self.sizes[label] if label in x.labels else 1 for label in order)
+            first = next((k for k, label in enumerate(order) if label in x.labels), len(order))
+            self._arrange(x, [label for label in order if label in x.labels], shape[first:])
         self.steps.append((mul, a.slot, b.slot, ()))
-        return self._result(a.slot, order, tuple(self.sizes[label] for label in order))
-
-    def _merges(self, x: _Operand, group: Sequence[int]) -> bool:
-        """Whether the labels of a group, in this order, merge into one axis of x without a copy."""
-        return all(x.strides[a] == x.strides[b] * self.sizes[b] for a, b in pairwise(group))
-
-    def _merged_order(self, x: _Operand, group: list[int]) -> list[int]:
-        """The labels of a group in the given order if they merge so, else by descending strides."""
-        return group if self._merges(x, group) else sorted(group, key=lambda label: -x.strides[label])
-
-    def _copied_elements(self, x: _Operand, inner: list[int], free: list[int]) -> int:
-        """The number of elements that are copied to make a matrix of x."""
-        if self._merges(x, inner) and self._merges(x, self._merged_order(x, free)):
-            return 0
-        return self._size(x.labels)
-
-    def _batched(self, x: _Operand, free: list[int], inner: list[int], across: int) -> tuple[list[int], list[int]]:
-        """(labels that become a batch, the other ones) of rows that do not merge, where a batch is better than a copy:
-        where its products are not tiny, and the gradient of the other operand is no larger than the copy."""
-        free = self._merged_order(x, free)
-        if self._merges(x, free) or not self._merges(x, inner):
-            return [], free
-        cut = next(k for k in range(len(free)) if self._merges(x, free[k:]))
-        size = self._size(free[cut:])
-        return (free[:cut], free[cut:]) if size >= max(_MIN_ROWS, across) else ([], free)
-
-    def _batch_shape(self, batch: list[int]) -> list[int]:
-        return [self.sizes[label] for label in batch] if len(batch) <= _BATCH_AXES else [self._size(batch)]
-
-    def _as_matrix(
-        self, x: _Operand, lead_batch: list[int], batch: list[int], free: list[int], inner: list[int]
-    ) -> bool:
-        """Arranges x as (batch, free, inner), or as (batch, inner, free) if it is so already: then True."""
-        lead = [*lead_batch, *batch]
-        transposed = x.labels == [*lead, *inner, *free] and bool(free)
-        groups = (inner, free) if transposed else (free, inner)
-        shape = [self.sizes[label] for label in lead_batch] + self._batch_shape(batch)
-        shape += [self._size(group) for group in groups if group or lead]
-        self._arrange(x, [*lead, *groups[0], *groups[1]], tuple(shape))
-        return transposed
+        return _Operand(a.slot, order)
 
 
 def _sizes(name: str, inputs: tuple[Labels, ...], shapes: tuple[Any, ...]) -> dict[int, int]:
@@ -364,46 +307,3 @@ def _sizes(name: str, inputs: tuple[Labels, ...], shapes: tuple[Any, ...]) -> di
                     f"{name}: {what} has size {sizes[label]} in operand {owner[label]} and size {size} in operand {k}"
                 )
     return sizes
-
-
-# ---- the order --------------------------------------------------------------------------------------------------
-
-
-def _order(sets: list[frozenset[int]], final: frozenset[int], sizes: dict[int, int]) -> list[tuple[int, int]]:
-    """The pairs to contract, as positions in a list: both are removed from it, and the product is appended."""
-
-    def volume(labels: frozenset[int]) -> int:
-        return math.prod(sizes[label] for label in labels)
-
-    def after(left: list[frozenset[int]], i: int, j: int) -> tuple[frozenset[int], list[frozenset[int]]]:
-        others = [x for k, x in enumerate(left) if k not in (i, j)]
-        both = left[i] | left[j]
-        return both, [*others, both & final.union(*others)]
-
-    def best(left: list[frozenset[int]], limit: float) -> tuple[float, list[tuple[int, int]]]:
-        found: tuple[float, list[tuple[int, int]]] = (limit, [])
-        for i, j in combinations(range(len(left)), 2):
-            both, rest = after(left, i, j)
-            cost: float = volume(both)
-            if cost >= found[0]:
-                continue
-            tail: list[tuple[int, int]] = []
-            if len(rest) > 1:
-                further, tail = best(rest, found[0] - cost)
-                cost += further
-            if cost < found[0] and (tail or len(rest) == 1):
-                found = (cost, [(i, j), *tail])
-        return found
-
-    if len(sets) <= _EXHAUSTIVE:
-        return best(sets, math.inf)[1]
-    pairs, left = [], sets
-    while len(left) > 1:
-
-        def growth(pair: tuple[int, int]) -> tuple[int, int]:
-            both, rest = after(left, *pair)  # noqa: B023  (called at once)
-            return volume(rest[-1]) - volume(left[pair[0]]) - volume(left[pair[1]]), volume(both)  # noqa: B023
-
-        pairs.append(min(combinations(range(len(left)), 2), key=growth))
-        left = after(left, *pairs[-1])[1]
-    return pairs

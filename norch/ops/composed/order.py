@@ -49,12 +49,7 @@ def quantile(
 @method
 @numpy_names
 def nanquantile(
-    input: Any,
-    q: Any,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Any:
     """quantile() of what is not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
@@ -149,11 +144,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
 @method
 @numpy_names
 def unique(
-    input: Any,
-    sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    dim: int | None = None,
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The distinct elements in order (1-d), or with dim the distinct slices along it.
 
@@ -169,10 +160,7 @@ def unique(
 @method
 @numpy_names
 def unique_consecutive(
-    input: Any,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    dim: int | None = None,
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """As unique(), but of equal neighbours only, in their order."""
     return _distinct(as_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)

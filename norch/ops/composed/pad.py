@@ -54,10 +54,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
             size = out.shape[dim]
             if max(before, after) > size:
                 raise ShapeError(f"pad: {before} and {after} are more than is left of dimension {dim}")
-            first, last = (
-                slice_(out, dim, size - max(before, 0), size, 1),
-                slice_(out, dim, 0, max(after, 0), 1),
-            )
+            first, last = (slice_(out, dim, size - max(before, 0), size, 1), slice_(out, dim, 0, max(after, 0), 1))
         elif mode == "reflect":
             first, last = slice_(out, dim, before, 0, -1), slice_(out, dim, -2, -2 - after, -1)
         else:

@@ -236,9 +236,7 @@ def ldexp(input: Any, other: Any) -> Any:
 
 
 @differentiable(
-    broadcast=True,
-    grad_x=lambda g, power: g * exp2(power),
-    grad_power=lambda g, out: g * (out * math.log(2)),
+    broadcast=True, grad_x=lambda g, power: g * exp2(power), grad_power=lambda g, out: g * (out * math.log(2))
 )
 def _ldexp(x: Any, power: Any) -> Any:
     return mul(x, exp2(power))

@@ -93,11 +93,7 @@ class RandomSampler(Sampler):
     """
 
     def __init__(
-        self,
-        data_source: Sized,
-        replacement: bool = False,
-        num_samples: int | None = None,
-        generator: Source = None,
+        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Source = None
     ) -> None:
         self.data_source = data_source
         self.replacement = replacement

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..tensor import Tensor
+from ...tensor import Tensor
 
 
 class Point(NamedTuple):

@@ -1,9 +1,17 @@
-"""Names of a package that are imported when they are first read: those that few programs use (extras/)."""
+"""For packages that only collect names: which are public, and how some are imported when they are first read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
+
+
+def exported(namespace: dict[str, Any], *more: str) -> list[str]:
+    """The `__all__` of a package with these globals(): what it has imported, but for modules and private names; more:
+    modules that are public, and lazy names."""
+    here = [name for name, thing in namespace.items() if name[0] != "_" and type(thing) is not ModuleType]
+    return sorted({*here, *more})
 
 
 def lazy(namespace: dict[str, Any], modules: dict[str, str], missing: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..autograd import no_grad
-from ..ops.copy import cat
-from ..tensor import Tensor
+from ...autograd import no_grad
+from ...ops.copy import cat
+from ...tensor import Tensor
+from ..optimizer import Optimizer, Params, at_least_0
 from .line_search import Point, strong_wolfe
-from .optimizer import Optimizer, Params, at_least_0
 
 
 class LBFGS(Optimizer):
