@@ -23,7 +23,6 @@ from ..pointwise import (
     _pow,
     _round,
     _sub,
-    _times,
     clamp,
     digamma,
     eq,
@@ -36,6 +35,7 @@ from ..pointwise import (
     mul,
     trunc,
     where,
+    with_factor,
     zeta,
 )
 from ..view import connect
@@ -212,7 +212,7 @@ def fill(input: Any, value: Any) -> Any:
 @rename_errors
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """other - alpha * input."""
-    return _sub(other, input if alpha == 1 else _times(other, input, alpha, "rsub"))
+    return _sub(other, input) if alpha == 1 else with_factor(_sub, "rsub", alpha, other, input)
 
 
 @method
@@ -248,7 +248,9 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
-    return _addcmul(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcmul"), tensor2)
+    if value == 1:
+        return _addcmul(input, tensor1, tensor2)
+    return with_factor(_addcmul, "addcmul", value, input, tensor1, tensor2)
 
 
 @method(inplace=True)
@@ -257,7 +259,9 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
-    return _addcdiv(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcdiv"), tensor2)
+    if value == 1:
+        return _addcdiv(input, tensor1, tensor2)
+    return with_factor(_addcdiv, "addcdiv", value, input, tensor1, tensor2)
 
 
 @method
