@@ -183,6 +183,22 @@ def test_fill_diagonal(shape: Any, wrap: bool) -> None:
         norch.ones(2, 3, 4).fill_diagonal_(1)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: norch.renorm(x, 0, 0, 1.0), "renorm: p is positive and maxnorm not negative, got 0 and 1.0"),
+        (lambda x: norch.renorm(x, -1.0, 0, 1.0), "renorm: p is positive"),
+        (lambda x: norch.renorm(x, 2, 0, -1.0), "renorm: p is positive"),
+        (lambda x: norch.renorm(x, 2, 0, float("nan")), "renorm: p is positive"),
+        (lambda x: norch.cdist(x, x, float("nan")), "cdist: p is not negative, not nan"),
+        (lambda x: norch.pdist(x, float("nan")), "pdist: p is not negative, not nan"),
+    ],
+)
+def test_orders_of_distances_that_are_no_norm(call: Any, message: str) -> None:
+    with pytest.raises(norch.ArgumentError, match=message):
+        call(norch.ones(2, 3))
+
+
 def test_renorm_in_place_and_scatter() -> None:
     x = norch.full((2, 2), 3.0)
     assert_close(x.clone().renorm_(2, 0, 1.0), norch.renorm(x, 2, 0, 1.0))
