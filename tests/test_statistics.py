@@ -199,6 +199,32 @@ def test_orders_of_distances_that_are_no_norm(call: Any, message: str) -> None:
         call(norch.ones(2, 3))
 
 
+def test_trapezoids_of_integers_and_halves_do_not_overflow(torch: Any) -> None:
+    for name in ("uint8", "int8", "int16", "int32", "int64"):
+        most = norch.iinfo(getattr(norch, name)).max
+        y = norch.tensor([most, most, 0], dtype=getattr(norch, name))
+        assert norch.trapezoid(y).dtype == norch.float32
+        assert_close(norch.trapezoid(y), norch.tensor(1.5 * most))
+        assert_close(norch.cumulative_trapezoid(y, dx=2), norch.tensor([2.0 * most, 3.0 * most]))
+        falling = norch.trapezoid(norch.ones(3), y)  # places that fall
+        assert falling.dtype == norch.float32 and falling.item() == norch.tensor(-float(most)).item()
+        places = norch.tensor([0, 1, 2], dtype=y.dtype)
+        assert_close(norch.trapezoid(y, places), norch.tensor(1.5 * most))
+        assert norch.trapezoid(y[:0]).dtype == norch.float32
+    start = 1_700_000_000_000_000_000  # a difference that floats would round away
+    assert norch.trapezoid(norch.ones(2), norch.tensor([start, start + 100])).item() == 100
+    half = norch.tensor([60000.0, 60000.0], dtype=norch.float16, requires_grad=True)
+    area = norch.trapezoid(half)
+    area.backward()
+    assert area.dtype == half.grad.dtype == norch.float16 and area.item() == 60000 and half.grad.tolist() == [0.5, 0.5]
+    y, x = ([3, 5, 9], [1, 2, 4])
+    for name in ("int16", "float16", "bfloat16", "float64"):
+        found, wanted = (
+            m.trapezoid(m.tensor(y, dtype=getattr(m, name)), m.tensor(x, dtype=m.float32)) for m in (norch, torch)
+        )
+        assert str(found.dtype)[6:] == str(wanted.dtype)[6:] and found.item() == wanted.item() == 18
+
+
 def test_renorm_in_place_and_scatter() -> None:
     x = norch.full((2, 2), 3.0)
     assert_close(x.clone().renorm_(2, 0, 1.0), norch.renorm(x, 2, 0, 1.0))
