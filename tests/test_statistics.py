@@ -78,6 +78,26 @@ def test_covariance_of_one_variable() -> None:
     assert norch.cov(row, aweights=norch.ones(2)).dtype is norch.float32
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_ldexp_overflows_only_with_its_result(name: str) -> None:
+    dtype = getattr(norch, name)
+    limits = norch.finfo(dtype)
+    least = limits.tiny * limits.eps  # of the subnormal numbers
+    steps = math.frexp(limits.max)[1] - math.frexp(least)[1]
+    up = norch.ldexp(norch.tensor([least, -least], dtype=dtype), steps)
+    assert up.tolist() == [math.ldexp(least, steps), -math.ldexp(least, steps)]
+    assert norch.ldexp(up, norch.tensor(-steps)).tolist() == [least, -least]
+    below = norch.tensor([limits.max], dtype=dtype)  # a result is rounded once
+    rounded = norch.tensor([math.ldexp(limits.max, 1 - steps)], dtype=dtype)
+    assert norch.ldexp(below, 1 - steps).tolist() == rounded.tolist()
+    for power, kept in ((9, "int16"), (9000, "int16"), (-(2**63), "int64"), (2**63 - 1, "int64")):
+        ends = norch.ldexp(norch.tensor([0.0, math.inf, -math.inf], dtype=dtype), norch.tensor(power, dtype=kept))
+        assert ends.tolist() == [0.0, math.inf, -math.inf]
+    x = norch.tensor([least], dtype=dtype, requires_grad=True)
+    norch.ldexp(x, norch.tensor([[3], [4]])).sum().backward()
+    assert x.grad.tolist() == [24.0] and norch.ldexp(norch.tensor(2.0**-100), 140).item() == 2.0**40
+
+
 def test_ldexp_keeps_the_dtype_of_floats() -> None:
     for dtype in (norch.float16, norch.float64):
         for x in (norch.ones(2, dtype=dtype), norch.ones((), dtype=dtype)):

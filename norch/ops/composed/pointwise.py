@@ -183,22 +183,24 @@ def frexp(input: Any) -> frexp_result:
     plain = isfinite(size) & (size != 0)
     exponent = where(plain, log2(size).floor() + 1, 0.0)
     for _ in range(2):  # the logarithm may have been rounded over a whole number, and the result so once more
-        part = _scaled(size, exponent)
+        part = _scaled(size, -exponent)
         exponent = exponent + where(plain, (part >= 1).to(size.dtype) - (part < 0.5).to(size.dtype), 0.0)
     exponent = exponent.to(int32)
-    return frexp_result(_mantissa(input, exponent), exponent)
+    return frexp_result(_scaled(input, -exponent), exponent)
 
 
-@differentiable(tensors=("exponent",), grad=lambda g, exponent: _scaled(g, exponent))
-def _mantissa(x: Any, exponent: Any) -> Any:
-    return _scaled(x, exponent)
-
-
-def _scaled(x: Any, exponent: Any) -> Any:
-    """x / 2**exponent, by halves, which do not overflow where the whole would."""
-    exponent = exponent.to(x.dtype)
-    half = (exponent * -0.5).floor()
-    return x * half.exp2() * (-exponent - half).exp2()
+@differentiable("ldexp", broadcast=True, tensors=("power",), grad_x=lambda g, power: _scaled(g, power))
+def _scaled(x: Any, power: Any) -> Any:
+    """x * 2**power, for integers, in three factors that are numbers of x's dtype also where 2**power is none."""
+    factors, most = [], math.frexp(finfo(x.dtype).max)[1] - 1
+    power = power.long()
+    for _ in range(3):
+        part = clamp(power, 1 - most, most)
+        factors.append(exp2(part.to(x.dtype)))
+        power = _sub(power, part)
+    for factor in reversed(factors):  # the largest comes last: only there a result is rounded
+        x = mul(x, factor)
+    return x
 
 
 def fill(input: Any, value: Any) -> Any:
@@ -228,9 +230,9 @@ def float_power(input: Any, exponent: Any) -> Any:
 def ldexp(input: Any, other: Any) -> Any:
     """input * 2**other, as floats: of input's dtype, where other is of integers."""
     x, power = as_operand(input, "ldexp"), as_operand(other, "ldexp")
-    if not power.dtype.is_floating_point:
-        power = power.to(x.dtype if x.dtype.is_floating_point else get_default_dtype())
-    return _ldexp(x, power)
+    if power.dtype.is_floating_point:
+        return _ldexp(x, power)
+    return _scaled(x if x.dtype.is_floating_point else x.to(get_default_dtype()), power)
 
 
 @differentiable(
