@@ -154,9 +154,9 @@ int32_t norch_dtype_kind(int64_t dtype);
 int32_t norch_dtype_digits(int64_t dtype);
 /* Whether a result of dtype `from` may be stored as `to`: no float becomes an integer, no number a bool. */
 bool norch_can_cast(int64_t from, int64_t to);
-/* The dtype that a and b promote to, and the one of an operation on these two tensors. */
+/* The dtype that a and b promote to, and the one of an operation on n tensors (xs: their pointers). */
 int32_t norch_promote_types(int64_t a, int64_t b);
-int64_t norch_result_type(const norch_tensor *a, const norch_tensor *b);
+int64_t norch_result_type(int64_t n, const void *xs);
 int32_t norch_set_default_dtype(int64_t dtype);
 int32_t norch_default_dtype(void);
 

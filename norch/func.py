@@ -202,10 +202,10 @@ def vmap(
     """The function that runs func on each slice of its arguments along in_dims and stacks what it gives along out_dims.
 
     in_dims and out_dims are an axis, or one for each argument and output, arranged as these are; None in in_dims passes
-    the whole argument. Keyword arguments are sliced along axis 0. vmap is a loop: operations that take batches are
-    faster. Random numbers differ from slice to slice (randomness "error" does not refuse them, "same" is not
-    supported). chunk_size has no effect. ArgumentError (a ValueError) where sizes differ or axes do not match the
-    arguments, BoundsError (an IndexError) for an axis that does not exist.
+    the whole argument, as keyword arguments are always. vmap is a loop: operations that take batches are faster.
+    Random numbers differ from slice to slice (randomness "error" does not refuse them, "same" is not supported).
+    chunk_size has no effect. ArgumentError (a ValueError) where sizes differ or axes do not match the arguments,
+    BoundsError (an IndexError) for an axis that does not exist.
 
     >>> per_sample = norch.vmap(norch.func.grad(lambda w, x: (w * x).sum()), in_dims=(None, 0))
     >>> per_sample(norch.ones(2), norch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -217,9 +217,7 @@ def vmap(
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        given = (args, kwargs)
-        tensors = leaves(given)
-        dims = [*_per_leaf(in_dims, args, "in_dims"), *_per_leaf(0, kwargs, "in_dims")]
+        tensors, dims = leaves(args), _per_leaf(in_dims, args, "in_dims")
         sliced = [(x, dim) for x, dim in zip(tensors, dims, strict=True) if dim is not None]
         for x, dim in sliced:
             if not -x.ndim <= dim < x.ndim:
@@ -230,8 +228,7 @@ def vmap(
         made, rows = None, []
         for i in range(sizes.pop()):
             slices = (x if dim is None else x.select(dim, i) for x, dim in zip(tensors, dims, strict=True))
-            now, named = with_leaves(given, slices)
-            made = func(*now, **named)
+            made = func(*with_leaves(args, slices), **kwargs)
             rows.append(leaves(made))
         if not rows[0]:
             raise ArgumentError(f"vmap: the function gives {type(made).__name__}, which holds no tensor")

@@ -137,6 +137,7 @@ composite(
     result="float",
     grad=2,
     slack=2,
+    edges=False,  # 0 * 2**inf is NaN, but 0 where the power is an integer: test_statistics.py
     torch_grad="it rounds log 2 to float32",
 )
 composite("rsub", lambda a, b: b - a, *SPREAD_OUT, grad=2, **NUMBERS)

@@ -19,6 +19,7 @@ BAGS: Any = {
     "an end": ([0, 1, 2, 4, 5, 5], [0, 2, 2, 6], {"include_last_offset": True}),
     "padding": ([0, 1, 2, 1, 5, 1], [0, 2, 4], {"padding_idx": 1}),
     "short": ([0, 1, 2, 4, 5, 5], [0, 2, 2, 6], {"max_norm": 1.0}),
+    "largest": ([0, 1, 2, 4, 5, 5], [0, 2, 2, 6], {"max_norm": 0.8, "norm_type": float("inf")}),
 }
 
 

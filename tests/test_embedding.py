@@ -35,6 +35,10 @@ def test_rows(name: str) -> None:
         {"padding_idx": 2, "scale_grad_by_freq": True},
         {"max_norm": 1.0},
         {"max_norm": 0.7, "norm_type": 1.0, "padding_idx": 5},
+        {"max_norm": 0.8, "norm_type": float("inf")},
+        {"max_norm": 0.3, "norm_type": float("-inf")},
+        {"max_norm": 2.0, "norm_type": 0.0},
+        {"max_norm": 0.7, "norm_type": -1.0},
     ],
     ids=str,
 )

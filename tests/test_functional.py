@@ -234,9 +234,21 @@ def test_maps_over_a_batch_axis_like_torch(torch: Any, name: str) -> None:
     same(found, wanted)
 
 
+def test_maps_pass_keyword_arguments_whole(torch: Any) -> None:
+    for s in ([1.0, 2.0], [1.0, 2.0, 3.0], 4.0):
+        found, wanted = (
+            m.func.vmap(lambda x, s, text: x * s.sum(), in_dims=1)(one(VALUES), s=one(s), text="any")
+            for m, one in ((norch, of), (torch, torch.tensor))
+        )
+        same(found, wanted)
+    x, s = of(VALUES), of([1.0, 2.0])
+    jacobians = func.vmap(func.jacrev(lambda x, s: x * s.sum()))(x, s=s)
+    assert_close(jacobians, norch.eye(3).double().mul(3).expand(2, 3, 3))
+
+
 def test_maps_are_derived_through_and_take_modules() -> None:
     x = of(VALUES).requires_grad_()
-    func.vmap(lambda row, k: (row * row).sum() * k)(x, k=of([1.0, 10.0])).sum().backward()
+    func.vmap(lambda row, k: (row * row).sum() * k)(x, of([1.0, 10.0])).sum().backward()
     assert_close(x.grad, of(VALUES * 2 * [[1.0], [10.0]]))
     models = [norch.nn.Linear(3, 2).double() for _ in range(4)]
     state = func.stack_module_state(models)

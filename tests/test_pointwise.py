@@ -81,6 +81,38 @@ def test_alpha() -> None:
     assert whole.tolist() == [1, 2]
 
 
+def test_factors_are_multiplied_in_the_dtype_of_the_sum() -> None:
+    byte = norch.tensor([200], dtype=norch.uint8)
+    half, most = norch.tensor([300.0], dtype=norch.float16), norch.tensor([-60000.0], dtype=norch.float16)
+    real = norch.zeros(1)
+    for sum_, wanted in (
+        (norch.add(real, byte, alpha=3), 600),
+        (norch.sub(real, byte, alpha=3), -600),
+        (norch.rsub(byte, real, alpha=3), -600),
+        (norch.zeros(1).add_(byte, alpha=3), 600),
+        (norch.zeros(1).sub_(byte, alpha=3), -600),
+        (norch.add(norch.zeros(1, dtype=norch.int16), byte, alpha=3), 600),
+        (norch.addcmul(real, byte, byte, value=3), 120000),
+        (norch.addcmul(real, half, half, value=1000), 9e7),
+        (norch.addcdiv(real, byte, byte.int(), value=3), 3),
+        (norch.zeros(1).addcmul_(byte, byte, value=3), 120000),
+        (norch.add(real, half, alpha=1000), 300000),
+        (norch.add(most, half, alpha=300), 30000),  # a half is rounded once, at the end
+        (most.clone().add_(half, alpha=300), 30000),
+        (norch.addcmul(most, half, half), 30000),
+        (norch.addcmul(most, half, half / 300, value=300), 30000),
+    ):
+        assert sum_.item() == wanted
+    assert norch.add(most, half, alpha=2).dtype == norch.addcmul(most, half, half, value=2).dtype == norch.float16
+    x, y = norch.tensor([1.0], dtype=norch.float16, requires_grad=True), norch.ones(1, requires_grad=True)
+    norch.add(x, y.half(), alpha=3).backward()
+    assert x.grad.tolist() == [1.0] and x.grad.dtype == norch.float16 and y.grad.tolist() == [3.0]
+    with pytest.raises(norch.ArgumentError, match="add: 300 does not fit uint8"):
+        norch.add(byte, byte, alpha=300)
+    with pytest.raises(norch.DTypeError, match="sub: a factor of integers is an integer"):
+        norch.sub(byte, byte, alpha=norch.tensor(0.5))
+
+
 def test_alpha_of_bools() -> None:
     """The sum has the dtype that it has without a factor."""
     true, whole = norch.ones(2, dtype=norch.bool), norch.ones(2, dtype=norch.int32)

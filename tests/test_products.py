@@ -61,6 +61,17 @@ def test_beta_of_0_reads_nothing() -> None:
     )
 
 
+def test_addr_multiplies_in_the_dtype_of_the_result() -> None:
+    byte, half = (norch.tensor([200.0], dtype=dtype) for dtype in (norch.uint8, norch.float16))
+    assert norch.addr(norch.ones(1, 1), byte, byte).item() == 40001
+    assert norch.addr(norch.ones(1, 1), half, half * 10, alpha=0.5).item() == 200001
+    assert norch.ones(1, 1).addr_(byte, byte, alpha=3).item() == 120001
+    assert norch.addr(norch.ones(1, 1, dtype=norch.int32), byte, byte, beta=0).item() == 40000
+    assert norch.addr(norch.ones(1, 1), byte, byte, beta=2.5).item() == 40002.5
+    with pytest.raises(norch.DTypeError, match="addr: a factor of integers is an integer, not 2.5"):
+        norch.addr(byte.reshape(1, 1), byte, byte, beta=2.5)
+
+
 def test_factors_of_whole_numbers() -> None:
     """As PyTorch has it: cut to whole numbers."""
     x = norch.ones(2, 2, dtype=norch.int32)

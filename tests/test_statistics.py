@@ -78,6 +78,26 @@ def test_covariance_of_one_variable() -> None:
     assert norch.cov(row, aweights=norch.ones(2)).dtype is norch.float32
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_ldexp_overflows_only_with_its_result(name: str) -> None:
+    dtype = getattr(norch, name)
+    limits = norch.finfo(dtype)
+    least = limits.tiny * limits.eps  # of the subnormal numbers
+    steps = math.frexp(limits.max)[1] - math.frexp(least)[1]
+    up = norch.ldexp(norch.tensor([least, -least], dtype=dtype), steps)
+    assert up.tolist() == [math.ldexp(least, steps), -math.ldexp(least, steps)]
+    assert norch.ldexp(up, norch.tensor(-steps)).tolist() == [least, -least]
+    below = norch.tensor([limits.max], dtype=dtype)  # a result is rounded once
+    rounded = norch.tensor([math.ldexp(limits.max, 1 - steps)], dtype=dtype)
+    assert norch.ldexp(below, 1 - steps).tolist() == rounded.tolist()
+    for power, kept in ((9, "int16"), (9000, "int16"), (-(2**63), "int64"), (2**63 - 1, "int64")):
+        ends = norch.ldexp(norch.tensor([0.0, math.inf, -math.inf], dtype=dtype), norch.tensor(power, dtype=kept))
+        assert ends.tolist() == [0.0, math.inf, -math.inf]
+    x = norch.tensor([least], dtype=dtype, requires_grad=True)
+    norch.ldexp(x, norch.tensor([[3], [4]])).sum().backward()
+    assert x.grad.tolist() == [24.0] and norch.ldexp(norch.tensor(2.0**-100), 140).item() == 2.0**40
+
+
 def test_ldexp_keeps_the_dtype_of_floats() -> None:
     for dtype in (norch.float16, norch.float64):
         for x in (norch.ones(2, dtype=dtype), norch.ones((), dtype=dtype)):
@@ -181,6 +201,48 @@ def test_fill_diagonal(shape: Any, wrap: bool) -> None:
     assert x.grad.tolist() == [[0, 2], [2, 0]]
     with pytest.raises(norch.ShapeError, match="fill_diagonal_: expected a matrix"):
         norch.ones(2, 3, 4).fill_diagonal_(1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: norch.renorm(x, 0, 0, 1.0), "renorm: p is positive and maxnorm not negative, got 0 and 1.0"),
+        (lambda x: norch.renorm(x, -1.0, 0, 1.0), "renorm: p is positive"),
+        (lambda x: norch.renorm(x, 2, 0, -1.0), "renorm: p is positive"),
+        (lambda x: norch.renorm(x, 2, 0, float("nan")), "renorm: p is positive"),
+        (lambda x: norch.cdist(x, x, float("nan")), "cdist: p is not negative, not nan"),
+        (lambda x: norch.pdist(x, float("nan")), "pdist: p is not negative, not nan"),
+    ],
+)
+def test_orders_of_distances_that_are_no_norm(call: Any, message: str) -> None:
+    with pytest.raises(norch.ArgumentError, match=message):
+        call(norch.ones(2, 3))
+
+
+def test_trapezoids_of_integers_and_halves_do_not_overflow(torch: Any) -> None:
+    for name in ("uint8", "int8", "int16", "int32", "int64"):
+        most = norch.iinfo(getattr(norch, name)).max
+        y = norch.tensor([most, most, 0], dtype=getattr(norch, name))
+        assert norch.trapezoid(y).dtype == norch.float32
+        assert_close(norch.trapezoid(y), norch.tensor(1.5 * most))
+        assert_close(norch.cumulative_trapezoid(y, dx=2), norch.tensor([2.0 * most, 3.0 * most]))
+        falling = norch.trapezoid(norch.ones(3), y)  # places that fall
+        assert falling.dtype == norch.float32 and falling.item() == norch.tensor(-float(most)).item()
+        places = norch.tensor([0, 1, 2], dtype=y.dtype)
+        assert_close(norch.trapezoid(y, places), norch.tensor(1.5 * most))
+        assert norch.trapezoid(y[:0]).dtype == norch.float32
+    start = 1_700_000_000_000_000_000  # a difference that floats would round away
+    assert norch.trapezoid(norch.ones(2), norch.tensor([start, start + 100])).item() == 100
+    half = norch.tensor([60000.0, 60000.0], dtype=norch.float16, requires_grad=True)
+    area = norch.trapezoid(half)
+    area.backward()
+    assert area.dtype == half.grad.dtype == norch.float16 and area.item() == 60000 and half.grad.tolist() == [0.5, 0.5]
+    y, x = ([3, 5, 9], [1, 2, 4])
+    for name in ("int16", "float16", "bfloat16", "float64"):
+        found, wanted = (
+            m.trapezoid(m.tensor(y, dtype=getattr(m, name)), m.tensor(x, dtype=m.float32)) for m in (norch, torch)
+        )
+        assert str(found.dtype)[6:] == str(wanted.dtype)[6:] and found.item() == wanted.item() == 18
 
 
 def test_renorm_in_place_and_scatter() -> None:

@@ -107,7 +107,4 @@ int32_t nr_result_dtype(int n, const norch_tensor *const *xs) {
     return result;
 }
 
-int64_t norch_result_type(const norch_tensor *a, const norch_tensor *b) {
-    const norch_tensor *xs[2] = {a, b};
-    return nr_result_dtype(2, xs);
-}
+int64_t norch_result_type(int64_t n, const void *xs) { return nr_result_dtype((int)n, xs); }

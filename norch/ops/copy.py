@@ -221,7 +221,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     norch.float16
     """
     a, b = as_operand(tensor1, "result_type"), as_operand(tensor2, "result_type")
-    return DTYPES[lib.norch_result_type(a, b)]
+    return DTYPES[lib.norch_result_type((a, b))]
 
 
 def is_floating_point(input: Any) -> bool:

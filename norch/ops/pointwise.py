@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._lib import lib
+from ..dtype import DTYPES, check_fits, float32
+from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._checks import floats_of
 from ._inplace import inplace_form
@@ -325,7 +328,7 @@ def add(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
     """
     if second is not None:
         other, alpha = second, other
-    return _add(input, other if alpha == 1 else _times(input, other, alpha, "add"))
+    return _add(input, other) if alpha == 1 else with_factor(_add, "add", alpha, input, other)
 
 
 @method(aliases=("subtract",))
@@ -333,20 +336,33 @@ def sub(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
     """input - alpha * other; sub(input, alpha, other) is the older way to say it."""
     if second is not None:
         other, alpha = second, other
-    return _sub(input, other if alpha == 1 else _times(input, other, alpha, "sub"))
+    return _sub(input, other) if alpha == 1 else with_factor(_sub, "sub", alpha, input, other)
 
 
-def _times(input: Any, other: Any, factor: Any, name: str) -> Any:
-    """other * factor, on its way to be added to input: among integers the factor is one, too."""
-    input, other = as_operand(input, name), as_operand(other, name)
-    if other.dtype.kind == "b":  # the factor is of the dtype of the sum
-        other = other.to(result_type(input, other))
-        factor = bool(factor) if other.dtype.kind == "b" and not isinstance(factor, float) else factor
-    if isinstance(factor, float) and not other.dtype.is_floating_point:
-        if not input.dtype.is_floating_point:
-            raise DTypeError(f"{name}: a factor of integers is an integer, not {factor}")
-        other = other.to(input.dtype)
-    return mul(other, as_operand(factor, name))
+def with_factor(function: Any, name: str, factor: Any, input: Any, *others: Any) -> Any:
+    """function(input, *others), a sum, with the first of others times factor, in the dtype that all of them give."""
+    given = input = as_operand(input, name)
+    others, dtype = _times(name, factor, input, others)
+    if dtype.is_floating_point and dtype.itemsize == 2:
+        given = input.float()
+    out = function(given, *others)
+    return out if out.dtype is dtype else out.to(dtype)
+
+
+def _times(name: str, factor: Any, input: Any, others: Any) -> tuple[Any, DType]:
+    """others with factor in the first one, and the dtype of their sum with input; halves come as float32."""
+    others = [as_operand(x, name) for x in others]
+    dtype = wide = DTYPES[lib.norch_result_type((input, *others))]
+    if dtype.is_floating_point and dtype.itemsize == 2:
+        wide = float32  # one rounding, at the end
+        others = [x.float() for x in others]
+    elif type(factor) is int:
+        check_fits(factor, dtype, name)
+        factor = bool(factor) if dtype.kind == "b" else factor
+    others[0] = mul(others[0].to(wide), as_operand(factor, name))
+    if others[0].dtype.is_floating_point and not dtype.is_floating_point:
+        raise DTypeError(f"{name}: a factor of integers is an integer, not {factor}")
+    return others, dtype
 
 
 @method(aliases=("divide",))
@@ -466,7 +482,7 @@ def add_(self: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
     """add() in place."""
     if second is not None:
         other, alpha = second, other
-    return _add_(self, other if alpha == 1 else _times(self, other, alpha, "add_"))
+    return _add_(self, other if alpha == 1 else _times("add_", alpha, self, (other,))[0][0])
 
 
 @method(aliases=("subtract_",))
@@ -474,7 +490,7 @@ def sub_(self: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
     """sub() in place."""
     if second is not None:
         other, alpha = second, other
-    return _sub_(self, other if alpha == 1 else _times(self, other, alpha, "sub_"))
+    return _sub_(self, other if alpha == 1 else _times("sub_", alpha, self, (other,))[0][0])
 
 
 @method(aliases=("divide_",))
@@ -529,4 +545,4 @@ METHODS.update(where=_where_method)
 
 
 # norch/__init__.py hands them all on
-__all__ = [name for name in public(globals(), "zeta") if not name.endswith("_backward")]
+__all__ = [name for name in public(globals(), "with_factor", "zeta") if not name.endswith("_backward")]

@@ -8,6 +8,7 @@ from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._operand import rename_errors, tensor_of
 from ...ops.index import embedding_rows
+from ...ops.norm import vector_norm
 from ...tensor import Tensor
 
 __all__ = ["embedding", "one_hot"]
@@ -50,7 +51,7 @@ def embedding(
         with no_grad():
             index = input.reshape(-1)
             read = embedding_rows(weight, index, None, False)
-            length = (read.abs() ** norm_type).sum(1, keepdim=True) ** (1 / norm_type)
+            length = vector_norm(read, norm_type, 1, True)
             weight[index] = (read * (max_norm / (length + 1e-7))).where(length > max_norm, read)
     return embedding_rows(weight, input, padding_idx, scale_grad_by_freq)
 

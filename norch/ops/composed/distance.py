@@ -113,7 +113,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"cdist: rows of {a.shape[-1]} and {b.shape[-1]} numbers")
     check_numbers("cdist", p=p)
-    if p < 0:
+    if not p >= 0:
         raise ArgumentError(f"cdist: p is not negative, not {p}")
     if compute_mode not in (None, *_MODES):
         raise ArgumentError(f"cdist: compute_mode is one of {', '.join(_MODES)}, not {compute_mode!r}")
@@ -162,7 +162,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     if x.ndim != 2:
         raise ShapeError(f"pdist: expected 2 dimensions, got shape {tuple(x.shape)}")
     check_numbers("pdist", p=p)
-    if p < 0:
+    if not p >= 0:
         raise ArgumentError(f"pdist: p is not negative, not {p}")
     return _pdist(x, p)
 
@@ -186,8 +186,10 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 @method(inplace=True)
 @rename_errors
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
-    """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that."""
+    """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
     x = at_least(2, floats_of(input, "renorm"), "renorm")
+    if not (p > 0 and maxnorm >= 0):
+        raise ArgumentError(f"renorm: p is positive and maxnorm not negative, got {p} and {maxnorm}")
     rows = x.transpose(0, dim).flatten(1)
     norms = _norm(rows, p, True)
     factors = where(norms <= maxnorm, 1, maxnorm / (norms + 1e-7))

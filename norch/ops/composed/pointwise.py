@@ -25,7 +25,6 @@ from ..pointwise import (
     _pow,
     _round,
     _sub,
-    _times,
     clamp,
     digamma,
     eq,
@@ -38,6 +37,7 @@ from ..pointwise import (
     mul,
     trunc,
     where,
+    with_factor,
     zeta,
 )
 from ..view import connect
@@ -185,22 +185,24 @@ def frexp(input: Any) -> frexp_result:
     plain = isfinite(size) & (size != 0)
     exponent = where(plain, log2(size).floor() + 1, 0.0)
     for _ in range(2):  # the logarithm may have been rounded over a whole number, and the result so once more
-        part = _scaled(size, exponent)
+        part = _scaled(size, -exponent)
         exponent = exponent + where(plain, (part >= 1).to(size.dtype) - (part < 0.5).to(size.dtype), 0.0)
     exponent = exponent.to(int32)
-    return frexp_result(_mantissa(input, exponent), exponent)
+    return frexp_result(_scaled(input, -exponent), exponent)
 
 
-@differentiable(tensors=("exponent",), grad=lambda g, exponent: _scaled(g, exponent))
-def _mantissa(x: Any, exponent: Any) -> Any:
-    return _scaled(x, exponent)
-
-
-def _scaled(x: Any, exponent: Any) -> Any:
-    """x / 2**exponent, by halves, which do not overflow where the whole would."""
-    exponent = exponent.to(x.dtype)
-    half = (exponent * -0.5).floor()
-    return x * half.exp2() * (-exponent - half).exp2()
+@differentiable("ldexp", broadcast=True, tensors=("power",), grad_x=lambda g, power: _scaled(g, power))
+def _scaled(x: Any, power: Any) -> Any:
+    """x * 2**power, for integers, in three factors that are numbers of x's dtype also where 2**power is none."""
+    factors, most = [], math.frexp(finfo(x.dtype).max)[1] - 1
+    power = power.long()
+    for _ in range(3):
+        part = clamp(power, 1 - most, most)
+        factors.append(exp2(part.to(x.dtype)))
+        power = _sub(power, part)
+    for factor in reversed(factors):  # the largest comes last: only there a result is rounded
+        x = mul(x, factor)
+    return x
 
 
 def fill(input: Any, value: Any) -> Any:
@@ -214,7 +216,7 @@ def fill(input: Any, value: Any) -> Any:
 @rename_errors
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """other - alpha * input."""
-    return _sub(other, input if alpha == 1 else _times(other, input, alpha, "rsub"))
+    return _sub(other, input) if alpha == 1 else with_factor(_sub, "rsub", alpha, other, input)
 
 
 @method
@@ -230,9 +232,9 @@ def float_power(input: Any, exponent: Any) -> Any:
 def ldexp(input: Any, other: Any) -> Any:
     """input * 2**other, as floats: of input's dtype, where other is of integers."""
     x, power = as_operand(input, "ldexp"), as_operand(other, "ldexp")
-    if not power.dtype.is_floating_point:
-        power = power.to(x.dtype if x.dtype.is_floating_point else get_default_dtype())
-    return _ldexp(x, power)
+    if power.dtype.is_floating_point:
+        return _ldexp(x, power)
+    return _scaled(x if x.dtype.is_floating_point else x.to(get_default_dtype()), power)
 
 
 @differentiable(
@@ -248,7 +250,9 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
-    return _addcmul(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcmul"), tensor2)
+    if value == 1:
+        return _addcmul(input, tensor1, tensor2)
+    return with_factor(_addcmul, "addcmul", value, input, tensor1, tensor2)
 
 
 @method(inplace=True)
@@ -257,7 +261,9 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
-    return _addcdiv(input, tensor1 if value == 1 else _times(input, tensor1, value, "addcdiv"), tensor2)
+    if value == 1:
+        return _addcdiv(input, tensor1, tensor2)
+    return with_factor(_addcdiv, "addcdiv", value, input, tensor1, tensor2)
 
 
 @method

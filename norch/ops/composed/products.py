@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._handle import Handle
+<<<<<<< HEAD
 from ..._lib import int64
 from ...autograd.differentiable import differentiable
+=======
+from ..._lib import int64, lib
+from ...autograd.record import differentiable
+from ...dtype import DTYPES
+>>>>>>> w-fa
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .._checks import on_one_device
 from .._halves import rounded_once
@@ -73,12 +79,18 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: floa
 @rounded_once
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
-    return _added(input, outer(vec1, vec2), beta, alpha, "addr", same=False)
+    given = [as_operand(x, "addr") for x in (input, vec1, vec2)]
+    dtype = DTYPES[lib.norch_result_type(given)]
+    for factor in (beta, alpha):
+        if isinstance(factor, float) and not dtype.is_floating_point:
+            raise DTypeError(f"addr: a factor of integers is an integer, not {factor}")
+    input, vec1, vec2 = (x.to(dtype) for x in given)
+    return _added(input, outer(vec1, vec2), beta, alpha, "addr")
 
 
-def _added(x: Any, product: Any, beta: Any, alpha: Any, name: str, same: bool = True) -> Any:
+def _added(x: Any, product: Any, beta: Any, alpha: Any, name: str) -> Any:
     x = as_operand(x, name)
-    if same and x.dtype is not product.dtype:
+    if x.dtype is not product.dtype:
         raise DTypeError(f"{name}: expected one dtype, got an input of {x.dtype.name} and {product.dtype.name}")
     try:
         x = expand(x, tuple(product.shape))
@@ -89,9 +101,9 @@ def _added(x: Any, product: Any, beta: Any, alpha: Any, name: str, same: bool = 
     if beta != 0:
         return _scaled(x, beta, name) + product
     on_one_device(name, x, product)
-    if x.dtype is product.dtype and not x.requires_grad:
+    if not x.requires_grad:
         return product
-    return where(product.new_zeros((), dtype=bool), x, product)  # for its dtype and its gradient, which is 0
+    return where(product.new_zeros((), dtype=bool), x, product)  # for its gradient, which is 0
 
 
 def _scaled(x: Any, factor: Any, name: str) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from ...dtype import get_default_dtype
+from ...dtype import dtype as DType  # noqa: N812
+from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import numbers_of
 from .._operand import as_operand, rename_errors
@@ -77,41 +79,50 @@ def corrcoef(input: Any) -> Any:  # noqa: A002
 
 @rename_errors
 def trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
-    """The integral along dim by the trapezoidal rule, of samples y at x, or dx (1) apart.
+    """The integral along dim by the trapezoidal rule, of samples y at x, or dx (1) apart. Integers become floats.
 
     >>> norch.trapezoid(norch.tensor([1.0, 2.0, 3.0]), dx=2)
     tensor(8.)
     """
-    parts = _trapezoids(y, x, dx, dim, "trapezoid")
-    return sum_(parts, dim)
+    parts, dtype = _trapezoids(y, x, dx, dim, "trapezoid")
+    return sum_(parts, dim).to(dtype)
 
 
 @rename_errors
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
     """trapezoid() up to the second sample, the third, and so on."""
-    return _trapezoids(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim)
+    parts, dtype = _trapezoids(y, x, dx, dim, "cumulative_trapezoid")
+    return parts.cumsum(dim).to(dtype)
 
 
 trapz = trapezoid
 
 
-def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> Any:
+def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> tuple[Any, DType]:
+    """The areas between the samples, and the dtype of their sum: the default one for integers.
+
+    Integers are added as float64 and subtracted as int64, so that they do not wrap, and halves are computed in float32.
+    """
     y = numbers_of(y, name)
     if y.ndim == 0 or not -y.ndim <= dim < y.ndim:
         raise BoundsError(f"{name}: dimension {dim} is out of range for shape {tuple(y.shape)}")
     n = y.shape[dim]
     if x is not None and dx is not None:
         raise ArgumentError(f"{name}: give x or dx, not both")
+    x = None if x is None else as_operand(x, name)
+    floats = [z.dtype for z in (y, x) if z is not None and z.dtype.is_floating_point]
+    dtype = functools.reduce(promote_types, floats) if floats else get_default_dtype()
+    y = y.double() if not y.dtype.is_floating_point else y.float() if y.element_size() == 2 else y
     if n == 0:
-        return y
+        return y, dtype
     pairs = narrow(y, dim, 1, n - 1) + narrow(y, dim, 0, n - 1)
     if x is None:
-        return pairs * ((1 if dx is None else dx) / 2)
-    x = as_operand(x, name)
+        return pairs * ((1 if dx is None else dx) / 2), dtype
     if x.ndim == 0:
         raise ShapeError(f"{name}: the places of the samples have 1 dimension or more, not 0")
     if x.ndim == 1:
         if x.shape[0] != n:
             raise ShapeError(f"{name}: {x.shape[0]} places for {n} samples")
         x = reshape(x, [n if axis == dim % y.ndim else 1 for axis in range(y.ndim)])
-    return (narrow(x, dim, 1, x.shape[dim] - 1) - narrow(x, dim, 0, x.shape[dim] - 1)) * pairs / 2
+    x = x if x.dtype.is_floating_point else x.long()
+    return (narrow(x, dim, 1, x.shape[dim] - 1) - narrow(x, dim, 0, x.shape[dim] - 1)) * pairs / 2, dtype
