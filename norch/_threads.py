@@ -4,7 +4,8 @@ from ._lib import int64, lib
 
 
 def get_num_threads() -> int:
-    """The number of threads that long operations share: NORCH_NUM_THREADS, or the number of cores."""
+    """The number of threads that long operations share: NORCH_NUM_THREADS, or the number of cores
+    that this process and its container may use."""
     return lib.norch_num_threads()
 
 

@@ -1,14 +1,26 @@
-"""Unpicklers of files that hold tensors: one makes tensors, numbers, strings and containers only, the other trusts."""
+"""Unpicklers of files that hold tensors: one makes tensors, numbers, strings and containers only, the other trusts.
+
+The work and the memory that the first spends are bounded by the size of the file: each call and each key of a dict or
+set that a file asks for is checked before it is done.
+"""
 
 from __future__ import annotations
 
+import codecs
 import pickle
+import struct
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+from ._handle import Size
+from ._source import Source
 from .device import device as Device  # noqa: N812
+from .dtype import dtype as DType  # noqa: N812
+from .dtype import dtype_named
 from .storage import Storage, restored
-from .tensor import Tensor
+from .tensor import Tensor, rebuilt
 
 # What a file may name: none of it does more than to hold what it is given.
 SAFE = {
@@ -23,30 +35,63 @@ SAFE = {
     "norch.tensor": "Size Tensor rebuilt",
 }
 
+# What of it a file may call, and with what: as pickle writes it.
+FLAT = (int, float, str, bytes, type(None))
+CALLS: dict[Any, tuple[Any, ...]] = {
+    codecs.encode: (str, str),
+    bytes: (),
+    bytearray: ((bytes, str), str),
+    complex: (float, float),
+    range: (int, int, int),
+    slice: (FLAT, FLAT, FLAT),
+    set: (list,),
+    frozenset: (list,),
+    Counter: (dict,),
+    OrderedDict: (),
+    defaultdict: (object,),
+    Size: (tuple,),
+    Device: (str, int),
+    dtype_named: (str,),
+    restored: ((bytes, bytearray),),
+    rebuilt: (Storage, DType, tuple, tuple, int, type, bool),
+}
+SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
+ENCODINGS = ((), ("latin1",), ("latin-1",))
+
+FREE = 1 << 20  # elements that any file may have copied or hashed; then so many for each of its bytes:
+FOR_A_BYTE = 8
+DEEPEST = 100  # tuples in tuples of a key
+
 
 class Refusal(pickle.UnpicklingError):
     """What a file asks for is not done."""
 
 
 class TrustingUnpickler(pickle.Unpickler):
-    def __init__(self, file: Any, device: Device | None, storages: list[Storage]):
+    def __init__(self, file: Source, device: Device | None, storages: list[Storage]):
         super().__init__(file)
         self.device, self.storages = device, storages
 
     def find_class(self, module: str, name: str) -> Any:
-        return _to(self.device, super().find_class(module, name))
+        found = super().find_class(module, name)
+        return (lambda data: placed(self.device, restored(data))) if found is restored else found
 
     def persistent_load(self, pid: Any) -> Storage:
         return _numbered(self.storages, pid)
 
 
 class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
+    calls: ClassVar[dict[Any, tuple[Any, ...]]] = CALLS
+    trusting = False
     proto = 0
-    stack: list[Any]
+    dispatch: ClassVar[dict[int, Any]]
+    stack: list[Any]  # since the last mark
+    metastack: list[list[Any]]  # the stacks before it
 
-    def __init__(self, file: Any, device: Device | None, storages: list[Storage]):
+    def __init__(self, file: Source, device: Device | None, storages: list[Storage]):
         super().__init__(file)
-        self.device, self.storages = device, storages
+        self.source, self.device, self.storages = file, device, storages
+        self.work = 0
 
     def find_class(self, module: str, name: str) -> Any:
         if self.proto < 3:  # which torch.save takes: builtins and their kin have the names of Python 2 there
@@ -56,7 +101,7 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
                 f"load: the file wants {module}.{name}, which is no tensor, number, string or container; "
                 "if you trust the file, pass weights_only=False"
             )
-        return _to(self.device, super().find_class(module, name))
+        return super().find_class(module, name)
 
     def persistent_load(self, pid: Any) -> Storage:
         """A storage of the file, by its number."""
@@ -65,21 +110,111 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
     def build(self) -> None:
         """Sets attributes of a tensor, as the file says; refused for anything else, such as a class."""
         holder, attributes = self.stack[-2:]
+        if type(holder) is Device and not hasattr(holder, "type"):  # as the first files hold devices
+            holder.__init__(attributes[1]["type"], attributes[1]["index"])  # type: ignore[misc]
+            self.stack.pop()
+            return
         if not isinstance(holder, Tensor) or type(attributes) is not dict:
             raise Refusal(f"load: the file sets attributes of a {type(holder).__name__}")
+        self.spend(len(attributes))
         holder.__dict__.update(self.stack.pop())
 
-    dispatch: ClassVar[dict[int, Any]] = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: lambda self: self.build()}
+    def byte_array(self) -> None:
+        """A bytearray of as many bytes as there are, not of as many as the file says."""
+        self.stack.append(bytearray(self.read(struct.unpack("<Q", self.read(8))[0])))  # type: ignore[attr-defined]
+
+    # ---- checks, each before an opcode is run -----------------------------------------------------------------------
+
+    def spend(self, work: int) -> None:
+        self.work += work
+        if self.work > FREE + FOR_A_BYTE * self.source.taken:
+            raise Refusal("load: the file, small as it is, asks for too much")
+
+    def check_keys(self, keys: Iterable[Any]) -> None:
+        """Python hashes tuples in tuples without a limit of depth, and each as often as it is met."""
+        nested = [key for key in keys if isinstance(key, (tuple, frozenset))]
+        for _ in range(DEEPEST):
+            if not nested:
+                return
+            self.spend(sum(map(len, nested)))
+            nested = [part for each in nested for part in each if isinstance(part, (tuple, frozenset))]
+        raise Refusal(f"load: the file has a key of more than {DEEPEST} tuples within each other")
+
+    def check_call(self) -> None:
+        function, arguments = self.stack[-2:]
+        takes = self.calls.get(function) if callable(function) else None
+        good = takes is not None and type(arguments) is tuple and len(arguments) <= len(takes)
+        good = good and all(map(isinstance, arguments, takes or ()))
+        if good and function in (codecs.encode, bytearray):
+            good = arguments[1:] in ENCODINGS
+        if not good:
+            what = getattr(function, "__name__", type(function).__name__)
+            raise Refusal(f"load: the file calls {what} with arguments that nothing saved calls it with")
+        self.spend(sum(len(each) for each in arguments if isinstance(each, SIZED)))
+        if function in (set, frozenset, Counter) and arguments:
+            self.check_keys(arguments[0])
+        if function is restored:
+            self.stack[-2] = lambda data: placed(self.device, restored(data))
+
+    def check_holder(self, holder: Any, kind: type) -> None:
+        if not isinstance(holder, kind):
+            raise Refusal(f"load: the file puts elements into a {type(holder).__name__}")
+
+    def check_setitem(self) -> None:
+        self.check_holder(self.stack[-3], dict)
+        self.check_keys(self.stack[-2:-1])
+
+    def check_setitems(self) -> None:
+        self.check_holder(self.metastack[-1][-1], dict)
+        self.check_keys(self.stack[::2])
+
+    def check_additems(self) -> None:
+        self.check_holder(self.metastack[-1][-1], set)
+        self.check_keys(self.stack)
+
+    def refuse(self) -> None:
+        raise Refusal("load: the file makes an object in a way in which no tensor, number or container is saved")
+
+
+def _checked(opcode: bytes, check: Callable[[Any], None]) -> tuple[int, Callable[[Any], None]]:
+    run = pickle._Unpickler.dispatch[opcode[0]]
+
+    def checked(self: Any) -> None:
+        if not self.trusting:
+            check(self)
+        run(self)
+
+    return opcode[0], checked
+
+
+RestrictedUnpickler.dispatch = {
+    **pickle._Unpickler.dispatch,
+    pickle.BUILD[0]: lambda self: self.build(),
+    pickle.BYTEARRAY8[0]: RestrictedUnpickler.byte_array,
+    **dict(
+        _checked(opcode, check)
+        for opcode, check in (
+            (pickle.REDUCE, RestrictedUnpickler.check_call),
+            (pickle.NEWOBJ, RestrictedUnpickler.check_call),
+            (pickle.NEWOBJ_EX, RestrictedUnpickler.refuse),
+            (pickle.INST, RestrictedUnpickler.refuse),
+            (pickle.OBJ, RestrictedUnpickler.refuse),
+            (pickle.APPEND, lambda self: self.check_holder(self.stack[-2], list)),
+            (pickle.APPENDS, lambda self: self.check_holder(self.metastack[-1][-1], list)),
+            (pickle.DICT, lambda self: self.check_keys(self.stack[::2])),
+            (pickle.SETITEM, RestrictedUnpickler.check_setitem),
+            (pickle.SETITEMS, RestrictedUnpickler.check_setitems),
+            (pickle.ADDITEMS, RestrictedUnpickler.check_additems),
+            (pickle.FROZENSET, lambda self: self.check_keys(self.stack)),
+        )
+    ),
+}
 
 
 def _numbered(storages: list[Storage], number: Any) -> Storage:
     if type(number) is not int or not 0 <= number < len(storages):
         raise ValueError(f"the file has no storage {number!r}")
     return storages[number]
-
-
-def _to(device: Device | None, found: Any) -> Any:
-    return (lambda data: placed(device, restored(data))) if found is restored and device is not None else found
 
 
 def placed(device: Device | None, storage: Storage) -> Storage:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import io
 import pickle
-import shutil
 import zipfile
 from collections import OrderedDict
 from typing import Any
 
-from ._unpickler import Refusal, RestrictedUnpickler, placed
+from ._source import Source
+from ._unpickler import CALLS, Refusal, RestrictedUnpickler, placed
 from .device import device as Device  # noqa: N812
 from .dtype import BY_NAME, DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .nn.parameter import Parameter
-from .storage import Storage, read_from
+from .storage import PIECE, Storage, read_from
 from .tensor import Size, Tensor
 
 # What torch.FloatStorage and the like hold.
@@ -80,30 +80,55 @@ NAMES: dict[tuple[str, str], Any] = {
 }
 
 
-def _seekable(file: Any, head: bytes) -> Any:
+CALLS_HERE = {
+    **CALLS,
+    _tensor: (Typed, int, tuple, tuple, bool, object, object),
+    _parameter: (Tensor, bool, object, object),
+    _of_class: (object, type, tuple, object),
+}
+
+
+def _seekable(file: Any, source: Source, head: bytes) -> Any:
     """file, whose head has been read, as zipfile needs it: a copy in memory if the file cannot seek."""
     if hasattr(file, "seekable") and file.seekable():
         return file
-    whole = io.BytesIO()
-    whole.write(head)
-    shutil.copyfileobj(file, whole)
+    whole = io.BytesIO(head)
+    whole.seek(len(head))
+    while piece := source.read(PIECE):
+        whole.write(piece)
     return whole
 
 
 class Reader(RestrictedUnpickler):
     """Unpickles the data.pkl of such a file, whose head has been read. trusting: takes classes of other modules too."""
 
-    def __init__(self, file: Any, head: bytes, device: Device | None, trusting: bool):
-        self.zip = zipfile.ZipFile(_seekable(file, head))
+    calls = CALLS_HERE
+
+    def __init__(self, file: Any, source: Source, head: bytes, device: Device | None, trusting: bool):
+        file = _seekable(file, source, head)
+        self.zip = zipfile.ZipFile(file)
+        self.left = file.seek(0, io.SEEK_END)
         pickles = [name for name in self.zip.namelist() if name.endswith("data.pkl") and name.count("/") == 1]
         if len(pickles) != 1:
             raise ValueError("a zip file without the data.pkl of torch.save")
         self.folder = pickles[0].removesuffix("data.pkl")
-        if f"{self.folder}byteorder" in self.zip.namelist() and self.zip.read(f"{self.folder}byteorder") != b"little":
+        if f"{self.folder}byteorder" in self.zip.namelist() and self.zip.read(self.entry("byteorder")) != b"little":
             raise ValueError("written by a big-endian machine")
-        super().__init__(io.BytesIO(self.zip.read(pickles[0])), device, [])
+        super().__init__(Source(io.BytesIO(self.zip.read(self.entry("data.pkl")))), device, [])
         self.trusting = trusting
         self.by_key: dict[str, Storage] = {}
+
+    def entry(self, name: str) -> zipfile.ZipInfo:
+        """A part of the file. Together they have no more bytes than the file: none is compressed, none read twice."""
+        found = self.zip.getinfo(f"{self.folder}{name}")
+        if found.compress_type != zipfile.ZIP_STORED:
+            raise Refusal(
+                f"load: {found.filename} is compressed, which torch.save does not do; unpack and pack it anew"
+            )
+        self.left -= found.file_size
+        if self.left < 0:
+            raise ValueError(f"{found.filename} and others have more bytes than the file")
+        return found
 
     def find_class(self, module: str, name: str) -> Any:
         found = NAMES.get((module, name))
@@ -122,7 +147,7 @@ class Reader(RestrictedUnpickler):
         if kind != "storage" or dtype not in DTYPES:
             raise ValueError(f"neither a storage nor a dtype: {kind!r} of {dtype!r}")
         if key not in self.by_key:
-            entry = self.zip.getinfo(f"{self.folder}data/{key}")
+            entry = self.entry(f"data/{key}")
             with self.zip.open(entry) as file:
                 self.by_key[key] = placed(self.device, read_from(file, entry.file_size))
         return Typed(self.by_key[key].elements, dtype)

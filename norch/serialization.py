@@ -1,7 +1,8 @@
 """save and load: objects that hold tensors, in files.
 
-A file is a line that says whose it is; then the storages of its tensors, each a size and its bytes, once however many
-views share them; then a size of -1, and a pickle (protocol 4) in which a storage is its number. So the bytes of a
+A file is a line that says whose it is; then the storages of its tensors, each a size, its bytes and a checksum, once
+however many views share them; then a size of -1, and a pickle (protocol 4) in which a storage is its number, with its
+size and checksum, too. A checksum is the CRC-32 of all bytes of the file before it but other checksums. The bytes of a
 tensor go between its memory and the file without a second copy of them. Loading a pickle can run any code, so load()
 builds tensors, numbers, strings and containers only, unless it is told that the file can be trusted.
 """
@@ -13,21 +14,25 @@ import io
 import os
 import pickle
 import struct
+import zlib
 from typing import Any
 
 from ._lib import flag
+from ._source import Source, size_of
 from ._unpickler import Refusal, RestrictedUnpickler, TrustingUnpickler, placed
 from .device import device as Device  # noqa: N812
 from .errors import DeviceError, Error
 from .storage import Storage, read_from
 
-HEAD = b"norch file 2\n"
-FIRST = b"norch file 1\n"  # how files began that are a pickle only, which holds the bytes of the storages
+HEAD = b"norch file 4\n"  # not 3, which a single wrong bit would turn into 1 or 2
+SECOND = b"norch file 2\n"  # how files began that are the same without checksums and without a size of the pickle
+FIRST = b"norch file 1\n"  # and those that are a pickle only, which holds the bytes of the storages
 ZIP = b"PK\3\4"  # how torch.save begins
 OLD = b"\x80\2\x8a\nl\xfc\x9cF\xf9 j\xa8P"  # and how it began before PyTorch 1.6
 
-SIZE = struct.Struct("<q")  # the bytes of a storage
+SIZE = struct.Struct("<q")  # the bytes of a storage or of the pickle
 END = -1  # no more storages
+CHECK = struct.Struct("<I")
 
 
 def save(obj: Any, f: Any) -> None:
@@ -43,21 +48,55 @@ def save(obj: Any, f: Any) -> None:
     >>> norch.load(file)
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    if isinstance(f, io.RawIOBase):  # which may write less than it is given
-        buffered = io.BufferedWriter(f)
-        try:
-            save(obj, buffered)
-            buffered.flush()
-        finally:
-            _detach(buffered)
-    elif hasattr(f, "write"):
-        f.write(HEAD)
-        pickled = io.BytesIO()
-        _Pickler(pickled, f).dump(obj)
-        f.write(SIZE.pack(END))
-        f.write(pickled.getvalue())
+    pickled = io.BytesIO()
+    pickler = _Pickler(pickled)
+    pickler.dump(obj)  # what cannot be pickled raises before anything is opened
+    parts = _Parts(list(pickler.numbers), pickled.getvalue())
+    if hasattr(f, "write"):
+        parts.write_to(f)
     else:
-        _save_at(obj, os.path.realpath(os.fsdecode(f)))
+        _save_at(parts, os.path.realpath(os.fsdecode(f)))
+
+
+class _Pickler(pickle.Pickler):
+    """Numbers the storages that it meets."""
+
+    def __init__(self, memory: io.BytesIO):
+        super().__init__(memory, protocol=4)
+        self.numbers: dict[Storage, int] = {}
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self.numbers.setdefault(obj, len(self.numbers)) if isinstance(obj, Storage) else None
+
+
+class _Parts:
+    """What a file is made of. Keeps the checksum of what it has written."""
+
+    def __init__(self, storages: list[Storage], program: bytes):
+        self.storages, self.program = storages, program
+
+    def write_to(self, file: Any) -> None:
+        if isinstance(file, io.RawIOBase):  # which may write less than it is given
+            buffered = io.BufferedWriter(file)
+            try:
+                self.write_to(buffered)
+                buffered.flush()
+            finally:
+                _detach(buffered)
+            return
+        self.file, self.checksum = file, 0
+        self.write(HEAD)
+        for storage in self.storages:
+            self.write(SIZE.pack(storage.nbytes()))
+            storage.write_to(self)
+            file.write(CHECK.pack(self.checksum))
+        self.write(SIZE.pack(END) + SIZE.pack(len(self.program)))
+        self.write(self.program)
+        file.write(CHECK.pack(self.checksum))
+
+    def write(self, data: bytes) -> None:
+        self.checksum = zlib.crc32(data, self.checksum)
+        self.file.write(data)
 
 
 def _detach(buffered: Any) -> None:
@@ -66,7 +105,7 @@ def _detach(buffered: Any) -> None:
         buffered.detach()
 
 
-def _save_at(obj: Any, path: str) -> None:
+def _save_at(parts: _Parts, path: str) -> None:
     """Writes a file beside path, which then takes its place: a failure leaves what is there."""
     folder, there = os.path.dirname(path), os.path.exists(path)
     beside = os.access(folder, os.W_OK | os.X_OK)
@@ -75,7 +114,7 @@ def _save_at(obj: Any, path: str) -> None:
     written = os.path.join(folder, f".norch-{os.urandom(8).hex()}") if beside else path
     try:
         with open(written, "xb" if beside else "wb") as file:
-            save(obj, file)
+            parts.write_to(file)
         if beside:
             if there:
                 os.chmod(written, os.stat(path).st_mode & 0o7777)  # as open() would have left it
@@ -84,24 +123,6 @@ def _save_at(obj: Any, path: str) -> None:
         if beside and os.path.exists(written):
             os.remove(written)
         raise
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles into memory, and writes each storage to file when it first meets it."""
-
-    def __init__(self, memory: io.BytesIO, file: Any):
-        super().__init__(memory, protocol=4)
-        self.file = file
-        self.numbers: dict[Storage, int] = {}
-
-    def persistent_id(self, obj: Any) -> int | None:
-        if not isinstance(obj, Storage):
-            return None
-        if obj not in self.numbers:
-            self.numbers[obj] = len(self.numbers)
-            self.file.write(SIZE.pack(obj.nbytes()))
-            obj.write_to(self.file)
-        return self.numbers[obj]
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True) -> Any:
@@ -118,14 +139,15 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True) 
             return load(file, map_location, weights_only=weights_only)
     name = getattr(f, "name", None)
     which = "this" if name is None else repr(name)
-    head = f.read(len(HEAD))
+    source = Source(f)
+    head = source.read(len(HEAD))
     if head == OLD:
         raise Error(f"load: {which} has the form that torch.save wrote before PyTorch 1.6; load and save it there anew")
-    if head not in (HEAD, FIRST) and not head.startswith(ZIP):
+    if head not in (HEAD, SECOND, FIRST) and not head.startswith(ZIP):
         raise Error(f"load: {which} is no file of norch.save or torch.save, or it is damaged")
     device = None if map_location is None else Device(map_location)
     try:
-        return _reader(f, head, device, weights_only).load()
+        return _reader(f, source, head, device, weights_only).load()
     except (Refusal, DeviceError, MemoryError, OSError):
         raise
     except Exception as error:
@@ -135,17 +157,41 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True) 
         raise Error(f"load: {which} is no file of norch.save or torch.save, or it is damaged ({cause})") from error
 
 
-def _reader(f: Any, head: bytes, device: Device | None, weights_only: bool) -> Any:
+def _reader(f: Any, source: Source, head: bytes, device: Device | None, weights_only: bool) -> Any:
     if head.startswith(ZIP):
         from .pytorch_file import Reader  # lazy import: few programs need it
 
-        return Reader(f, head, device, trusting=not weights_only)
-    storages = [] if head == FIRST else _storages(f, device)
-    return (RestrictedUnpickler if weights_only else TrustingUnpickler)(f, device, storages)
-
-
-def _storages(f: Any, device: Device | None) -> list[Storage]:
+        return Reader(f, source, head, device, trusting=not weights_only)
     storages = []
-    while (size := SIZE.unpack(f.read(SIZE.size))[0]) != END:
-        storages.append(placed(device, read_from(f, size)))
-    return storages
+    if head != FIRST:
+        left, checked = size_of(f), head == HEAD
+        while (size := SIZE.unpack(source.read(SIZE.size))[0]) != END:
+            _check_size(size, left)
+            storages.append(placed(device, read_from(source, size)))
+            if checked:
+                _check_sum(source)
+        if checked:
+            source = _program(source, left)
+    return (RestrictedUnpickler if weights_only else TrustingUnpickler)(source, device, storages)
+
+
+def _program(source: Source, left: int | None) -> Source:
+    """The pickle, when it is known to be what was saved."""
+    (size,) = SIZE.unpack(source.read(SIZE.size))
+    _check_size(size, left)
+    program = source.read(size)
+    _check_sum(source)
+    return Source(io.BytesIO(program))
+
+
+def _check_size(size: int, file_size: int | None) -> None:
+    if size < 0 or (file_size is not None and size > file_size):
+        raise ValueError(f"{size} bytes of a file of {file_size}")
+
+
+def _check_sum(source: Source) -> None:
+    expected = source.checksum
+    (found,) = CHECK.unpack(source.read(CHECK.size))
+    if found != expected:
+        raise ValueError(f"the checksum is {found:#010x}, of what was read {expected:#010x}")
+    source.checksum = expected

@@ -233,6 +233,28 @@ print((kept + 1).sum().item())
     assert after == str(2.0 * (1 << 20))
 
 
+def test_the_driver_is_not_asked_for_more_than_the_device_has(simulated: dict[str, str]) -> None:
+    program = """
+import ctypes, os, norch
+simulation = ctypes.CDLL(os.environ["NORCH_CUDA_LIBRARY"])
+simulation.cudasim_fail.argtypes = [ctypes.c_int, ctypes.c_int64]
+simulation.cudasim_fail.restype = ctypes.c_int64
+norch.empty(15 << 20, dtype=norch.int8, device="cuda")
+asked = simulation.cudasim_fail(0, -1)
+for count in (17 << 20, 1 << 45):
+    try:
+        norch.empty(count, dtype=norch.int8, device="cuda")
+    except norch.cuda.OutOfMemoryError as error:
+        print(error)
+print(asked, simulation.cudasim_fail(0, -1))
+"""
+    *refusals, asked = said(program, **simulated, NORCH_CUDASIM_MEMORY="16").splitlines()
+    for count, text in zip((17 << 20, 1 << 45), refusals, strict=True):
+        assert f"out of memory for {count} bytes on cuda:0" in text
+    before, after = map(int, asked.split())
+    assert before > 0 and after == 0
+
+
 def test_a_failed_launch_names_the_operation(simulated: dict[str, str]) -> None:
     program = """
 import ctypes, os, norch

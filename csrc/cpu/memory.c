@@ -11,6 +11,7 @@
  *
  * Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
 #include "cpu.h"
+#include "limits.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@
 #define CACHE_LIMIT ((int64_t)512 << 20) /* until somebody sets another */
 #define SMALLEST 64
 #define LARGE_PAGE ((size_t)2 << 20)
+#define DOUBTED \
+    ((size_t)64 << 20) /* bytes from which on the limit is asked for, which takes less time than to fill them */
 
 typedef struct block {
     struct block *next;
@@ -69,7 +72,9 @@ static void *aligned(size_t n) {
     return found;
 }
 
-static void *from_system(size_t n) {
+/* n bytes, of which `wanted` will be used. */
+static void *from_system(size_t n, size_t wanted) {
+    if (wanted >= DOUBTED && wanted > (size_t)nr_memory_limit("")) return NULL;
     void *found = aligned(n);
     if (!found) {
         norch_empty_cache(); /* what waits here may be just what is missing */
@@ -84,6 +89,7 @@ static void *from_system(size_t n) {
 
 static void *take(size_t n) {
     if (n > (size_t)1 << MOST_POWER) return NULL;
+    const size_t wanted = n;
     int index = size_class(&n);
     pthread_mutex_lock(&memory_lock);
     block *found = memory.waiting[index];
@@ -93,7 +99,7 @@ static void *take(size_t n) {
         note_use(n, false);
     }
     pthread_mutex_unlock(&memory_lock);
-    return found ? found : from_system(n);
+    return found ? found : from_system(n, wanted);
 }
 
 /* Gives blocks back, the largest first, until at most `bytes` wait. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cpu.h"
+#include "limits.h"
 
 #define MAX_THREADS 256
 #define LOOK 100000 /* nanoseconds that one looks before it sleeps: a sleeper takes up to 50,000 to wake */
@@ -155,10 +156,13 @@ __attribute__((constructor(102))) static void watch_forks(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* Those that this process may run on, or all there are. */
+/* Those that this process may run on, or all there are; no more than its containers give it time on. */
 static long usable_cores(void) {
     cpu_set_t cores;
-    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : sysconf(_SC_NPROCESSORS_ONLN);
+    const long count =
+        sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : sysconf(_SC_NPROCESSORS_ONLN);
+    const int64_t granted = nr_processor_limit("");
+    return granted < count ? (long)granted : count;
 }
 
 /* norch/_lib.py refuses other texts. */

@@ -92,6 +92,7 @@ struct pool {
     std::mutex lock;
     block *waiting[CLASSES], *spare;
     int64_t waiting_bytes, in_use, peak;
+    size_t total; /* of the device */
 };
 static pool *pools;
 bool nr_caching = true;
@@ -135,8 +136,9 @@ static void *take(const nr_gpu *gpu, pool &p, size_t n, int c) {
         return b->memory;
     }
     void *memory = NULL;
-    cudaError_t error = cudaMallocAsync(&memory, n, gpu->stream);
-    if (error == cudaErrorMemoryAllocation) { /* the memory missing may be in the cache */
+    const bool possible = n <= p.total;
+    cudaError_t error = possible ? cudaMallocAsync(&memory, n, gpu->stream) : cudaErrorMemoryAllocation;
+    if (possible && error == cudaErrorMemoryAllocation) { /* the memory missing may be in the cache */
         cudaGetLastError();
         release_waiting(gpu, p);
         cudaStreamSynchronize(gpu->stream);
@@ -417,6 +419,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     cudaDeviceProp found;
     TRY(b->name, cudaGetDeviceProperties(&found, index));
     gpu->multiprocessors = found.multiProcessorCount;
+    pools[index].total = found.totalGlobalMem;
     TRY(b->name, cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking));
     cudaMemPool_t reserve;
     uint64_t all = UINT64_MAX; /* the pool keeps what is freed */

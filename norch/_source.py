@@ -1,0 +1,56 @@
+"""What load() reads from: anything with read(), which may give less than it is asked for, as pipes do."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import zlib
+from typing import Any
+
+from .storage import PIECE
+
+
+class Source:
+    """Counts the bytes that it takes from a file, and has their checksum."""
+
+    def __init__(self, file: Any):
+        self._read = file.read
+        self.taken = 0
+        self.checksum = 0  # CRC-32
+
+    def read(self, count: int) -> bytes:
+        """The next count bytes; fewer only where the file ends. Memory is taken as they come, never for all before."""
+        pieces: list[bytes] = []
+        while count > 0 and (piece := self._some(min(count, PIECE))):
+            pieces.append(piece)
+            count -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def readline(self) -> bytes:
+        """The next line."""
+        line = bytearray()
+        while not line.endswith(b"\n") and (byte := self._some(1)):
+            line += byte
+        return bytes(line)
+
+    def _some(self, count: int) -> bytes:
+        piece = self._read(count)
+        if piece is None:
+            raise BlockingIOError("load: the file has no bytes yet, and does not wait for them")
+        if not isinstance(piece, bytes):
+            raise TypeError(f"load: expected a file opened with 'rb', not one that gives {type(piece).__name__}")
+        self.taken += len(piece)
+        self.checksum = zlib.crc32(piece, self.checksum)
+        return piece
+
+
+def size_of(file: Any) -> int | None:
+    """The bytes of a file on a disk or in memory; None where they are not known without reading."""
+    if isinstance(file, io.BytesIO):
+        return file.getbuffer().nbytes
+    raw = getattr(file, "raw", file)
+    if not isinstance(raw, io.FileIO):
+        return None
+    status = os.fstat(raw.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
