@@ -149,16 +149,20 @@ static void after_fork_in_child(void) {
     after_fork_in_parent();
 }
 
-/* Before a fork the last made handler runs first: one_job is taken before the allocator's lock (cpu.c), as it is by a job
- * whose chunks allocate memory. */
-__attribute__((constructor(102))) static void watch_forks(void) {
+/* Before a fork the last made handler runs first: one_job is taken before the allocator's lock, as it is by a job whose
+ * chunks allocate memory. */
+__attribute__((constructor)) static void watch_forks(void) {
+    nr_memory_watch_forks();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 /* Those that this process may run on, or all there are. */
 static long usable_cores(void) {
+#ifdef CPU_COUNT /* Linux */
     cpu_set_t cores;
-    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : sysconf(_SC_NPROCESSORS_ONLN);
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+#endif
+    return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* norch/_lib.py refuses other texts. */
