@@ -26,9 +26,13 @@ endif
 Q := $(if $(V),,@)
 comma := ,
 
+ifeq ($(OS),Windows_NT)
+$(error norch runs on Linux and macOS: on Windows, install WSL (wsl --install), and run make in it)
+endif
+
 # On all cores, unless -j says otherwise or several goals are given, whose outputs would mix.
 ifeq ($(MAKELEVEL)$(words $(MAKECMDGOALS)),$(filter 00 01,$(MAKELEVEL)$(words $(MAKECMDGOALS))))
-MAKEFLAGS += -j$(shell nproc)
+MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN)
 endif
 
 .DEFAULT_GOAL := all
@@ -70,7 +74,8 @@ endef
 FLAGS_baseline := -DNR_ISA_NAME=baseline -DNR_ISA_BASELINE
 FLAGS_avx2     := -mavx2 -mfma -DNR_ISA_NAME=avx2
 FLAGS_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mprefer-vector-width=512 -DNR_ISA_NAME=avx512
-ISAS := baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)
+FLAGS_neon     := -DNR_ISA_NAME=neon -DNR_ISA_BASELINE
+ISAS := $(if $(filter aarch64-% arm64-%,$(MACHINE)),neon,baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512))
 
 ifeq ($(MAKELEVEL)$(if $(MACHINE),,quiet),0)
 $(info compiler    $(COMPILER), $(MACHINE))
@@ -86,7 +91,11 @@ CLANG := $(findstring clang,$(COMPILER))
 SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
 FLAGS := -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes -fPIC \
     -fvisibility=hidden -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off -pthread $(CPPFLAGS) $(CFLAGS)
-LINK := -shared -pthread -Wl,-z,defs $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
+# Every symbol must be found, but those of Python, which its interpreter brings along: they are weak where libraries are ELF.
+# macOS calls them dynamic; .ci/wheels.py sees that they are no others. Its library has the suffix of Python's modules, .so.
+LINK_FLAGS := $(if $(or $(findstring darwin,$(MACHINE)),$(findstring macos,$(MACHINE))),\
+    -Wl$(comma)-undefined$(comma)dynamic_lookup -Wl$(comma)-install_name$(comma)@rpath/libnorch.so,-Wl$(comma)-z$(comma)defs)
+LINK := -shared -pthread $(LINK_FLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
 
 ISA_SOURCES := $(sort $(wildcard csrc/cpu/*_isa.c))
 SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
@@ -96,7 +105,7 @@ OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
 # The ABI number: a plugin built from other texts than these is refused.
 ABI_FILES := csrc/norch.h csrc/ops.def csrc/optim.def csrc/dtypes.def csrc/core/backend.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h \
     $(sort $(wildcard csrc/families/*.h))
-ABI = 0x$(shell cat $(ABI_FILES) | sha256sum | cut -c 1-16)ull
+ABI = 0x$(shell cat $(ABI_FILES) | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-16)ull
 
 CUDA_LIB ?= $(dir $(LIB))libnorch_cuda.so
 
@@ -140,9 +149,12 @@ $(BUILD)/python/calls.inc: csrc/python/make_calls.py csrc/norch.h
 	$(Q)$(BUILD_PYTHON) $^ > $@
 $(BUILD)/python/calls.o: EXTRA = -I$(BUILD)/python
 $(BUILD)/python/calls.o: $(BUILD)/python/calls.inc
-# The assembler includes norch.h here, which -MMD does not see.
-$(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI) -DNORCH_HEADER_PATH='"csrc/norch.h"'
-$(BUILD)/core/library.o: $(ABI_FILES)
+# norch.h as string literals, a line each.
+$(BUILD)/core/header.inc: csrc/norch.h
+	@mkdir -p $(@D)
+	$(Q)sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< > $@
+$(BUILD)/core/library.o: EXTRA = -I$(BUILD)/core -DNORCH_ABI=$(ABI)
+$(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
 
 # Both change when what they hold does: other flags rebuild everything, another list of files links anew.
 $(eval $(call note,$(BUILD)/wanted,$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))))
@@ -274,7 +286,7 @@ $(VENV)/bin/python:
 # One stamp for each of pyproject.toml's extras.
 $(VENV)/ready-%: pyproject.toml setup.py $(VENV)/bin/python | $(LIB)
 	@echo "  PIP   what \"$*\" needs, into $(VENV)"
-	$(Q)CC="$(CC)" flock $(VENV)/bin $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]" || { \
+	$(Q)CC="$(CC)" $(shell command -v flock >/dev/null && echo flock $(VENV)/bin) $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]" || { \
 	    echo "norch could not install its extra \"$*\" from the package index: the reason is above" >&2; exit 1; }
 	@touch $@
 .PRECIOUS: $(VENV)/ready-%

@@ -26,6 +26,17 @@ from ._header import listed, read_header
 _PATH = os.environ.get("NORCH_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libnorch.so")
 
 
+def _check_python() -> None:
+    """Refuses interpreters whose objects are laid out otherwise than the library believes, and systems that have none."""
+    if sys.platform == "win32":
+        raise ImportError("norch: it runs on Linux and macOS; on Windows install it inside WSL, Windows' own Linux")
+    flags = getattr(sys, "abiflags", "")
+    if "t" in flags or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise ImportError("norch: this Python runs without a global lock (free-threaded); norch needs one that has it")
+    if "d" in flags or hasattr(sys, "gettotalrefcount"):
+        raise ImportError("norch: this is a debug build of Python; norch needs a release build")
+
+
 def _load() -> ctypes.PyDLL:
     try:
         return ctypes.PyDLL(_PATH)
@@ -68,8 +79,6 @@ _check_threads()
 
 def _bind_python() -> type:
     """Makes tensors Python objects, failures exceptions and calls builtins; returns the type of tensors."""
-    if not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in getattr(sys, "abiflags", ""):
-        raise ImportError("norch: this Python runs without a global lock; norch needs one that has it")
     raised: dict[str, type[Exception]] = {
         "SHAPE": errors.ShapeError,
         "DTYPE": errors.DTypeError,

@@ -225,6 +225,23 @@ def test_a_missing_or_broken_library(tmp_path):
     assert "ImportError: norch: libm.so.6 is a library, but not norch's" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("sys.platform = 'win32'", "on Windows install it inside WSL"),
+        ("sys.abiflags = 't'", "runs without a global lock (free-threaded)"),
+        ("sys._is_gil_enabled = lambda: False", "runs without a global lock (free-threaded)"),
+        ("sys.abiflags = 'd'", "is a debug build of Python"),
+        ("sys.gettotalrefcount = lambda: 0", "is a debug build of Python"),
+    ],
+)
+def test_other_builds_of_python_are_refused_in_one_sentence(change, said):
+    done = python(f"import sys\nimport ctypes, re\n{change}\nimport norch", NORCH_LIBRARY="/none.so")
+    assert done.returncode == 1 and not done.stdout
+    message = done.stderr.splitlines()[-1]
+    assert message.startswith("ImportError: norch: ") and said in message
+
+
 def test_import_needs_no_numpy_and_prints_nothing():
     program = """
 import sys

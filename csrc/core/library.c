@@ -1,16 +1,12 @@
 /* library: the text of norch.h that the library was built from, and its ABI number. */
 #include "backend.h"
 
-/* NORCH_HEADER_PATH and NORCH_ABI come from the Makefile. */
-__asm__(".pushsection .rodata\n"
-        ".balign 16\n"
-        "nr_header_text:\n"
-        ".incbin \"" NORCH_HEADER_PATH "\"\n"
-        ".byte 0\n"
-        ".popsection\n");
-extern const char nr_header_text[] __attribute__((visibility("hidden")));
+/* header.inc, which the Makefile makes of norch.h, is that text as string literals. NORCH_ABI comes from the Makefile. */
+static const char header_text[] =
+#include "header.inc"
+    ;
 
-const char *norch_header(void) { return nr_header_text; }
+const char *norch_header(void) { return header_text; }
 
 uint64_t nr_abi(void) { return NORCH_ABI; }
 

@@ -1,7 +1,7 @@
 /* cpu: the CPU backend: its choice of instruction set and its tables. Memory: memory.c. Threads: threads.c.
  *
  *   kernels     baseline | avx2 | avx512      each fills the table up to the widest that the machine runs, a later row
- *                                             replacing an earlier one; of the other families the widest alone is taken */
+ *               neon, on aarch64              replacing an earlier one; of the other families the widest alone is taken */
 #include "cpu.h"
 
 #include <pthread.h>
@@ -66,7 +66,11 @@ static bool has_avx512(void) {
      nr_run_attention_##name}
 
 static const isa builds[] = {
+#ifdef __aarch64__
+    BUILD(neon, always),
+#else
     BUILD(baseline, always),
+#endif
 #ifdef __x86_64__
     BUILD(avx2, has_avx2),
     BUILD(avx512, has_avx512),

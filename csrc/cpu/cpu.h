@@ -30,12 +30,21 @@ void nr_cpu_free(const nr_backend *self, void *data, size_t n);
 /* Aligned scratch memory from the same allocator; NULL when there is none. */
 void *nr_scratch(size_t n);
 void nr_scratch_free(void *memory, size_t n);
+/* Registers the allocator's fork handlers; threads.c says when. */
+void nr_memory_watch_forks(void);
 
 /* Families compiled once per instruction set carry its name: NR_ISA(run_matmul) is run_matmul_avx2.
  * NR_ISA_NAME comes from the compiler's command line. */
 #define NR_JOIN(a, b) a##_##b
 #define NR_JOIN2(a, b) NR_JOIN(a, b)
 #define NR_ISA(name) NR_JOIN2(name, NR_ISA_NAME)
+/* The build that every machine of its kind runs. It has all kernels (NR_ISA_BASELINE); others replace some. */
+#ifdef __aarch64__
+#define NR_FIRST_ISA neon
+#else
+#define NR_FIRST_ISA baseline
+#endif
+#define NR_FIRST(name) NR_JOIN2(name, NR_FIRST_ISA)
 
 /* n elements from one strided run to another, steps in bytes; by narrow dtype, to and from what it is computed in,
  * which has NR_WIDE bytes; and by float32, to and from float64. A buffer of NR_PIECE such elements fits the stack. */
@@ -67,6 +76,7 @@ typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
 NR_DECLARE_ISA(baseline)
 NR_DECLARE_ISA(avx2)
 NR_DECLARE_ISA(avx512)
+NR_DECLARE_ISA(neon)
 
 /* Families compiled once: the loops that hand runs of elements to those kernels, and the rest. */
 int32_t nr_run_pointwise(const nr_call *call);

@@ -174,6 +174,6 @@ int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
 #ifdef NR_ISA_BASELINE
     return run_integers(call);
 #else
-    return nr_run_matmul_baseline(call);
+    return NR_FIRST(nr_run_matmul)(call);
 #endif
 }

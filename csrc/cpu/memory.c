@@ -151,10 +151,7 @@ static void give(void *data, size_t n) {
 /* No fork finds the lock taken by a thread that the child has not. */
 static void hold_memory(void) { pthread_mutex_lock(&memory_lock); }
 static void let_go_of_memory(void) { pthread_mutex_unlock(&memory_lock); }
-/* First, for the reason that threads.c gives. */
-__attribute__((constructor(101))) static void watch_forks(void) {
-    pthread_atfork(hold_memory, let_go_of_memory, let_go_of_memory);
-}
+void nr_memory_watch_forks(void) { pthread_atfork(hold_memory, let_go_of_memory, let_go_of_memory); }
 
 int64_t norch_cached_bytes(void) {
     pthread_mutex_lock(&memory_lock);

@@ -150,17 +150,20 @@ static void after_fork_in_child(void) {
     after_fork_in_parent();
 }
 
-/* Before a fork the last made handler runs first: one_job is taken before the allocator's lock (cpu.c), as it is by a job
- * whose chunks allocate memory. */
-__attribute__((constructor(102))) static void watch_forks(void) {
+/* Before a fork the last made handler runs first: one_job is taken before the allocator's lock, as it is by a job whose
+ * chunks allocate memory. */
+__attribute__((constructor)) static void watch_forks(void) {
+    nr_memory_watch_forks();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 /* Those that this process may run on, or all there are; no more than its containers give it time on. */
 static long usable_cores(void) {
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef CPU_COUNT /* Linux */
     cpu_set_t cores;
-    const long count =
-        sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : sysconf(_SC_NPROCESSORS_ONLN);
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0) count = CPU_COUNT(&cores);
+#endif
     const int64_t granted = nr_processor_limit("");
     return granted < count ? (long)granted : count;
 }
