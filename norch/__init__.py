@@ -85,6 +85,7 @@ from .ops.index import (
     put,
     take,
 )
+from .ops.linalg import NAMES as _LINALG
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.norm import norm
 from .ops.pointwise import *  # noqa: F403
@@ -136,6 +137,7 @@ _NAMES_OF = {
     "LongTensor ShortTensor",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
+_MODULE_OF.update(dict.fromkeys(_LINALG, "ops.linalg.torch_names"))
 
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
