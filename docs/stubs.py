@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import norch  # noqa: E402, F401  (declares the methods)
-from norch.ops.op import METHODS  # noqa: E402
+from norch.ops.op import METHODS, DeferredMethod  # noqa: E402
 
 STUB = HERE.parent / "norch" / "_methods.pyi"
 HEAD = '''"""Written by `make stubs` from the declarations in norch/ops; a test tells when it is old."""
@@ -64,6 +64,8 @@ def method(name: str, thing: Any) -> str:
     if isinstance(thing, property):
         given = annotation(inspect.signature(thing.fget).return_annotation)
         return f"    @property\n    def {name}(self) -> {'Tensor' if given == 'Any' else given}: ..."
+    if isinstance(thing, DeferredMethod):
+        thing = thing.function()
     if not callable(thing):
         return f"    {name}: {annotation(type(thing).__name__)}"
     is_row = hasattr(thing, "row")

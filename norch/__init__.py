@@ -86,6 +86,7 @@ from .ops.index import (
     put,
     take,
 )
+from .ops.linalg import NAMES as _LINALG
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.norm import norm
 from .ops.pointwise import *  # noqa: F403
@@ -130,6 +131,7 @@ _LAZY = {
     ".func": "vmap",
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
+    ".ops.linalg.torch_names": " ".join(_LINALG),
     ".compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
 }

@@ -35,6 +35,10 @@ class DivisionError(Error, ZeroDivisionError):
     """An integer divided by zero."""
 
 
+class LinAlgError(Error, ArithmeticError):
+    """A decomposition or a system that has no answer: a singular matrix, one that is not positive definite."""
+
+
 class OutOfMemoryError(Error, MemoryError):
     """Memory that a device has not got."""
 

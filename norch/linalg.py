@@ -1,7 +1,7 @@
-"""``norch.linalg``: products and norms under the names of ``torch.linalg``.
+"""``norch.linalg``: products, norms, decompositions, solvers and inverses under the names of ``torch.linalg``.
 
-The functions are defined with their families in ops/. There are no decompositions and solvers: NumPy and SciPy, which
-read ``x.numpy()``, have those of LAPACK, and ``norch.from_numpy()`` takes their results.
+Each function is defined with its family in ops/. What needs LAPACK calls NumPy's or SciPy's (ops/linalg/), which are
+imported when a function is called: ``pip install 'norch[linalg]'``. Tensors of a CUDA device go over the host there.
 """
 
 from __future__ import annotations
@@ -9,20 +9,87 @@ from __future__ import annotations
 from typing import Any
 
 from ._left_out import nothing_more
+from .errors import LinAlgError
+from .ops.composed.grid import vander as _vander
 from .ops.composed.products import linalg_cross as cross
 from .ops.composed.products import matrix_power, multi_dot, vecdot
+from .ops.linalg.factor import (
+    cholesky,
+    cholesky_ex,
+    lu,
+    lu_factor,
+    lu_factor_ex,
+    lu_solve,
+    qr,
+    solve_triangular,
+)
+from .ops.linalg.measure import cond, matrix_rank
+from .ops.linalg.solve import (
+    det,
+    inv,
+    inv_ex,
+    matrix_exp,
+    slogdet,
+    solve,
+    solve_ex,
+    tensorinv,
+    tensorsolve,
+)
+from .ops.linalg.spectral import eigh, eigvalsh, lstsq, pinv, svd, svdvals
 from .ops.matmul import matmul
 from .ops.norm import linalg_norm as norm
 from .ops.norm import matrix_norm, vector_norm
 from .ops.view import diagonal as _diagonal
 
-__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm", "vecdot", "vector_norm"]
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cholesky_ex",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "inv_ex",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_ex",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+    "vecdot",
+    "vector_norm",
+]
 __dir__ = __all__.copy  # completion shows the public names only
 
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803  (PyTorch's name)
     """The diagonals of matrices: norch.diagonal() of the last two axes."""
     return _diagonal(A, offset, dim1, dim2)
+
+
+def vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803  (PyTorch's name)
+    """The powers x^0 ... x^(N - 1) of a vector as columns; N is its length unless given."""
+    return _vander(x, N, True)
 
 
 __getattr__ = nothing_more(__name__)

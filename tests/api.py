@@ -31,7 +31,8 @@ norch.distributions
 norch.distributions.constraints
 norch.distributions.distribution: Distribution
 norch.distributions.kl: kl_divergence register_kl
-norch.errors: ArgumentError BoundsError DTypeError DeviceError DivisionError Error OutOfMemoryError ShapeError
+norch.errors: ArgumentError BoundsError DTypeError DeviceError DivisionError Error LinAlgError OutOfMemoryError
+    ShapeError
 norch.func
 norch.linalg
 norch.memory

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices: reductions, or composed of them. Singular values are left to NumPy."""
+"""Norms of vectors and matrices: reductions, or composed of them."""
 
 from __future__ import annotations
 
@@ -94,10 +94,8 @@ def matrix_norm(
     *,
     dtype: DType | None = None,
 ) -> Any:
-    """A norm of the matrices along the axes dim: "fro", or the largest (inf, 1) or smallest (-inf, -1) sum of absolute
-    values of a row (inf) or a column (1).
-
-    NotImplementedError for 2, -2 and "nuc", which need singular values.
+    """A norm of the matrices along the axes dim: "fro"; the largest (inf, 1) or smallest (-inf, -1) sum of absolute
+    values of a row (inf) or a column (1); the largest (2) or smallest (-2) singular value, or their sum ("nuc").
     """
     x = _floats(input, "matrix_norm", dtype)
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
@@ -105,21 +103,29 @@ def matrix_norm(
     at_least(2, x, "matrix_norm")
     if ord == "fro":
         return vector_norm(x, 2, dim, keepdim)
-    if ord in ("nuc", 2, -2):
-        raise NotImplementedError(
-            f"matrix_norm: ord={ord!r} needs singular values; use numpy.linalg.norm(x.numpy(), {ord!r})"
-        )
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise ArgumentError(f"matrix_norm: ord is 'fro', 1, -1, inf or -inf, not {ord!r}")
+    if ord not in ("nuc", 2, -2, 1, -1, math.inf, -math.inf):
+        raise ArgumentError(f"matrix_norm: ord is 'fro', 'nuc', 2, -2, 1, -1, inf or -inf, not {ord!r}")
     for axis in dim:
         if not -x.ndim <= axis < x.ndim:
             raise BoundsError(f"matrix_norm: axis {axis} is out of range for {x.ndim} dimensions")
     added, compared = (axis % x.ndim for axis in (dim if ord in (1, -1) else reversed(dim)))
     if added == compared:
         raise ArgumentError(f"matrix_norm: axis {added} appears twice")
+    if ord in ("nuc", 2, -2):
+        return _spectral_norm(x, ord, tuple(axis % x.ndim for axis in dim), keepdim)
     sums = sum(abs(x), added, True)
     out = (amax if ord > 0 else amin)(sums, compared, True)
     return out if keepdim else out.squeeze((added, compared))
+
+
+def _spectral_norm(x: Any, ord: Any, dim: tuple[int, ...], keepdim: bool) -> Any:  # noqa: A002
+    from .linalg.spectral import svdvals  # lazy: NumPy's
+
+    values = svdvals(x.movedim(dim, (-2, -1)))
+    if ord != "nuc" and not values.shape[-1]:
+        raise ArgumentError(f"matrix_norm: there is no norm of order {ord} of an empty matrix, shape {tuple(x.shape)}")
+    out = sum(values, -1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
+    return out.reshape([1 if i in dim else n for i, n in enumerate(x.shape)]) if keepdim else out
 
 
 @numpy_names

@@ -17,7 +17,6 @@ from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._checks import floats_of
 from ._inplace import inplace_form
 from ._operand import as_operand, operand, public, rename_errors
-from .copy import result_type
 from .op import METHODS, function_op, method, op, operator, operators
 
 # ruff: noqa: A001, A002  (PyTorch's names)

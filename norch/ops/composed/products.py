@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._handle import Handle
-<<<<<<< HEAD
-from ..._lib import int64
-from ...autograd.differentiable import differentiable
-=======
 from ..._lib import int64, lib
-from ...autograd.record import differentiable
+from ...autograd.differentiable import differentiable
 from ...dtype import DTYPES
->>>>>>> w-fa
-from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import on_one_device
 from .._halves import rounded_once
 from .._operand import as_operand, rename_errors
@@ -349,12 +344,15 @@ def _chain(factors: list[Any], name: str) -> Any:
 
 @method
 def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
-    """Square matrices (..., M, M) multiplied n times by themselves, n not negative; the identity for 0."""
+    """Square matrices (..., M, M) multiplied n times by themselves; the identity for 0, powers of the inverse for
+    negative n, LinAlgError where there is none."""
     x = as_operand(input, "matrix_power")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: expected square matrices, got shape {tuple(x.shape)}")
     if (power := int64(n, "matrix_power: n")) < 0:
-        raise Error(f"matrix_power: n = {power} needs an inverse, which is left to NumPy: numpy.linalg.inv(x.numpy())")
+        from ..linalg.solve import inv  # lazy: NumPy's
+
+        x, power = inv(x), -power
     if power == 0:
         return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=x.device), tuple(x.shape)).clone()
     result = None

@@ -1,0 +1,16 @@
+"""Decompositions, solvers and inverses of matrices: LAPACK's, as NumPy and SciPy bring it, with derivatives.
+
+lapack.py calls it, for tensors of any device, over the host. factor.py (Cholesky, LU, QR), spectral.py (eigenvalues and
+singular values) and solve.py (systems, inverses, determinants) hold the functions with their derivatives; measure.py
+and torch_names.py are composed of them. These modules, and NumPy, are imported when a function is called.
+"""
+
+from ..op import METHODS, DeferredMethod
+
+# Functions of torch_names.py that stand in norch itself; methods of Tensor but for one.
+NAMES = (
+    "cholesky cholesky_inverse cholesky_solve det inverse logdet lu lu_solve lu_unpack matrix_exp pinverse qr slogdet "
+    "svd triangular_solve"
+).split()
+
+METHODS.update({name: DeferredMethod(f"{__name__}.torch_names", name) for name in NAMES if name != "lu_unpack"})

@@ -1,0 +1,356 @@
+"""Cholesky, LU and QR factors, and triangular systems, with their derivatives."""
+
+# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from ..._handle import alias
+from ...autograd.derivative import derivative
+from ...autograd.differentiable import differentiable
+from ...autograd.function import Output, Outputs
+from ...autograd.grad_mode import is_grad_enabled
+from ...autograd.grad_mode import mode as recording
+from ...autograd.record import record
+from ...errors import ArgumentError, DTypeError, LinAlgError, ShapeError
+from ..composed.diagonal import diag_embed, tril, triu
+from ..copy import cat
+from ..create import eye, zeros
+from ..matmul import matmul
+from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
+
+cholesky_ex_result = namedtuple("cholesky_ex_result", ("L", "info"))
+lu_result = namedtuple("lu_result", ("P", "L", "U"))
+lu_factor_result = namedtuple("lu_factor_result", ("LU", "pivots"))
+lu_factor_ex_result = namedtuple("lu_factor_ex_result", ("LU", "pivots", "info"))
+qr_result = namedtuple("qr_result", ("Q", "R"))
+
+
+# ---- several results of one node -------------------------------------------------------------------------------------
+
+
+def record_factors(node_class: Any, outs: tuple[Any, ...], A: Any, **others: Any) -> tuple[Any, ...]:
+    """outs, the results of one node that saves them as `out` (the first) and `rest`."""
+    if recording.enabled:
+        node = record(node_class, outs[0], (A,), rest=tuple(alias(x) for x in outs[1:]), **others)._node
+        if node is not None:
+            for i, out in enumerate(outs):
+                out._node = Output(node, i)
+    return outs
+
+
+def factors_of(out: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The results that record_factors() saved: while gradients are recorded, as functions of the input."""
+    if not recording.enabled:
+        return out, *rest
+    node, found = out._node, tuple(alias(x) for x in (out, *rest))
+    for i, x in enumerate(found):
+        x._node = Output(node, i)
+    return found
+
+
+def unit_lower(LU: Any) -> Any:
+    """The unit lower triangle L, (..., M, K), of compact factors (..., M, N), K = min(M, N)."""
+    k = min(LU.shape[-2:])
+    return tril(LU[..., :k], -1) + eye(LU.shape[-2], k, dtype=LU.dtype, device=LU.device)
+
+
+# ---- triangular systems ----------------------------------------------------------------------------------------------
+
+
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """X of A X = B, or of X A = B without left, for triangular A (..., N, N); the other triangle is not read.
+
+    unitriangular: the diagonal is taken to be 1. A zero on it gives infinities.
+
+    >>> norch.linalg.solve_triangular(norch.tensor([[2.0, 0.0], [1.0, 1.0]]), norch.ones(2, 1), upper=False)
+    tensor([[0.5000],
+            [0.5000]])
+    """
+    square(A, "solve_triangular")
+    matrices(B, "solve_triangular")
+    alike(A, B, "solve_triangular")
+    if A.shape[-1] != B.shape[-2 if left else -1]:
+        raise ShapeError(f"solve_triangular: A of {tuple(A.shape)} does not fit B of {tuple(B.shape)}")
+    if left:
+        return _solve_triangular(A, B, upper, unitriangular)
+    return _solve_triangular(A.mT, B.mT, not upper, unitriangular).mT
+
+
+def _triangular_grad_a(g: Any, A: Any, out: Any, upper: bool, unit: bool) -> Any:
+    grad = -matmul(_solve_triangular(A.mT, g, not upper, unit), out.mT)
+    return triu(grad, int(unit)) if upper else tril(grad, -int(unit))
+
+
+@differentiable(
+    "solve_triangular",
+    broadcast=True,
+    grad_A=_triangular_grad_a,
+    grad_B=lambda g, A, upper, unit: _solve_triangular(A.mT, g, not upper, unit),
+)
+def _solve_triangular(A: Any, B: Any, upper: Any, unit: Any) -> Any:
+    if B.shape[-1] == 0 or B.shape[-2] == 0:
+        return B.new_empty(numpy().broadcast_shapes(A.shape[:-2], B.shape[:-2]) + tuple(B.shape[-2:]))
+    trsm = scipy_linalg().blas.get_blas_funcs("trsm", dtype=A.dtype.name)
+
+    def solved(a: Any, b: Any) -> Any:
+        return trsm(1.0, a, b, lower=not upper, diag=unit)
+
+    return call("solve_triangular", lambda a, b: each(solved, a, b), A, B)[0]
+
+
+# ---- Cholesky --------------------------------------------------------------------------------------------------------
+
+
+def _cholesky_grad(g: Any, out: Any) -> Any:
+    """L^-T phi(L^T g) L^-1, made symmetric; phi takes the lower triangle with half the diagonal (I. Murray,
+    "Differentiation of the Cholesky decomposition", 2016)."""
+    P = tril(matmul(out.mT, g))
+    P = P - diag_embed(P.diagonal(0, -2, -1)) / 2
+    S = _solve_triangular(out.mT, matmul(P + P.mT, _inverse_of_lower(out)), True, False)
+    return S / 2
+
+
+def _inverse_of_lower(L: Any) -> Any:
+    return _solve_triangular(L, eye(L.shape[-1], dtype=L.dtype, device=L.device), False, False)
+
+
+@differentiable("cholesky", grad=_cholesky_grad)
+def _cholesky(A: Any) -> Any:
+    return call("cholesky", _lower, A)[0]
+
+
+def _lower(a: Any) -> Any:
+    np = numpy()
+    try:
+        return np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        info = _cholesky_info(a).reshape(-1)
+        k = int(np.flatnonzero(info)[0])
+        where = f"matrix {k} of the batch" if a.ndim > 2 else "the matrix"
+        raise LinAlgError(
+            f"cholesky: {where} is not positive definite: its leading minor of order {info[k]} is not positive"
+        ) from None
+
+
+def _cholesky_info(a: Any) -> Any:
+    """For each matrix the order of the first leading minor that is not positive, else 0."""
+    potrf = scipy_linalg().lapack.get_lapack_funcs("potrf", dtype=a.dtype)
+    return each(lambda one: numpy().int32(potrf(one, lower=True)[1]), a)
+
+
+def cholesky(A: Any, *, upper: bool = False) -> Any:
+    """L, lower triangular, with A = L L^T, of positive definite A (..., N, N); its transpose with upper.
+
+    Only the lower triangle of A is read; the gradient is symmetric. LinAlgError for what is not positive definite.
+
+    >>> norch.linalg.cholesky(norch.tensor([[4.0, 2.0], [2.0, 2.0]]))
+    tensor([[2., 0.],
+            [1., 1.]])
+    """
+    square(A, "cholesky")
+    if upper:
+        return _cholesky(A.mT).mT
+    return _cholesky(A)
+
+
+def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """(L, info) as cholesky(), which for a matrix that is not positive definite raises with check_errors only.
+
+    info (...) is the order of the first leading minor that is not positive, else 0; such a matrix's L is NaN.
+    """
+    square(A, "cholesky_ex")
+    if check_errors:
+        L = cholesky(A, upper=upper)
+        return cholesky_ex_result(L, zeros(A.shape[:-2], dtype="int32", device=A.device))
+    source = A.mT if upper else A
+    (info,) = call("cholesky_ex", _cholesky_info, source)
+    failed = (info != 0)[..., None, None]
+    L = _cholesky(source.where(~failed, eye(A.shape[-1], dtype=A.dtype, device=A.device)))
+    L = L.where(~failed, float("nan"))
+    return cholesky_ex_result(L.mT if upper else L, info)
+
+
+# ---- LU --------------------------------------------------------------------------------------------------------------
+
+
+def _lu_grad(g: Any, out: Any, pivots: Any) -> Any:
+    """For square A = P L U: P L^-T (tril(L^T gL, -1) + triu(gU U^T)) U^-T. The columns of a wide matrix, and the rows
+    of a tall one, that stand beyond the square part are L U_2 and L_2 U; their gradients come first, and what they say
+    of L and U is added to that of the square part."""
+    m, n = out.shape[-2:]
+    k = min(m, n)
+    gL, gU = tril(g[..., :k], -1), triu(g[..., :k, :])
+    L, U = unit_lower(out)[..., :k, :], triu(out[..., :k, :k])
+    parts = []
+    if n > k:  # U_2 = L^-1 P^T A_2
+        parts = [_solve_triangular(L.mT, gU[..., k:], True, True)]
+        gL = gL - matmul(parts[0], out[..., :k, k:].mT)
+    gL, gU = gL[..., :k, :] if m == k else gL, gU[..., :k]
+    if m > k:  # L_2 = A_2 U^-1
+        parts = [_solve_triangular(U, gL[..., k:, :].mT, True, False).mT]
+        gL, gU = gL[..., :k, :], gU - matmul(out[..., k:, :].mT, parts[0])
+    inner = tril(matmul(L.mT, gL), -1) + triu(matmul(gU, U.mT))
+    first = _solve_triangular(U, _solve_triangular(L.mT, inner, True, True).mT, True, False).mT
+    whole = cat([first, *parts], -1 if n > k else -2)
+    return matmul(permutation(pivots, m, out), whole)
+
+
+_LuFactor = derivative("lu_factor", ("A",), grad=_lu_grad, tensors=("pivots",))
+
+
+def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """(LU, pivots, info) as lu_factor(); info (...) is the first k of which U[k - 1, k - 1] is 0, else 0."""
+    matrices(A, "lu_factor")
+    if not pivot:
+        raise ArgumentError("lu_factor: LU without pivoting is not supported on the CPU")
+    m, n = A.shape[-2:]
+    if not A.numel():
+        LU, k = A.new_empty(A.shape), min(m, n)
+        pivots = zeros((*A.shape[:-2], k), dtype="int32", device=A.device) + 1
+        info = zeros(A.shape[:-2], dtype="int32", device=A.device)
+    else:
+        getrf = scipy_linalg().lapack.get_lapack_funcs("getrf", dtype=A.dtype.name)
+
+        def factored(a: Any) -> Any:
+            lu, rows, failed = getrf(a)
+            return lu, rows + numpy().int32(1), numpy().int32(failed)
+
+        LU, pivots, info = call("lu_factor", lambda a: each(factored, a), A)
+    if check_errors and bool((info != 0).any()):
+        first = int(info.flatten()[(info != 0).flatten()][0])
+        raise LinAlgError(
+            f"lu_factor: U[{first - 1}, {first - 1}] is zero: using it to solve a system would divide by 0"
+        )
+    return lu_factor_ex_result(record(_LuFactor, LU, (A,), pivots=pivots), pivots, info)
+
+
+def lu_factor(A: Any, *, pivot: bool = True) -> Any:
+    """(LU, pivots) of A = P L U with partial pivoting, A (..., M, N): L (its unit diagonal left out) and U in one
+    matrix, and for each step the row that was swapped, counted from 1, int32 (..., min(M, N)). LinAlgError where U has
+    a zero on its diagonal; lu_factor_ex() and lu() give such factors."""
+    LU, pivots, _ = lu_factor_ex(A, pivot=pivot, check_errors=True)
+    return lu_factor_result(LU, pivots)
+
+
+def permutation(pivots: Any, m: int, like: Any) -> Any:
+    """The permutation matrices P (..., M, M) of the swaps that lu_factor() made, as floats."""
+
+    def matrix(swaps: Any) -> Any:
+        np = numpy()
+        rows = np.arange(m)
+        for i, j in enumerate(swaps[0] - 1):
+            rows[[i, j]] = rows[[j, i]]
+        return np.eye(m, dtype=like.dtype.name)[:, rows]
+
+    return call("lu_unpack", lambda swaps: each(matrix, swaps[..., None, :]), pivots)[0]
+
+
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
+    m = matrices(LU_data, "lu_unpack").shape[-2]
+    if LU_pivots.dtype.name != "int32":
+        raise DTypeError(f"lu_unpack: LU_pivots must be int32, got {LU_pivots.dtype.name}")
+    k = min(LU_data.shape[-2:])
+    empty = LU_data.new_empty(0)
+    P = permutation(LU_pivots, m, LU_data) if unpack_pivots else empty
+    if not unpack_data:
+        return lu_result(P, empty, empty)
+    return lu_result(P, unit_lower(LU_data), triu(LU_data[..., :k, :]))
+
+
+def lu(A: Any, *, pivot: bool = True) -> Any:
+    """(P, L, U) with A = P L U: a permutation (..., M, M), unit lower (..., M, K) and upper (..., K, N) triangular
+    factors of A (..., M, N), K = min(M, N).
+
+    >>> P, L, U = norch.linalg.lu(norch.tensor([[1.0, 2.0], [2.0, 2.0]]))
+    >>> U
+    tensor([[2., 2.],
+            [0., 1.]])
+    """
+    LU, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    return lu_unpack(LU, pivots)
+
+
+def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
+    """X of A X = B (of X A = B without left; of A^T instead with adjoint), given lu_factor(A).
+
+    >>> A = norch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    >>> norch.linalg.lu_solve(*norch.linalg.lu_factor(A), norch.tensor([[3.0], [4.0]]))
+    tensor([[1.],
+            [1.]])
+    """
+    square(LU, "lu_solve")
+    matrices(B, "lu_solve")
+    alike(LU, B, "lu_solve")
+    if LU.shape[-1] != B.shape[-2 if left else -1]:
+        raise ShapeError(f"lu_solve: LU of {tuple(LU.shape)} does not fit B of {tuple(B.shape)}")
+    P = permutation(pivots, LU.shape[-1], LU)
+    if not left:
+        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+    L, U = unit_lower(LU), triu(LU)
+    if adjoint:
+        inner = _solve_triangular(U.mT, B, False, False)
+        return matmul(P, _solve_triangular(L.mT, inner, True, True))
+    return _solve_triangular(U, _solve_triangular(L, matmul(P.mT, B), False, True), True, False)
+
+
+# ---- QR --------------------------------------------------------------------------------------------------------------
+
+
+def _qr_backward(g: Outputs, out: Any, rest: Any, qr_mode: str) -> tuple[Any]:
+    """(gQ + Q (X + X^T - diag X)) R^-T with X = triu(gR R^T - Q^T gQ) (S. Walter and L. Lehmann, "Algorithmic
+    differentiation of linear algebra functions", 2013). Of a wide matrix [A_1 A_2] R is [R_1 R_2], R_2 = Q^T A_2."""
+    Q, R = factors_of(out, rest)
+    m, n = Q.shape[-2], R.shape[-1]
+    if qr_mode == "complete" and m > n:
+        raise ArgumentError(
+            f"qr: mode='complete' has no derivative for {m} x {n} matrices, with more rows than columns"
+        )
+    gQ, gR = g.get(0), g.get(1)
+    beyond = []
+    if n > m:
+        if gR is not None:
+            wide, gR = gR[..., m:], gR[..., :m]
+            beyond = [matmul(Q, wide)]
+            by_wide = matmul(matmul(Q, R[..., m:]), wide.mT)
+            gQ = by_wide if gQ is None else gQ + by_wide
+        else:
+            beyond = [R.new_zeros((*R.shape[:-1], n - m))]
+        R = R[..., :m]
+    X = 0 if gR is None else matmul(gR, R.mT)
+    if gQ is not None:
+        X = X - matmul(Q.mT, gQ)
+    X = triu(X)
+    grad = matmul(Q, X + X.mT - diag_embed(X.diagonal(0, -2, -1)))
+    if gQ is not None:
+        grad = grad + gQ
+    grad = _solve_triangular(R, grad.mT, True, False).mT
+    return (cat([grad, *beyond], -1) if beyond else grad,)
+
+
+_Qr = derivative("qr", ("A",), backward=_qr_backward)
+
+
+def qr(A: Any, mode: str = "reduced") -> Any:  # noqa: A002
+    """(Q, R) with A = Q R, Q of orthonormal columns and R upper triangular, A (..., M, N).
+
+    mode "reduced" gives Q (..., M, K) and R (..., K, N), K = min(M, N); "complete" Q (..., M, M) and R (..., M, N); "r"
+    an empty Q, and no derivative. Derivatives need the first K columns to be independent.
+
+    >>> Q, R = norch.linalg.qr(norch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    >>> R.abs()
+    tensor([[5.0000, 2.2000],
+            [0.0000, 0.4000]])
+    """
+    matrices(A, "qr")
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f"qr: mode is 'reduced', 'complete' or 'r', not {mode!r}")
+    if mode == "r":
+        if A.requires_grad and is_grad_enabled():
+            raise ArgumentError("qr: mode='r' has no derivative; use 'reduced', or detach() the matrix")
+        return qr_result(A.new_empty(0), call("qr", numpy().linalg.qr, A, mode="r")[0])
+    outs = call("qr", lambda a: tuple(numpy().linalg.qr(a, mode)), A)
+    return qr_result(*record_factors(_Qr, outs, A, qr_mode=mode))

@@ -1,0 +1,99 @@
+"""LAPACK through NumPy and SciPy: arrays of tensors and back, and its errors by name.
+
+NumPy works on whole batches; for what only SciPy has, each() goes through the matrices of a batch one by one. A tensor
+on a CUDA device is copied to the host, and the result back.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ...autograd.grad_mode import no_grad
+from ...errors import DTypeError, LinAlgError, ShapeError
+from .._checks import at_least, on_one_device
+from ..values import from_numpy
+
+_EXTRA = "pip install 'norch[linalg]' brings NumPy and SciPy"
+
+
+def numpy() -> ModuleType:
+    """NumPy, or an ImportError that says how to get it."""
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError(f"norch.linalg needs NumPy, whose LAPACK it calls; {_EXTRA}") from error
+    return numpy
+
+
+def scipy_linalg() -> Any:
+    """scipy.linalg, or an ImportError that says how to get it."""
+    try:
+        import scipy.linalg  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ImportError(f"this function of norch.linalg needs SciPy, whose LAPACK it calls; {_EXTRA}") from error
+    return scipy.linalg
+
+
+# ---- operands --------------------------------------------------------------------------------------------------------
+
+
+def matrices(A: Any, name: str) -> Any:
+    """A, which must be matrices (..., M, N) of float32 or float64: ShapeError or DTypeError otherwise."""
+    at_least(2, A, name)
+    if A.dtype.name not in ("float32", "float64"):
+        raise DTypeError(f"{name}: not defined for dtype {A.dtype.name}, only for float32 and float64")
+    return A
+
+
+def square(A: Any, name: str) -> Any:
+    """A, which must be square matrices (..., N, N)."""
+    if matrices(A, name).shape[-1] != A.shape[-2]:
+        raise ShapeError(f"{name}: expected square matrices, got shape {tuple(A.shape)}")
+    return A
+
+
+def alike(A: Any, B: Any, name: str) -> None:
+    """DTypeError or DeviceError unless A and B have one dtype and lie on one device."""
+    on_one_device(name, A, B)
+    if A.dtype is not B.dtype:
+        raise DTypeError(f"{name}: expected one dtype, got {A.dtype.name} and {B.dtype.name}")
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+
+
+def call(name: str, function: Callable[..., Any], *tensors: Any, **options: Any) -> tuple[Any, ...]:
+    """The results of function, given the arrays of tensors, as tensors on the device of the first.
+
+    What LAPACK could not do (a singular matrix, no convergence) is a LinAlgError that names the operation; warnings of
+    infinities and NaN are not shown.
+    """
+    np = numpy()
+    with no_grad(), np.errstate(all="ignore"):
+        try:
+            found = function(*(x.detach().cpu().numpy() for x in tensors), **options)
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(f"{name}: {error}") from None
+    several = found if isinstance(found, tuple) else (found,)
+    return tuple(from_numpy(np.require(x, requirements=("C", "W", "O"))).to(tensors[0].device) for x in several)
+
+
+def each(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+    """function of the matrices of arrays (..., M, N), whose batches broadcast, stacked; a tuple of stacks for a tuple.
+
+    An empty batch takes shapes and dtypes from one matrix of zeros with ones on its diagonal.
+    """
+    np = sys.modules["numpy"]
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
+    count = int(np.prod(batch, dtype=int))
+    rows = [np.broadcast_to(x, batch + x.shape[-2:]).reshape((count, *x.shape[-2:])) for x in arrays]
+    if count == 0:
+        rows = [np.eye(*x.shape[-2:], dtype=x.dtype)[None] for x in arrays]
+    found = [function(*one, **options) for one in zip(*rows, strict=True)]
+    if not isinstance(found[0], tuple):
+        found = [(one,) for one in found]
+    stacked = tuple(np.stack(part)[:count].reshape(batch + np.shape(part[0])) for part in zip(*found, strict=True))
+    return stacked if len(stacked) > 1 else stacked[0]

@@ -1,0 +1,54 @@
+"""Rank and condition of matrices, composed of their singular values and norms."""
+
+# ruff: noqa: N803  (matrices are capitals, as in PyTorch)
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..norm import matrix_norm
+from .lapack import call, matrices, numpy, square
+from .solve import inv_ex
+from .spectral import svdvals, tolerance
+
+
+def matrix_rank(A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """How many singular values (..., int64) of A (..., M, N) exceed max(atol, rtol * the largest), as in pinv(); tol is
+    atol with an rtol of 0. hermitian: A is symmetric, which is faster.
+
+    >>> norch.linalg.matrix_rank(norch.ones(3, 3))
+    tensor(1)
+    """
+    matrices(A, "matrix_rank")
+    if hermitian:
+        square(A, "matrix_rank")
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    least, relative = tolerance("matrix_rank", A, atol, rtol)
+    np = numpy()
+
+    def rank(a: Any) -> Any:
+        s = abs(np.linalg.eigvalsh(a)) if hermitian else np.linalg.svd(a, compute_uv=False)
+        return (s > np.maximum(least, relative * s.max(-1, initial=0))[..., None]).sum(-1)
+
+    return call("matrix_rank", rank, A)[0]
+
+
+def cond(A: Any, p: Any = None) -> Any:
+    """The condition numbers (...) |A| |A^-1| of A: in the norm p of linalg.matrix_norm() for square matrices, or the
+    ratio of the largest and smallest singular values (2, the default; -2 is its reciprocal). inf for singular matrices,
+    0 for empty ones.
+
+    >>> norch.linalg.cond(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor(2.)
+    """
+    matrices(A, "cond")
+    if p in (None, 2, -2):
+        if 0 in A.shape[-2:]:
+            return A.new_zeros(A.shape[:-2])
+        S = svdvals(A)
+        return S[..., -1] / S[..., 0] if p == -2 else S[..., 0] / S[..., -1]
+    inverse, info = inv_ex(square(A, "cond"))
+    found = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return found.where(info == 0, math.inf)

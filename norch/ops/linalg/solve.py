@@ -1,0 +1,227 @@
+"""Systems of equations, inverses, determinants and exponentials of square matrices, with their derivatives."""
+
+# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from typing import Any
+
+from ...autograd.differentiable import differentiable
+from ...errors import LinAlgError, ShapeError
+from ..copy import cat
+from ..create import eye
+from ..matmul import matmul
+from ..scan import products_of_others
+from .factor import lu_factor_ex
+from .lapack import alike, call, matrices, numpy, scipy_linalg, square
+from .spectral import svd
+
+solve_ex_result = namedtuple("solve_ex_result", ("result", "info"))
+inv_ex_result = namedtuple("inv_ex_result", ("inverse", "info"))
+slogdet_result = namedtuple("slogdet_result", ("sign", "logabsdet"))
+
+
+def _regular(name: str, function: Any, *tensors: Any) -> Any:
+    """call() of a solver, whose error says which matrix is singular. Of a matrix that holds NaN the result is NaN."""
+
+    def solved(a: Any, *rest: Any) -> Any:
+        np = numpy()
+        try:
+            return function(a, *rest)
+        except np.linalg.LinAlgError:
+            finite = np.isfinite(a).all((-1, -2))
+            singular = np.flatnonzero(finite & (np.linalg.slogdet(a)[0] == 0))
+            if len(singular):
+                where = f"matrix {singular[0]} of the batch" if a.ndim > 2 else "the matrix"
+                raise LinAlgError(f"{name}: {where} is singular") from None
+            whole = np.where(finite[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype))
+            return np.where(finite[..., None, None], function(whole, *rest), a.dtype.type(np.nan))
+
+    return call(name, solved, *tensors)[0]
+
+
+# ---- systems, inverses -----------------------------------------------------------------------------------------------
+
+
+@differentiable(
+    "solve",
+    broadcast=True,
+    grad_A=lambda g, A, out: -matmul(_solve(A.mT, g), out.mT),
+    grad_B=lambda g, A: _solve(A.mT, g),
+)
+def _solve(A: Any, B: Any) -> Any:
+    return _regular("solve", numpy().linalg.solve, A, B)
+
+
+def solve(A: Any, B: Any, *, left: bool = True) -> Any:
+    """X of A X = B, or of X A = B without left, for A (..., N, N) and B (..., N, K) or (..., N), whose batches
+    broadcast. B is a batch of vectors when its shape is that of A less the last axis. LinAlgError for singular A.
+
+    >>> norch.linalg.solve(norch.tensor([[2.0, 0.0], [0.0, 4.0]]), norch.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    square(A, "solve")
+    alike(A, B, "solve")
+    if B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]):
+        if B.shape[-1] != A.shape[-1]:
+            raise ShapeError(f"solve: A of {tuple(A.shape)} does not fit a vector of {tuple(B.shape)}")
+        return _solve(A if left else A.mT, B[..., None])[..., 0]
+    matrices(B, "solve")
+    if B.shape[-2 if left else -1] != A.shape[-1]:
+        raise ShapeError(f"solve: A of {tuple(A.shape)} does not fit B of {tuple(B.shape)}")
+    return _solve(A, B) if left else _solve(A.mT, B.mT).mT
+
+
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
+    """(result, info) as solve(), which for a singular matrix raises with check_errors only: its solution is NaN, and
+    its info (...) the first k of which U[k - 1, k - 1] of its LU factors is 0; else info is 0."""
+    A, info, failed = _replaced(square(A, "solve_ex"), check_errors)
+    X = solve(A, B, left=left)
+    return solve_ex_result(
+        X if failed is None else X.where(~failed[(...,) + (None,) * (X.ndim - failed.ndim)], math.nan), info
+    )
+
+
+def _replaced(A: Any, check_errors: bool) -> tuple[Any, Any, Any]:
+    """A with identities in place of singular matrices, the info of all, and which they are (None: none)."""
+    info = lu_factor_ex(A.detach(), check_errors=check_errors).info
+    failed = info != 0
+    if not bool(failed.any()):
+        return A, info, None
+    return A.where(~failed[..., None, None], eye(A.shape[-1], dtype=A.dtype, device=A.device)), info, failed
+
+
+@differentiable("inv", grad=lambda g, out: -matmul(matmul(out.mT, g), out.mT))
+def _inv(A: Any) -> Any:
+    return _regular("inv", numpy().linalg.inv, A)
+
+
+def inv(A: Any) -> Any:
+    """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B,
+    and more accurate.
+
+    >>> norch.linalg.inv(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return _inv(square(A, "inv"))
+
+
+def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
+    """(inverse, info) as inv(); what singular matrices give is said at solve_ex()."""
+    A, info, failed = _replaced(square(A, "inv_ex"), check_errors)
+    X = _inv(A)
+    return inv_ex_result(X if failed is None else X.where(~failed[..., None, None], math.nan), info)
+
+
+def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
+    """X with tensordot(A, X, X.ndim) = B: A is taken as a matrix of B.numel() rows, after its axes dims moved to the
+    end."""
+    if dims is not None:
+        A = A.movedim(dims, [*range(A.ndim - len(dims), A.ndim)])
+    shape = A.shape[B.ndim :]
+    if math.prod(shape) != B.numel() or A.numel() != B.numel() ** 2:
+        raise ShapeError(f"tensorsolve: A of {tuple(A.shape)} is no square matrix for B of {tuple(B.shape)}")
+    return solve(A.reshape(B.numel(), -1), B.flatten()).reshape(shape)
+
+
+def tensorinv(A: Any, ind: int = 2) -> Any:
+    """The inverse of tensordot with A, taken as a matrix whose rows are its first ind axes."""
+    rows, columns = A.shape[:ind], A.shape[ind:]
+    if ind <= 0 or math.prod(rows) != math.prod(columns):
+        raise ShapeError(f"tensorinv: A of {tuple(A.shape)} is no square matrix when cut at axis {ind}")
+    return inv(A.reshape(math.prod(rows), -1)).reshape((*columns, *rows))
+
+
+# ---- determinants ----------------------------------------------------------------------------------------------------
+
+
+def _cofactors(A: Any, det: Any) -> Any:
+    """det(A) A^-T; for matrices that are singular or nearly so, where that loses its digits, from A = U S V^T:
+    det(U) det(V) U cof(S) V^T, where the cofactors of S are products of all singular values but one."""
+    inverse, info = inv_ex(A.detach())
+    condition = A.detach().abs().sum(-2).amax(-1) * inverse.abs().sum(-2).amax(-1)
+    regular = ((info == 0) & (condition < 1e6))[..., None, None]
+    one = eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    if bool(regular.all()):
+        return det[..., None, None] * _inv(A).mT
+    of_regular = det[..., None, None] * _inv(A.where(regular, one)).mT
+    U, S, Vh = svd(A.where(~regular, one.cumsum(-1).tril()))  # whose singular values differ
+    others = products_of_others(S, -1) * products_of_others(S, -1, True)
+    sign = (_det(U.detach()) * _det(Vh.detach())).round()
+    return of_regular.where(regular, sign[..., None, None] * matmul(U * others[..., None, :], Vh))
+
+
+def _det_grad(g: Any, A: Any, out: Any) -> Any:
+    return g[..., None, None] * (_cofactors(A, out) if A.numel() else A)
+
+
+@differentiable("det", grad=_det_grad)
+def _det(A: Any) -> Any:
+    np = numpy()
+    return call("det", lambda a: _nan_of_nan(a, np.linalg.det(a)), A)[0]
+
+
+def _nan_of_nan(a: Any, found: Any) -> Any:
+    """found, or NaN for a matrix that holds NaN, of which LAPACK may say that it is singular."""
+    np = numpy()
+    return np.where(np.isnan(a).any((-1, -2)), a.dtype.type(np.nan), found)
+
+
+def det(A: Any) -> Any:
+    """The determinants (...) of A (..., N, N); with a derivative for singular matrices too.
+
+    >>> norch.linalg.det(norch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor(5.)
+    """
+    return _det(square(A, "det"))
+
+
+def slogdet(A: Any) -> Any:
+    """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular
+    matrix has 0 and -inf."""
+    np = numpy()
+    found = call("slogdet", lambda a: tuple(_nan_of_nan(a, x) for x in np.linalg.slogdet(a)), square(A, "slogdet"))
+    sign, logabsdet = found
+    return slogdet_result(sign, _log_abs_det(A, logabsdet))
+
+
+@differentiable("slogdet", grad=lambda g, A: g[..., None, None] * inv_ex(A).inverse.mT, inputs=("A",))
+def _log_abs_det(A: Any, found: Any) -> Any:
+    return found
+
+
+def logdet(A: Any) -> Any:
+    """The logarithms of the determinants of A (..., N, N): NaN for negative ones, -inf for 0."""
+    sign, logabsdet = slogdet(A)
+    return sign.log() + logabsdet
+
+
+# ---- exponentials ----------------------------------------------------------------------------------------------------
+
+
+def _exp_grad(g: Any, A: Any) -> Any:
+    """The upper right block of exp([[A^T, g], [0, A^T]]) (N. Higham, "Functions of matrices", 2008, theorem 3.6)."""
+    n, T = A.shape[-1], A.mT
+    g = g.broadcast_to(A.shape)
+    block = cat([cat([T, g], -1), cat([T.new_zeros(T.shape), T], -1)], -2)
+    return _matrix_exp(block)[..., :n, n:]
+
+
+@differentiable("matrix_exp", grad=_exp_grad)
+def _matrix_exp(A: Any) -> Any:
+    if not A.numel():
+        return A.clone()
+    return call("matrix_exp", scipy_linalg().expm, A)[0]
+
+
+def matrix_exp(A: Any) -> Any:
+    """The sums of A^k / k! over all k, for A (..., N, N).
+
+    >>> norch.linalg.matrix_exp(norch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return _matrix_exp(square(A, "matrix_exp"))

@@ -1,0 +1,248 @@
+"""Eigenvalues of symmetric matrices, singular values, and what is made of them: pseudoinverses and least squares."""
+
+# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from ...autograd.derivative import derivative
+from ...autograd.differentiable import differentiable
+from ...autograd.function import Outputs
+from ...errors import ArgumentError, ShapeError
+from ..composed.diagonal import diag_embed
+from ..create import eye
+from ..matmul import matmul
+from .factor import factors_of, record_factors
+from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
+
+eigh_result = namedtuple("eigh_result", ("eigenvalues", "eigenvectors"))
+svd_result = namedtuple("svd_result", ("U", "S", "Vh"))
+lstsq_result = namedtuple("lstsq_result", ("solution", "residuals", "rank", "singular_values"))
+
+
+def _differences(values: Any) -> Any:
+    """E[i, j] = values[j] - values[i], and 1 on the diagonal."""
+    E = values[..., None, :] - values[..., :, None]
+    return E + eye(values.shape[-1], dtype=values.dtype, device=values.device)
+
+
+# ---- symmetric matrices ----------------------------------------------------------------------------------------------
+
+
+def _eigh_backward(g: Outputs, out: Any, rest: Any) -> tuple[Any]:
+    """V (diag(gw) + X / E) V^T with the skew part X of V^T gV and E[i, j] = w[j] - w[i] (M. Giles, "An extended
+    collection of matrix derivative results", 2008, 3.1). Not finite for vectors of equal eigenvalues: they are not
+    unique."""
+    w, V = factors_of(out, rest)
+    gw: Any
+    gw, gV = g.get(0), g.get(1)  # the gradient of one of them at least
+    if gV is None:
+        return (matmul(V * gw[..., None, :], V.mT),)
+    skew = matmul(V.mT, gV)
+    inner = (skew - skew.mT) / (2 * _differences(w))
+    if gw is not None:
+        inner = inner + diag_embed(gw)
+    return (matmul(matmul(V, inner), V.mT),)
+
+
+_Eigh = derivative("eigh", ("A",), backward=_eigh_backward)
+
+
+def eigh(A: Any, UPLO: str = "L") -> Any:
+    """(eigenvalues, eigenvectors) of symmetric A (..., N, N): w (..., N), ascending, and the columns of V (..., N, N),
+    with A = V diag(w) V^T. Only the triangle UPLO, "L" or "U", is read.
+
+    Vectors have a derivative where the eigenvalues differ, and only of functions that do not depend on their signs.
+
+    >>> norch.linalg.eigh(norch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    tensor([1., 2.])
+    """
+    square(A, "eigh")
+    if UPLO not in ("L", "U", "l", "u"):
+        raise ArgumentError(f"eigh: UPLO is 'L' or 'U', not {UPLO!r}")
+    outs = call("eigh", lambda a: tuple(numpy().linalg.eigh(a, UPLO.upper())), A)
+    return eigh_result(*record_factors(_Eigh, outs, A))
+
+
+def eigvalsh(A: Any, UPLO: str = "L") -> Any:
+    """The eigenvalues (..., N) of symmetric A (..., N, N), ascending; as eigh()."""
+    return eigh(A, UPLO).eigenvalues
+
+
+# ---- singular values -------------------------------------------------------------------------------------------------
+
+
+def _svd_backward(g: Outputs, out: Any, rest: Any) -> tuple[Any]:
+    """U (((U^T gU)_skew S + S (V^T gV)_skew) / E + diag(gS)) V^T, E[i, j] = S[j]^2 - S[i]^2, plus, where U or V is not
+    square, what lies outside of its columns: (I - U U^T) gU S^-1 V^T and its mirror (J. Townsend, "Differentiating the
+    singular value decomposition", 2016)."""
+    U, S, Vh = factors_of(out, rest)
+    m, n, k = U.shape[-2], Vh.shape[-1], S.shape[-1]
+    gS: Any
+    gU, gS, gVh = g.get(0), g.get(1), g.get(2)
+    if (gU is not None and U.shape[-1] > k) or (gVh is not None and Vh.shape[-2] > k):
+        raise ArgumentError("svd: vectors beyond the singular values are not unique; use full_matrices=False")
+    U, Vh = U[..., :k], Vh[..., :k, :]
+    if gU is None and gVh is None:
+        return (matmul(U * gS[..., None, :], Vh),)
+    inner = 0
+    if gU is not None:
+        skew = matmul(U.mT, gU)
+        inner = (skew - skew.mT) * S[..., None, :]
+    if gVh is not None:
+        skew = matmul(Vh, gVh.mT)
+        inner = inner + S[..., :, None] * (skew - skew.mT)
+    inner = inner / _differences(S * S)
+    if gS is not None:
+        inner = inner + diag_embed(gS)
+    grad = matmul(matmul(U, inner), Vh)
+    if gU is not None and m > k:
+        beyond = gU / S[..., None, :]
+        grad = grad + matmul(beyond - matmul(U, matmul(U.mT, beyond)), Vh)
+    if gVh is not None and n > k:
+        beyond = gVh / S[..., :, None]
+        grad = grad + matmul(U, beyond - matmul(matmul(beyond, Vh.mT), Vh))
+    return (grad,)
+
+
+_Svd = derivative("svd", ("A",), backward=_svd_backward)
+
+
+def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+    """(U, S, Vh) with A = U diag(S) Vh, A (..., M, N): singular values S (..., K), descending, K = min(M, N), and
+    orthonormal U (..., M, M) and Vh (..., N, N), of which full_matrices=False leaves the K that belong to S.
+
+    driver chooses among CUDA's methods in PyTorch; here it must be None. Vectors have a derivative where the singular
+    values differ, and only of functions that do not depend on their signs.
+
+    >>> norch.linalg.svd(norch.tensor([[3.0, 0.0], [0.0, 4.0]])).S
+    tensor([4., 3.])
+    """
+    matrices(A, "svd")
+    if driver is not None:
+        raise ArgumentError(f"svd: driver={driver!r} is for CUDA's solvers, which norch does not call")
+    outs = call("svd", lambda a: tuple(numpy().linalg.svd(a, full_matrices)), A)
+    return svd_result(*record_factors(_Svd, outs, A))
+
+
+def svdvals(A: Any, *, driver: str | None = None) -> Any:
+    """The singular values (..., K) of A (..., M, N), descending; as svd()."""
+    return svd(A, full_matrices=False, driver=driver).S
+
+
+# ---- pseudoinverse, least squares ------------------------------------------------------------------------------------
+
+
+def pinv_grad(g: Any, A: Any, Y: Any) -> Any:
+    """-Y^T g Y^T + (I - A Y) g^T Y Y^T + Y^T Y g^T (I - Y A), of Y = pinv(A) where the rank stays (G. Golub and
+    V. Pereyra, "The differentiation of pseudo-inverses ...", 1973)."""
+    YgT = matmul(g.mT, Y)  # (..., M, M)
+    gTY = matmul(Y, g.mT)  # (..., N, N)
+    grad = -matmul(matmul(Y.mT, g), Y.mT)
+    grad = grad + matmul(YgT - matmul(A, matmul(Y, YgT)), Y.mT)
+    return grad + matmul(Y.mT, gTY - matmul(matmul(gTY, Y), A))
+
+
+@differentiable("pinv", grad_A=lambda g, A, out: pinv_grad(g, A, out), inputs=("A",))
+def _pinv(A: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
+    np = numpy()
+
+    def inverted(a: Any) -> Any:
+        if hermitian:
+            w, v = np.linalg.eigh(a)
+            u, s, vh = v * np.sign(w)[..., None, :], abs(w), np.swapaxes(v, -1, -2)
+        else:
+            u, s, vh = np.linalg.svd(a, full_matrices=False)
+        least = np.maximum(atol, rtol * s.max(-1, initial=0))[..., None]
+        scaled = u * np.where(s > least, 1 / np.where(s > least, s, 1), 0)[..., None, :].astype(a.dtype)
+        return np.swapaxes(scaled @ vh, -1, -2)
+
+    return call("pinv", inverted, A)[0]
+
+
+def tolerance(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    """atol and rtol as arrays over the batch: rtol is max(M, N) times the dtype's epsilon, or 0 with an atol, unless
+    given; PyTorch's rule."""
+    np = numpy()
+    if rtol is None:
+        rtol = (
+            0.0 if atol is not None and np.all(np.asarray(atol) > 0) else max(A.shape[-2:]) * np.finfo(A.dtype.name).eps
+        )
+    arrays = [np.asarray(x.tolist() if hasattr(x, "tolist") else x, dtype=float) for x in (atol or 0.0, rtol)]
+    for x in arrays:
+        if x.shape not in ((), tuple(A.shape[:-2])):
+            raise ShapeError(f"{name}: a tolerance of shape {x.shape} for a batch of shape {tuple(A.shape[:-2])}")
+    return arrays[0], arrays[1]
+
+
+def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """The Moore-Penrose pseudoinverse (..., N, M) of A (..., M, N).
+
+    Singular values up to max(atol, rtol * the largest) count as 0; rtol is max(M, N) times the dtype's epsilon unless
+    given, or 0 with an atol. hermitian: A is symmetric, and its lower triangle is read.
+
+    >>> norch.linalg.pinv(norch.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
+    matrices(A, "pinv")
+    if hermitian:
+        square(A, "pinv")
+    return _pinv(A, *tolerance("pinv", A, atol, rtol), hermitian)
+
+
+def _lstsq_grad_a(g: Any, A: Any, B: Any) -> Any:
+    return pinv_grad(matmul(g, B.mT), A, pinv(A))
+
+
+@differentiable(
+    "lstsq",
+    broadcast=True,
+    grad_A=_lstsq_grad_a,
+    grad_B=lambda g, A: matmul(pinv(A).mT, g),
+)
+def _lstsq(A: Any, B: Any, found: Any) -> Any:
+    return found
+
+
+_DRIVERS = {None: "gelsy", "gels": "gelsy", "gelsy": "gelsy", "gelsd": "gelsd", "gelss": "gelss"}
+
+
+def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
+    """(solution, residuals, rank, singular_values): the X (..., N, K) that makes |A X - B| smallest, A (..., M, N),
+    B (..., M, K) or (..., M), the squares of that norm per column (for M > N and full rank, else empty), the rank of A,
+    and its singular values with driver "gelsd" or "gelss" (else empty).
+
+    driver names LAPACK's method: "gelsy" (default), "gelsd", "gelss", or "gels", which gives no rank. Singular values
+    up to rcond times the largest count as 0. The derivative is that of pinv(A) B.
+
+    >>> x = norch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> norch.linalg.lstsq(x, norch.tensor([[1.0], [3.0], [5.0]])).solution.round(decimals=4)
+    tensor([[1.],
+            [2.]])
+    """
+    matrices(A, "lstsq")
+    alike(A, B, "lstsq")
+    if driver not in _DRIVERS:
+        raise ArgumentError(f"lstsq: driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}")
+    vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+    whole = B[..., None] if vector else B
+    if whole.ndim < 2 or whole.shape[-2] != A.shape[-2]:
+        raise ShapeError(f"lstsq: A of {tuple(A.shape)} does not fit B of {tuple(B.shape)}")
+    m, n = A.shape[-2:]
+    if rcond is None:
+        rcond = float(numpy().finfo(A.dtype.name).eps) * max(m, n)
+    solve, int64 = scipy_linalg().lstsq, numpy().int64
+
+    def solved(a: Any, b: Any) -> Any:
+        x, _, rank, values = solve(a, b, cond=rcond, lapack_driver=_DRIVERS[driver], check_finite=False)
+        return x, int64(rank), a[0, :0] if values is None else values
+
+    X, rank, values = call("lstsq", lambda a, b: each(solved, a, b), A, whole)
+    full = m > n and bool((rank == n).all())
+    X = _lstsq(A, whole, X)
+    residuals = (matmul(A, X) - whole).square().sum(-2) if full else A.new_empty(0)
+    rank = rank if driver != "gels" else rank.new_empty(0)
+    values = values if driver in ("gelsd", "gelss") else A.new_empty(0)
+    return lstsq_result(X[..., 0] if vector else X, residuals[..., 0] if vector and full else residuals, rank, values)

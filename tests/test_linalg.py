@@ -1,0 +1,254 @@
+"""norch.linalg's decompositions, solvers, inverses: values against their definitions and PyTorch, derivatives of both
+orders by finite differences and against PyTorch, batches, empty and singular matrices, bad input."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import norch
+from norch.testing import gradcheck, gradgradcheck
+
+RNG = np.random.default_rng(5)
+
+
+def normal(*shape):
+    return RNG.standard_normal(shape)
+
+
+def positive(*shape):
+    """Positive definite, well apart from singular."""
+    a = normal(*shape)
+    return a @ np.swapaxes(a, -1, -2) + shape[-1] * np.eye(shape[-1])
+
+
+def symmetric(a):
+    return (a + a.mT) / 2
+
+
+def product(found):
+    """U Vh of an SVD, which does not depend on the signs of their columns."""
+    return found[0] @ found[2], found[1]
+
+
+# name: (function of the module and tensors, lists of inputs)
+CASES = {
+    "cholesky": (lambda m, a: m.linalg.cholesky(symmetric(a)), [positive(3, 3)], [positive(2, 4, 4)]),
+    "cholesky upper": (lambda m, a: m.linalg.cholesky(symmetric(a), upper=True), [positive(3, 3)]),
+    "cholesky_ex": (lambda m, a: m.linalg.cholesky_ex(symmetric(a))[0], [positive(3, 3)]),
+    "solve": (
+        lambda m, a, b: m.linalg.solve(a, b),
+        *([normal(3, 3), normal(3, 2)], [normal(2, 3, 3), normal(3, 2)], [normal(3, 3), normal(3)]),
+        *([normal(4, 3, 3), normal(4, 3)], [normal(3, 3), normal(2, 3, 1)]),
+    ),
+    "solve from the right": (lambda m, a, b: m.linalg.solve(a, b, left=False), [normal(3, 3), normal(2, 3)]),
+    "solve_ex": (lambda m, a, b: m.linalg.solve_ex(a, b)[0], [normal(3, 3), normal(3, 2)]),
+    "solve_triangular upper": (
+        lambda m, a, b: m.linalg.solve_triangular(a, b, upper=True),
+        *([positive(3, 3), normal(3, 2)], [positive(2, 3, 3), normal(3, 2)]),
+    ),
+    "solve_triangular lower": (
+        lambda m, a, b: m.linalg.solve_triangular(a, b, upper=False),
+        [positive(3, 3), normal(4, 3, 2)],
+    ),
+    "solve_triangular of unit diagonal": (
+        lambda m, a, b: m.linalg.solve_triangular(a, b, upper=False, left=False, unitriangular=True),
+        [positive(3, 3), normal(2, 3)],
+    ),
+    "inv": (lambda m, a: m.linalg.inv(a), [normal(3, 3)], [normal(2, 2, 3, 3)]),
+    "inv_ex": (lambda m, a: m.linalg.inv_ex(a)[0], [normal(3, 3)]),
+    "tensorinv": (lambda m, a: m.linalg.tensorinv(a, ind=1), [normal(6, 2, 3)]),
+    "tensorsolve": (lambda m, a, b: m.linalg.tensorsolve(a, b), [normal(2, 3, 6), normal(2, 3)]),
+    "det": (lambda m, a: m.linalg.det(a), [normal(3, 3)], [normal(2, 4, 4)], [normal(1, 1)]),
+    "det of a singular matrix": (lambda m, a: m.linalg.det(a), [np.array([[1.0, 2, 3], [4, 5, 6], [5, 7, 9]])]),
+    "slogdet": (lambda m, a: m.linalg.slogdet(a)[1], [normal(3, 3)], [normal(2, 4, 4)]),
+    "logdet": (lambda m, a: m.logdet(a), [positive(3, 3)]),
+    "qr": (lambda m, a: m.linalg.qr(a), [normal(3, 3)], [normal(5, 3)], [normal(3, 5)], [normal(2, 4, 3)]),
+    "qr complete": (lambda m, a: m.linalg.qr(a, mode="complete"), [normal(3, 3)], [normal(3, 5)]),
+    "R of qr": (lambda m, a: m.linalg.qr(a)[1], [normal(5, 3)], [normal(3, 5)]),
+    "svd": (
+        lambda m, a: product(m.linalg.svd(a, full_matrices=False)),
+        *([normal(3, 3)], [normal(5, 3)], [normal(3, 5)], [normal(2, 4, 3)]),
+    ),
+    "vectors of svd": (lambda m, a: abs(m.linalg.svd(a, full_matrices=False)[2]), [normal(5, 3)], [normal(3, 5)]),
+    "svdvals": (lambda m, a: m.linalg.svdvals(a), [normal(3, 3)], [normal(2, 5, 3)], [normal(3, 5)]),
+    "eigh": (lambda m, a: tuple(map(abs, m.linalg.eigh(symmetric(a)))), [normal(3, 3)], [normal(2, 4, 4)]),
+    "eigvalsh": (lambda m, a: m.linalg.eigvalsh(symmetric(a), UPLO="U"), [normal(3, 3)]),
+    "pinv": (lambda m, a: m.linalg.pinv(a), [normal(3, 3)], [normal(5, 3)], [normal(2, 3, 5)]),
+    "pinv of symmetric": (lambda m, a: m.linalg.pinv(symmetric(a), hermitian=True), [normal(3, 3)]),
+    "lstsq": (
+        lambda m, a, b: m.linalg.lstsq(a, b)[0],
+        *([normal(5, 3), normal(5, 2)], [normal(2, 3, 5), normal(2, 3, 1)], [normal(4, 4), normal(4, 2)]),
+    ),
+    "residuals": (lambda m, a, b: m.linalg.lstsq(a, b, driver="gelsd")[1], [normal(5, 3), normal(5, 2)]),
+    "matrix_exp": (lambda m, a: m.linalg.matrix_exp(a), [normal(3, 3)], [normal(2, 2, 2)]),
+    "lu": (lambda m, a: m.linalg.lu(a)[1:], [normal(3, 3)], [normal(5, 3)], [normal(3, 5)], [normal(2, 4, 3)]),
+    "lu_factor": (lambda m, a: m.linalg.lu_factor(a)[0], [normal(3, 3)], [normal(5, 3)], [normal(3, 5)]),
+    "lu_solve": (
+        lambda m, a, b: m.linalg.lu_solve(*m.linalg.lu_factor(a), b),
+        *([normal(3, 3), normal(3, 2)], [normal(2, 3, 3), normal(2, 3, 2)]),
+    ),
+    "lu_solve transposed": (
+        lambda m, a, b: m.linalg.lu_solve(*m.linalg.lu_factor(a), b, left=False, adjoint=True),
+        [normal(3, 3), normal(2, 3)],
+    ),
+    "cholesky_solve": (
+        lambda m, b, a: m.cholesky_solve(b, m.cholesky(symmetric(a), upper=True), upper=True),
+        [normal(3, 2), positive(3, 3)],
+    ),
+    "cholesky_inverse": (lambda m, a: m.cholesky_inverse(m.cholesky(symmetric(a))), [positive(3, 3)]),
+    "cond": (lambda m, a: m.linalg.cond(a), [normal(3, 3)], [normal(2, 4, 3)]),
+    "norm 2": (lambda m, a: m.linalg.matrix_norm(a, 2), [normal(3, 4)], [normal(2, 3, 3)]),
+    "norm -2": (lambda m, a: m.linalg.matrix_norm(a, -2, dim=(0, 2), keepdim=True), [normal(3, 2, 4)]),
+    "nuclear norm": (lambda m, a: m.linalg.norm(a, "nuc"), [normal(3, 4)]),
+    "matrix_power": (lambda m, a: m.linalg.matrix_power(a, -2), [normal(3, 3)]),
+}
+ROWS = [(name, k) for name, (_, *inputs) in CASES.items() for k in range(len(inputs))]
+
+
+def outputs(function, *tensors):
+    found = function(*tensors)
+    return tuple(found) if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize(("name", "k"), ROWS)
+def test_derivatives_by_finite_differences(name, k):
+    function, *inputs = CASES[name]
+    xs = [norch.tensor(a, requires_grad=True) for a in inputs[k]]
+    assert gradcheck(lambda *xs: outputs(function, norch, *xs), xs, eps=1e-6, atol=1e-5)
+    assert gradgradcheck(lambda *xs: outputs(function, norch, *xs), xs, eps=1e-6, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "k"), ROWS)
+def test_values_and_gradients_are_pytorchs(name, k):
+    torch = pytest.importorskip("torch")
+    function, *inputs = CASES[name]
+    found = []
+    for m in (norch, torch):
+        xs = [m.tensor(a, requires_grad=True) for a in inputs[k]]
+        outs = outputs(function, m, *xs)
+        whole = sum((out * m.tensor(np.cos(np.arange(out.numel())).reshape(tuple(out.shape)))).sum() for out in outs)
+        grads = m.autograd.grad(whole, xs, create_graph=True)  # without it PyTorch's of a singular det is 0
+        found.append([x.detach().numpy() for x in (*outs, *grads)])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (0, 2, 2), (2, 0, 0), (0, 0)])
+@pytest.mark.parametrize(
+    "function",
+    "inv det slogdet svdvals eigvalsh matrix_exp pinv lu qr eigh svd cond matrix_rank lu_factor_ex inv_ex cholesky_ex"
+    "".split(),
+)
+def test_shapes_and_dtypes_are_pytorchs(function, shape, dtype):
+    torch = pytest.importorskip("torch")
+    a = positive(*shape).astype(dtype)
+    ours, theirs = (outputs(getattr(m.linalg, function), m.tensor(a)) for m in (norch, torch))
+    for x, y in zip(ours, theirs, strict=True):
+        assert (tuple(x.shape), x.dtype.name) == (tuple(y.shape), str(y.dtype).removeprefix("torch."))
+        if function not in ("qr", "eigh", "svd"):  # whose signs are LAPACK's to choose
+            np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-4)
+
+
+def test_factors_multiply_to_the_matrix():
+    for shape in ((3, 3), (5, 3), (3, 5), (2, 4, 3)):
+        a = norch.tensor(normal(*shape))
+        P, L, U = norch.linalg.lu(a)
+        Q, R = norch.linalg.qr(a, mode="complete")
+        u, s, vh = norch.linalg.svd(a, full_matrices=False)
+        for whole in (P @ L @ U, Q @ R, (u * s[..., None, :]) @ vh):
+            norch.testing.assert_close(whole, a)
+        assert norch.linalg.qr(a, mode="r")[0].numel() == 0
+        norch.testing.assert_close(norch.lu_unpack(*norch.lu(a))[1], L)
+        norch.testing.assert_close(norch.svd(a).V.mT, vh)
+
+
+def test_degenerate_cases():
+    singular = norch.ones(2, 2)
+    assert norch.linalg.det(singular).item() == 0
+    assert norch.linalg.slogdet(singular) == (0, -float("inf"))
+    assert norch.linalg.cond(singular, 1).item() == float("inf")
+    assert norch.linalg.matrix_rank(singular).item() == 1
+    both = norch.stack([norch.eye(2), singular])
+    inverse, info = norch.linalg.inv_ex(both)
+    assert info.tolist() == [0, 2] and inverse[0].equal(norch.eye(2)) and inverse[1].isnan().all()
+    factor, info = norch.linalg.cholesky_ex(norch.stack([norch.eye(2), -singular]))
+    assert info.tolist() == [0, 1] and factor[0].equal(norch.eye(2)) and factor[1].isnan().all()
+    assert norch.logdet(-norch.eye(3)).isnan() and norch.logdet(singular).item() == -float("inf")
+    nan = norch.tensor([[float("nan"), 1], [1, 1]])
+    assert norch.linalg.inv(nan).isnan().all() and norch.linalg.det(nan).isnan()
+    assert norch.linalg.solve_triangular(norch.zeros(1, 1), norch.ones(1, 1), upper=True).item() == float("inf")
+
+
+def test_a_gradient_of_equal_eigenvalues():
+    """The values have one where the vectors have none."""
+    x = norch.eye(3).requires_grad_()
+    norch.linalg.eigvalsh(x).sum().backward()
+    assert x.grad.equal(norch.eye(3))
+    x.grad = None
+    norch.linalg.svdvals(x).sum().backward()
+    assert x.grad.allclose(norch.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: norch.linalg.inv(norch.ones(2, 3)), ValueError, r"inv: expected square matrices, got shape \(2, 3\)"),
+        (lambda: norch.linalg.inv(norch.ones(3)), ValueError, "inv: needs at least 2 dimensions"),
+        (lambda: norch.linalg.det([[1.0]]), TypeError, "det: expected a tensor, not list"),
+        (lambda: norch.linalg.svd(norch.ones(2, 2, dtype=norch.int64)), TypeError, "svd: not defined for dtype int64"),
+        (lambda: norch.linalg.qr(norch.ones(2, 2).half()), TypeError, "qr: not defined for dtype float16"),
+        (lambda: norch.linalg.qr(norch.ones(2, 2), mode="full"), ValueError, "qr: mode is"),
+        (
+            lambda: norch.linalg.solve(norch.eye(2), norch.ones(3, 1)),
+            ValueError,
+            r"\(2, 2\) does not fit B of \(3, 1\)",
+        ),
+        (lambda: norch.linalg.solve(norch.eye(2), norch.ones(2).double()), TypeError, "solve: expected one dtype"),
+        (
+            lambda: norch.linalg.solve(norch.zeros(2, 2, 2), norch.ones(2, 2, 2)),
+            norch.linalg.LinAlgError,
+            "matrix 0 of",
+        ),
+        (lambda: norch.linalg.inv(norch.ones(2, 2)), RuntimeError, "inv: the matrix is singular"),
+        (lambda: norch.linalg.cholesky(-norch.eye(2)), norch.linalg.LinAlgError, "leading minor of order 1"),
+        (lambda: norch.linalg.svd(norch.tensor([[float("nan")]])), norch.linalg.LinAlgError, "svd: "),
+        (lambda: norch.linalg.lu_factor(norch.ones(2, 2)), norch.linalg.LinAlgError, r"U\[1, 1\] is zero"),
+        (lambda: norch.linalg.eigh(norch.eye(2), UPLO="X"), ValueError, "UPLO"),
+        (lambda: norch.linalg.lstsq(norch.eye(2), norch.ones(3, 1)), ValueError, "lstsq: A of"),
+        (lambda: norch.linalg.lstsq(norch.eye(2), norch.ones(2, 1), driver="x"), ValueError, "lstsq: driver"),
+        (lambda: norch.linalg.eig, AttributeError, "linear algebra"),
+    ],
+)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_what_has_no_derivative():
+    x = norch.tensor(normal(5, 3), requires_grad=True)
+    with pytest.raises(ValueError, match="no derivative for 5 x 3"):
+        norch.linalg.qr(x, mode="complete")[0].sum().backward()
+    with pytest.raises(ValueError, match="full_matrices=False"):
+        norch.linalg.svd(x)[0].sum().backward()
+    with pytest.raises(ValueError, match="mode='r'"):
+        norch.linalg.qr(x, mode="r")
+
+
+def test_numpy_is_imported_by_the_call():
+    program = """
+import sys, norch
+norch.linalg.solve
+assert "numpy" not in sys.modules and "norch.ops.linalg.solve" in sys.modules
+sys.modules["scipy"] = sys.modules["numpy"] = None
+for call in (norch.linalg.inv, norch.Tensor.det, norch.linalg.lu):
+    try:
+        call(norch.eye(2))
+    except ImportError as error:
+        assert "norch[linalg]" in str(error), error
+    else:
+        raise AssertionError(call)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
