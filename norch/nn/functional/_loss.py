@@ -158,7 +158,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     else:
         loss = tensor_of(target, "kl_div").xlogy(target) - target * input
     if reduction == "batchmean":
-        return loss.sum() / max(input.shape[0] if input.ndim else 1, 1)
+        return loss.sum() / (input.shape[0] if input.ndim else 1)
     return reduced(loss, reduction)
 
 
