@@ -122,7 +122,7 @@ def test_losses_warn_on_broadcast_and_reject_bad_reductions():
 
 
 ELEMENTWISE = ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss", "soft_margin_loss"]
-ELEMENTWISE += ["hinge_embedding_loss", "gaussian_nll_loss", "margin_ranking_loss"]
+ELEMENTWISE += ["hinge_embedding_loss", "multilabel_soft_margin_loss", "gaussian_nll_loss", "margin_ranking_loss"]
 ELEMENTWISE += ["triplet_margin_loss"]
 SHAPES = [(1,), (4,), (1, 1), (1, 4), (3, 1), (3, 4), (2, 1, 4), (0,), (0, 4), (3, 0)]
 

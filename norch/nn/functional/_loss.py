@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from ...autograd import no_grad
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
-from ...ops._operand import RENAMED_ERRORS, as_operand, rename_errors, renamed_error, tensor_of
+from ...ops._operand import RENAMED_ERRORS, as_operand, at_least, rename_errors, renamed_error, tensor_of
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
 from ...ops.pointwise import exp, log, minimum, sub, where
@@ -316,9 +316,14 @@ def triplet_margin_with_distance_loss(
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """The binary cross-entropy of logits (..., C) with targets 0 and 1, times weight (C), averaged over the classes."""
+    """The binary cross-entropy of logits (..., C) with targets 0 and 1, times weight (C), averaged over the classes.
+
+    Where target broadcasts, the sum over the last axis of input is divided by the C of input, as in PyTorch.
+    """
+    classes = at_least(1, input, "multilabel_soft_margin_loss").ndim - 1
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
-    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
+    loss = (loss if weight is None else loss * weight).sum(classes)
+    return reduced(loss / input.shape[classes], reduction)
 
 
 @loss_function
