@@ -154,6 +154,24 @@ def test_losses_of_shapes_that_broadcast_and_of_nothing_like_torch(torch, name):
     assert compared >= 30
 
 
+@pytest.mark.parametrize("name", ["huber_loss", "smooth_l1_loss", "mse_loss", "l1_loss", "poisson_nll_loss", "kl_div"])
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16, norch.float64])
+def test_gradients_of_single_numbers_have_their_dtype(name, dtype):
+    x, y = (norch.tensor(value, dtype=dtype, requires_grad=True) for value in (2.0, 0.5))
+    loss = getattr(F, name)(x, y)
+    loss.backward()
+    assert loss.dtype == x.grad.dtype == y.grad.dtype == dtype
+
+
+def test_numbers_beside_integers_are_not_cut():
+    x = norch.tensor([3, 1])
+    spread = F.gaussian_nll_loss(x, norch.zeros(2), 1.5, reduction="sum")
+    assert spread.item() == pytest.approx(math.log(1.5) + 10 / 3)
+    assert spread.item() == F.gaussian_nll_loss(x.float(), norch.zeros(2), 1.5, reduction="sum").item()
+    half = F.poisson_nll_loss(norch.ones(2, dtype=norch.float16), norch.tensor([3, 5]), full=True)
+    assert half.dtype is norch.float16  # of input, though the logarithms are of integers
+
+
 def _of_nothing(m, shape, dtype="float32"):
     return m.zeros(shape, dtype=getattr(m, dtype), requires_grad=dtype == "float32")
 

@@ -65,7 +65,7 @@ huber = function_op(
     "huber",
     "a**2 / 2 for |a| below b, b (|a| - b / 2) for others. Floats only.",
     connected=2,
-    grad_a=lambda g, a, b: g * a.clamp(-b, b),
+    grad_a=lambda g, a, b: g * a.clamp(-b.item(), b.item()),  # numbers, which promote by their kind only
 )
 hardtanh = function_op(
     "hardtanh",

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from ...autograd import no_grad
+from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
 from ...ops._operand import RENAMED_ERRORS, as_operand, at_least, rename_errors, renamed_error, tensor_of
 from ...ops.activation import huber
@@ -184,7 +185,8 @@ def poisson_nll_loss(
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
         n = where(target > 1, target, 1)
-        loss = loss + _zero_where(target <= 1, n * log(n) - n + 0.5 * log(2 * math.pi * n))
+        approximation = _zero_where(target <= 1, n * log(n) - n + 0.5 * log(2 * math.pi * n))
+        loss = loss + approximation.to(loss.dtype)
     return reduced(loss, reduction)
 
 
@@ -198,7 +200,8 @@ def gaussian_nll_loss(
     the last axis. ArgumentError for another shape and for negative elements.
     """
     if not isinstance(var, Tensor):
-        var = input.new_full((), as_operand(var, "gaussian_nll_loss").item()).expand(input.shape)
+        dtype = input.dtype if input.is_floating_point() else get_default_dtype()
+        var = input.new_full((), as_operand(var, "gaussian_nll_loss").item(), dtype=dtype).expand(input.shape)
     shape = tuple(input.shape)
     if tuple(var.shape) != shape:
         if tuple(var.shape) == shape[:-1]:
