@@ -210,6 +210,9 @@ def test_forced_instruction_sets():
             "import norch; print(norch._lib.lib.norch_isa().decode(), norch.ones(9).sum().item())", NORCH_ISA=isa
         )
         assert done.stdout == f"{isa} 9.0\n", done.stderr
+    program = "import norch; print(norch._lib.lib.norch_isa().decode())"
+    unset = python("import os; os.environ.pop('NORCH_ISA', None); " + program).stdout
+    assert python(program, NORCH_ISA="").stdout == unset == lib.norch_isa_builds().decode().split()[-1] + "\n"
     done = python("import norch", NORCH_ISA="neon512")
     assert done.returncode and "ImportError" in done.stderr and "neon512" in done.stderr
 

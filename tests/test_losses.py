@@ -1,6 +1,7 @@
 """The losses of norch.nn: values and gradients against PyTorch where it is installed, and the hard cases
 (large logits, ignored samples, bad targets) against closed forms."""
 
+import itertools
 import math
 import warnings
 
@@ -118,6 +119,99 @@ def test_losses_warn_on_broadcast_and_reject_bad_reductions():
         F.mse_loss(norch.zeros(2), norch.zeros(2), reduction="median")
     with pytest.raises(ValueError, match="median"):
         nn.MSELoss("median")
+
+
+ELEMENTWISE = ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss", "soft_margin_loss"]
+ELEMENTWISE += ["hinge_embedding_loss", "multilabel_soft_margin_loss", "gaussian_nll_loss", "margin_ranking_loss"]
+ELEMENTWISE += ["triplet_margin_loss"]
+SHAPES = [(1,), (4,), (1, 1), (1, 4), (3, 1), (3, 4), (2, 1, 4), (0,), (0, 4), (3, 0)]
+
+
+@pytest.mark.filterwarnings("ignore")  # of PyTorch and norch, of targets that broadcast
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_losses_of_shapes_that_broadcast_and_of_nothing_like_torch(torch, name):
+    three = name in ("gaussian_nll_loss", "margin_ranking_loss", "triplet_margin_loss")
+    compared = 0
+    for shapes in itertools.product(SHAPES, repeat=2):
+        shapes = (*shapes, shapes[0]) if three else shapes
+        for reduction in ("mean", "sum", "none"):
+            found = []
+            for m in (torch, norch):
+                arrays = [np.linspace(0.1, 0.9 - i / 9, math.prod(s)).reshape(s) for i, s in enumerate(shapes)]
+                inputs = [m.tensor(a, requires_grad=i == 0) for i, a in enumerate(arrays)]
+                try:
+                    loss = getattr(m.nn.functional, name)(*inputs, reduction=reduction)
+                    loss.sum().backward()
+                except (RuntimeError, ValueError):
+                    if m is torch:
+                        break
+                    raise
+                found.append([loss.detach().numpy(), inputs[0].grad.numpy()])
+            else:
+                compared += 1
+                for theirs, ours in zip(*found, strict=True):
+                    np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12, err_msg=f"{shapes} {reduction}")
+    assert compared >= 30
+
+
+@pytest.mark.parametrize("name", ["huber_loss", "smooth_l1_loss", "mse_loss", "l1_loss", "poisson_nll_loss", "kl_div"])
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16, norch.float64])
+def test_gradients_of_single_numbers_have_their_dtype(name, dtype):
+    x, y = (norch.tensor(value, dtype=dtype, requires_grad=True) for value in (2.0, 0.5))
+    loss = getattr(F, name)(x, y)
+    loss.backward()
+    assert loss.dtype == x.grad.dtype == y.grad.dtype == dtype
+
+
+def test_numbers_beside_integers_are_not_cut():
+    x = norch.tensor([3, 1])
+    spread = F.gaussian_nll_loss(x, norch.zeros(2), 1.5, reduction="sum")
+    assert spread.item() == pytest.approx(math.log(1.5) + 10 / 3)
+    assert spread.item() == F.gaussian_nll_loss(x.float(), norch.zeros(2), 1.5, reduction="sum").item()
+    half = F.poisson_nll_loss(norch.ones(2, dtype=norch.float16), norch.tensor([3, 5]), full=True)
+    assert half.dtype is norch.float16  # of input, though the logarithms are of integers
+
+
+def _of_nothing(m, shape, dtype="float32"):
+    return m.zeros(shape, dtype=getattr(m, dtype), requires_grad=dtype == "float32")
+
+
+OF_NOTHING = {
+    "binary_cross_entropy": [(0, 3), (0, 3)],
+    "binary_cross_entropy_with_logits": [(0, 3), (0, 3)],
+    "cosine_embedding_loss": [(0, 3), (0, 3), (0,)],
+    "cross_entropy": [(0, 3), [0]],
+    "cross_entropy of probabilities": [(0, 3), (0, 3)],
+    "multi_margin_loss": [(0, 3), [0]],
+    "nll_loss": [(0, 3), [0]],
+    "kl_div": [(0, 3), (0, 3)],
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # of PyTorch, of kl_div
+@pytest.mark.parametrize("name", OF_NOTHING)
+@pytest.mark.parametrize("reduction", [*REDUCTIONS, "batchmean", "smoothed"])
+def test_losses_of_nothing_like_torch(torch, name, reduction):
+    function, found = name.split(" ")[0], []
+    how = {"reduction": reduction} if reduction != "smoothed" else {"label_smoothing": 0.1}
+    if (reduction == "batchmean") > (function == "kl_div") or (reduction == "smoothed") > (function == "cross_entropy"):
+        pytest.skip("another loss has this")
+    for m in (torch, norch):
+        inputs = [_of_nothing(m, s, "float32" if isinstance(s, tuple) else "int64") for s in OF_NOTHING[name]]
+        loss = getattr(m.nn.functional, function)(*inputs, **how)
+        loss.sum().backward()
+        found.append([loss.detach().numpy(), inputs[0].grad.numpy()])
+    if function == "multi_margin_loss" and reduction != "none":  # PyTorch leaves it undefined
+        found[0][0] = math.nan if reduction == "mean" else 0.0
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_losses_of_no_classes():
+    nothing = norch.zeros(2, 0)
+    assert F.cross_entropy(nothing, nothing, label_smoothing=0.1, reduction="none").tolist() == [0, 0]
+    ignored = norch.tensor([], dtype=norch.int64)
+    assert F.cross_entropy(nothing[:0], ignored, label_smoothing=0.1, reduction="sum").item() == 0
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)

@@ -117,6 +117,39 @@ def test_two_schedules_of_one_optimizer(torch, first):
         assert list(rates(optim, parameter([1.0]), second)) == pytest.approx(theirs, rel=1e-9, abs=1e-15)
 
 
+MORE_SCHEDULES = {
+    "restarts": lambda m, opt: m.CosineAnnealingWarmRestarts(opt, 3, 2, 0.01),
+    "triangles": lambda m, opt: m.CyclicLR(opt, 0.05, 0.55, 2),
+    "one cycle": lambda m, opt: m.OneCycleLR(opt, 0.55, 20),
+    "factors": lambda m, opt: m.MultiplicativeLR(opt, lambda epoch: 0.9),
+    "plateau": lambda m, opt: m.ReduceLROnPlateau(opt, factor=0.3, patience=1),
+    "in turns": lambda m, opt: m.SequentialLR(opt, [m.ConstantLR(opt, 0.1, 2), m.ExponentialLR(opt, 0.9)], [5]),
+    "both": lambda m, opt: m.ChainedScheduler([m.ConstantLR(opt, 0.1, 6), m.ExponentialLR(opt, 0.9)]),
+}
+
+
+@pytest.mark.parametrize("name", [*SCHEDULES, *MORE_SCHEDULES])
+def test_states_of_torch_go_on_as_there(torch, name):
+    def made(lib):
+        opt = lib.optim.SGD([lib.nn.Parameter(lib.ones(1))], lr=0.5, momentum=0.9)
+        return opt, (SCHEDULES | MORE_SCHEDULES)[name](lib.optim.lr_scheduler, opt)
+
+    def steps(opt, schedule):
+        for _ in range(4):
+            opt.step()
+            schedule.step(*([1.0] if name == "plateau" else []))
+            yield opt.param_groups[0]["lr"]
+
+    theirs, ours = made(torch), made(norch)
+    list(steps(*theirs))
+    state = theirs[1].state_dict()
+    assert not [key for key in state if callable(getattr(type(ours[1]), key, None))]  # no method is overwritten
+    ours[1].load_state_dict(state)
+    for key in ("lr", "momentum"):
+        ours[0].param_groups[0][key] = theirs[0].param_groups[0][key]
+    assert list(steps(*ours)) == pytest.approx(list(steps(*theirs)), rel=1e-9)
+
+
 def test_state_of_factors_that_are_objects():
     class Power:
         def __init__(self, base):

@@ -40,10 +40,26 @@ def test_interpolate_like_torch(torch: Any, mode: str, how: Any) -> None:
             both(torch, lambda m, x: m.nn.functional.interpolate(x, **how), part)
 
 
+@pytest.mark.parametrize("scale", [1.1, 1.2])
+@pytest.mark.parametrize("mode", [*SHAPES, "nearest of three axes"])
+def test_interpolate_where_the_size_of_an_axis_stays(torch: Any, mode: str, scale: float) -> None:
+    mode, shape = (mode, SHAPES[mode]) if mode in SHAPES else ("nearest", SHAPES["trilinear"])
+    array = np.random.default_rng(0).normal(size=shape)
+    found, wanted = (
+        m.nn.functional.interpolate(m.tensor(array), scale_factor=scale, mode=mode) for m in (norch, torch)
+    )
+    assert_close(found, wanted.numpy(), rtol=1e-10, atol=1e-12)
+    if mode.endswith("linear") or len(shape) == 4 and mode == "nearest":  # its other gradients are of other elements
+        both(torch, lambda m, x: m.nn.functional.interpolate(x, scale_factor=scale, mode=mode), array)
+
+
 def test_interpolate_takes_a_size_an_axis_and_halves(torch: Any) -> None:
     x = np.random.default_rng(0).normal(size=(1, 2, 3, 4))
     both(torch, lambda m, x: m.nn.functional.interpolate(x, (6, 3), mode="bilinear"), x)
     both(torch, lambda m, x: m.nn.functional.interpolate(x, scale_factor=(2, 1.5)), x)
+    both(torch, lambda m, x: m.nn.functional.interpolate(x, scale_factor=2.3), x)  # 3 to 6, as by 2
+    alike = norch.ones(1, 1, 2, 3)
+    assert F.interpolate(alike, scale_factor=1.2).data_ptr() != alike.data_ptr()
     half = F.interpolate(norch.ones(1, 1, 2, dtype=norch.float16), scale_factor=2, mode="linear")
     assert half.dtype is norch.float16 and half.tolist() == [[[1, 1, 1, 1]]]
 

@@ -120,10 +120,11 @@ static nr_backend backend = {
 
 const nr_backend *nr_cpu_backend(void) { return &backend; }
 
-/* Runs when the library is loaded: the widest build that the machine has, or the one that NORCH_ISA names;
- * a name that cannot be honoured leaves the choice to us (Python looks at norch_isa() and complains). */
+/* Runs when the library is loaded: the widest build that the machine has, or the one that NORCH_ISA names, unless it
+ * is empty. With an unknown name the baseline stays: Python refuses it. */
 __attribute__((constructor)) static void choose_isa(void) {
     const char *wanted = getenv("NORCH_ISA");
+    if (wanted && !*wanted) wanted = NULL;
 #ifdef __x86_64__
     __builtin_cpu_init();
 #endif

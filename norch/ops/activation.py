@@ -65,7 +65,7 @@ huber = function_op(
     "huber",
     "a**2 / 2 for |a| below b, b (|a| - b / 2) for others. Floats only.",
     depends_on=2,
-    grad_a=lambda g, a, b: g * a.clamp(-b, b),
+    grad_a=lambda g, a, b: g * a.clamp(-b, b).to(a.dtype),
 )
 hardtanh = function_op(
     "hardtanh",

@@ -103,7 +103,7 @@ mean_over = op(
     grad=lambda g, x_meta, axes, keepdim: expand_reduced(g / _count(x_meta, g), x_meta, axes, keepdim),
     shares_grad=True,
 )
-mean_square = op("mean_square", grad=lambda g, x: x * (g * (2 / x._numel)))  # of all elements
+mean_square = op("mean_square", grad=lambda g, x: x * (g * (2 / (x._numel or 1))))  # of all elements
 norm_over = op("norm", grad=norm_grad)
 _prod = op("prod", grad=_prod_grad)
 _max, _min = op("max", row="amax", grad=extreme_grad), op("min", row="amin", grad=extreme_grad)

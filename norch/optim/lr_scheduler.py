@@ -19,8 +19,8 @@ from .optimizer import Optimizer
 
 
 class LRScheduler:
-    """Base of the schedules. A subclass overrides one of `factor(epoch, index)`, which multiplies the initial rate of
-    group `index`, `rate(epoch, index)`, and `get_lr()`, which gives the rates of all groups from `self.last_epoch`,
+    """Base of the schedules. A subclass overrides one of `lr_factor(epoch, index)`, which multiplies the initial rate
+    of group `index`, `rate(epoch, index)`, and `get_lr()`, which gives the rates of all groups from `self.last_epoch`,
     `self.base_lrs` and the groups of `self.optimizer`. The constructor sets the rates of epoch 0.
 
     With last_epoch each group needs an 'initial_lr', as a loaded optimizer has; KeyError otherwise.
@@ -43,13 +43,13 @@ class LRScheduler:
         self._step_count = 0
         self.step()
 
-    def factor(self, epoch: int, index: int) -> float:
+    def lr_factor(self, epoch: int, index: int) -> float:
         """The factor of the initial rate of group `index` in this epoch."""
         raise NotImplementedError
 
     def rate(self, epoch: int, index: int) -> float:
         """The rate of group `index` in this epoch."""
-        return self.eta_min + (self.base_lrs[index] - self.eta_min) * self.factor(epoch, index)
+        return self.eta_min + (self.base_lrs[index] - self.eta_min) * self.lr_factor(epoch, index)
 
     def _get_closed_form_lr(self) -> list[float]:
         return [self.rate(self.last_epoch, index) for index in range(len(self.base_lrs))]
@@ -121,7 +121,7 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int, index: int) -> float:
+    def lr_factor(self, epoch: int, index: int) -> float:
         return self.gamma ** (epoch // self.step_size)
 
 
@@ -135,7 +135,7 @@ class MultiStepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int, index: int) -> float:
+    def lr_factor(self, epoch: int, index: int) -> float:
         return self.gamma ** sum(count for milestone, count in self.milestones.items() if milestone <= epoch)
 
 
@@ -146,7 +146,7 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int, index: int) -> float:
+    def lr_factor(self, epoch: int, index: int) -> float:
         return self.gamma**epoch
 
 
@@ -166,7 +166,7 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int, index: int) -> float:
+    def lr_factor(self, epoch: int, index: int) -> float:
         span = self.end_factor - self.start_factor
         return self.start_factor + span * min(epoch, self.total_iters) / self.total_iters
 
@@ -177,11 +177,11 @@ class ConstantLR(LRScheduler):
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
             raise ArgumentError(f"ConstantLR: factor {factor} does not lie between 0 and 1")
-        self.first_factor, self.total_iters = factor, total_iters
+        self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int, index: int) -> float:
-        return self.first_factor if epoch < self.total_iters else 1.0
+    def lr_factor(self, epoch: int, index: int) -> float:
+        return self.factor if epoch < self.total_iters else 1.0
 
 
 class PolynomialLR(LRScheduler):
@@ -191,7 +191,7 @@ class PolynomialLR(LRScheduler):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int, index: int) -> float:
+    def lr_factor(self, epoch: int, index: int) -> float:
         return float((1 - min(epoch, self.total_iters) / self.total_iters) ** self.power)
 
 
@@ -203,7 +203,7 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int, index: int) -> float:
+    def lr_factor(self, epoch: int, index: int) -> float:
         return (1 + math.cos(math.pi * epoch / self.T_max)) / 2
 
 
@@ -221,7 +221,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int, index: int) -> float:
+    def lr_factor(self, epoch: int, index: int) -> float:
         length = self.T_0
         while epoch >= length:
             epoch -= length
@@ -475,7 +475,7 @@ class ReduceLROnPlateau(LRScheduler):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"ReduceLROnPlateau: expected an optimizer, not {type(optimizer).__name__}")
         self.optimizer, self.patience, self.threshold = optimizer, patience, threshold
-        self.factor = factor  # type: ignore[method-assign, assignment]
+        self.factor = factor
         self.mode, self.threshold_mode, self.cooldown, self.eps = mode, threshold_mode, cooldown, eps
         self.min_lr = min_lr
         _one_a_group(optimizer, min_lr)  # raises where the length is wrong
@@ -529,7 +529,7 @@ class LambdaLR(LRScheduler):
         self.lr_lambdas = _one_a_group(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int, index: int) -> float:
+    def lr_factor(self, epoch: int, index: int) -> float:
         return self.lr_lambdas[index](epoch)
 
     def state_dict(self) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def cross_entropy(
     if weight is not None:
         losses = losses * _along(weight, dim, input.ndim)
     soft = classes.reduced(losses.sum(dim, keepdim=True), weighted=True)
-    return hard * (1.0 - label_smoothing) + soft * (label_smoothing / input.shape[dim])
+    return hard * (1.0 - label_smoothing) + soft * (label_smoothing / (input.shape[dim] or 1))
 
 
 def _along(weight: Tensor, dim: int, ndim: int) -> Tensor:
@@ -139,7 +139,7 @@ def _soft_cross_entropy(
         )
     dim = 0 if len(shape) == 1 else 1
     if label_smoothing > 0:
-        target = target * (1.0 - label_smoothing) + label_smoothing / shape[dim]
+        target = target * (1.0 - label_smoothing) + label_smoothing / (shape[dim] or 1)
     loss = -log_softmax(input, dim) * target
     if weight is not None:
         loss = loss * _along(weight, dim, len(shape))

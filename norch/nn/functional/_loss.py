@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from ...autograd import no_grad
+from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
-from ...ops._operand import RENAMED_ERRORS, as_operand, rename_errors, renamed_error, tensor_of
+from ...ops._operand import RENAMED_ERRORS, as_operand, at_least, rename_errors, renamed_error, tensor_of
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
 from ...ops.pointwise import exp, log, minimum, sub, where
@@ -158,7 +159,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     else:
         loss = tensor_of(target, "kl_div").xlogy(target) - target * input
     if reduction == "batchmean":
-        return loss.sum() / max(input.shape[0] if input.ndim else 1, 1)
+        return loss.sum() / (input.shape[0] if input.ndim else 1)
     return reduced(loss, reduction)
 
 
@@ -184,7 +185,8 @@ def poisson_nll_loss(
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
         n = where(target > 1, target, 1)
-        loss = loss + _zero_where(target <= 1, n * log(n) - n + 0.5 * log(2 * math.pi * n))
+        approximation = _zero_where(target <= 1, n * log(n) - n + 0.5 * log(2 * math.pi * n))
+        loss = loss + approximation.to(loss.dtype)
     return reduced(loss, reduction)
 
 
@@ -198,7 +200,8 @@ def gaussian_nll_loss(
     the last axis. ArgumentError for another shape and for negative elements.
     """
     if not isinstance(var, Tensor):
-        var = input.new_full((), as_operand(var, "gaussian_nll_loss").item()).expand(input.shape)
+        dtype = input.dtype if input.is_floating_point() else get_default_dtype()
+        var = input.new_full((), as_operand(var, "gaussian_nll_loss").item(), dtype=dtype).expand(input.shape)
     shape = tuple(input.shape)
     if tuple(var.shape) != shape:
         if tuple(var.shape) == shape[:-1]:
@@ -316,9 +319,14 @@ def triplet_margin_with_distance_loss(
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """The binary cross-entropy of logits (..., C) with targets 0 and 1, times weight (C), averaged over the classes."""
+    """The binary cross-entropy of logits (..., C) with targets 0 and 1, times weight (C), averaged over the classes.
+
+    Where target broadcasts, the sum over the last axis of input is divided by the C of input, as in PyTorch.
+    """
+    classes = at_least(1, input, "multilabel_soft_margin_loss").ndim - 1
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
-    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
+    loss = (loss if weight is None else loss * weight).sum(classes)
+    return reduced(loss / input.shape[classes], reduction)
 
 
 @loss_function

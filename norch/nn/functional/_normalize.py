@@ -35,5 +35,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ShapeError(f"local_response_norm: expected (N, C, ...) of 3 dimensions or more, got {tuple(x.shape)}")
     if size < 1:
         raise ArgumentError(f"local_response_norm: size is positive, not {size}")
+    if not x.numel():
+        return x.clone()
     squares = pad(x.square(), (0, 0) * (x.ndim - 2) + (size // 2, (size - 1) // 2)).unfold(1, size, 1)
     return x / (k + alpha * squares.mean(-1)) ** beta

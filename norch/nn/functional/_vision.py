@@ -88,11 +88,13 @@ def interpolate(
         if count == 3:
             raise NotImplementedError("interpolate: mode 'area' is not supported for three axes")
         return adaptive_avg_pool1d(x, new) if count == 1 else adaptive_avg_pool2d(x, new)
-    dtype = x.dtype
-    x = x if dtype in (float32, float64) else x.float()
+    out = x if x.dtype in (float32, float64) else x.float()
+    of_images = mode == "nearest" and count == 2  # of one and three axes PyTorch goes by the scale alone
     for dim, (n, m, scale) in enumerate(zip(old, new, scales, strict=True), 2):
-        x = _resample(x, dim, n, m, n / m if scale is None else 1 / scale, mode, bool(align_corners))
-    return x.to(dtype)
+        if m != n or not (of_images or mode.endswith("linear")):
+            ratio = n / m if scale is None or (of_images and m == 2 * n) else 1 / scale
+            out = _resample(out, dim, n, m, ratio, mode, bool(align_corners))
+    return x.clone() if out is x else out.to(x.dtype)
 
 
 def _resample(x: Tensor, dim: int, old: int, new: int, ratio: float, mode: str, align: bool) -> Tensor:
