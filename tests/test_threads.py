@@ -411,3 +411,40 @@ def test_memory_that_a_tensor_lets_go_of_stays_while_another_thread_works_on_it(
         y = norch.full((2_000_000,), 5.0)  # would take the block that the thread writes to
         other.join()
         assert (y == 5).all()
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    "name", ["nonzero", "sort", "max", "topk", "median", "cummax", "float_power", "__rmatmul__", "exp"]
+)
+def test_what_another_thread_sets_is_seen_whole_or_not_at_all(name):
+    """x.data is one of two tensors, of other shapes and strides, while an operation reads it without the GIL."""
+    norch.set_num_threads(1)
+    torn = norch.Generator().manual_seed(0)
+    both = norch.rand(600, 500, generator=torn) + 0.1, norch.rand(400, 600, generator=torn).T + 0.1
+    x, done = both[0].clone(), threading.Event()
+    given = {"sort": (0,), "max": (0,), "topk": (3, 0), "median": (0,), "cummax": (0,), "float_power": (2.5,)}
+    given["__rmatmul__"] = (norch.rand(100, 600, generator=torn),)
+
+    def outcome(of):
+        out = getattr(of, name)(*given.get(name, ()))
+        parts = out if isinstance(out, tuple) else (out,)
+        return [(tuple(part.shape), part.numpy().tobytes()) for part in parts]
+
+    expected = [outcome(each) for each in both]
+
+    def replace():
+        while not done.is_set():
+            for each in both:
+                x.data = each
+                time.sleep(0)
+
+    other = threading.Thread(target=replace)
+    other.start()
+    try:
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            assert outcome(x) in expected
+    finally:
+        done.set()
+        other.join()

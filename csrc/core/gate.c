@@ -2,24 +2,24 @@
 #include "gate.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include "interpreter.h"
 
 /* Work that takes longer is worth releasing and acquiring the lock, in nanoseconds of one core. */
 #define LONG_WORK 50e3
 
-/* The calls that run without the lock, and a queue of storages that wait for them to end; its last storage points at
- * itself. The lock protects both. */
-static int64_t unlocked_calls;
-static norch_storage *queue;
+/* Calls that run without the lock, and threads that wait for them to end. The lock protects both. */
+static int64_t unlocked_calls, waiting;
 
-/* The child of a fork has none of the threads that made these calls. The queue is emptied when its next call ends. */
-static void forget_calls(void) { unlocked_calls = 0; }
+/* The child of a fork has none of these threads. */
+static void forget_threads(void) { unlocked_calls = waiting = 0; }
 
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_calls); }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_threads); }
 
+/* While a thread waits, new work keeps the lock, or there might always be some. */
 static void *release_lock(void) {
-    if (!nr_interpreter) return NULL;
+    if (!nr_interpreter || waiting) return NULL;
     unlocked_calls++;
     return nr_interpreter->release_lock();
 }
@@ -27,31 +27,25 @@ static void *release_lock(void) {
 /* Copies between memory of the CPU are too short for it. */
 static void *release_lock_for(const nr_backend *backend) { return backend->device ? release_lock() : NULL; }
 
-static void empty_queue(void) {
-    while (queue) {
-        norch_storage *first = queue, *next = first->next;
-        queue = next == first ? NULL : next;
-        first->next = NULL;
-        nr_storage_release(first);
-    }
-}
-
 /* Ends work that release_lock() began: takes the lock back and raises what could not be raised without it. */
 static int32_t acquire_lock(void *thread, int32_t status) {
     if (!thread) return status;
     nr_interpreter->acquire_lock(thread);
-    if (--unlocked_calls == 0) empty_queue();
+    unlocked_calls--;
     if (status != NORCH_OK) nr_interpreter->raise(status, norch_last_error());
     return status;
 }
 
-void nr_gate_release(norch_storage *storage) {
-    if (unlocked_calls == 0 || storage->next) { /* the queue holds a reference to what is in it */
-        nr_storage_release(storage);
-        return;
+void nr_gate_wait(void) {
+    const struct timespec moment = {.tv_nsec = 20000};
+    if (unlocked_calls == 0) return;
+    waiting++;
+    while (unlocked_calls) {
+        void *thread = nr_interpreter->release_lock();
+        nanosleep(&moment, NULL);
+        nr_interpreter->acquire_lock(thread);
     }
-    storage->next = queue ? queue : storage;
-    queue = storage;
+    waiting--;
 }
 
 int32_t nr_gate(nr_call *call, const norch_tensor *where) {

@@ -18,8 +18,8 @@ static inline int32_t nr_run(nr_family family, int op, const void *plan, double 
 int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes);
 int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool non_blocking);
 int32_t nr_gate_synchronize(const nr_backend *backend);
-/* Releases the storage that a living tensor has had so far. While calls run without the lock, one of them may still use it: it
- * then waits for the last of them to end. */
-void nr_gate_release(norch_storage *storage);
+/* Waits until no call runs without the lock, and so none is halfway: before a living tensor gets another header, which calls
+ * read more than once, and lets go of its storage. */
+void nr_gate_wait(void);
 
 #endif

@@ -38,7 +38,6 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
     storage->backend = backend;
     storage->release = release;
     storage->context = context;
-    storage->next = NULL;
     atomic_fetch_add_explicit(&live_storages, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&live_bytes, (int64_t)bytes, memory_order_relaxed);
     return storage;

@@ -129,12 +129,13 @@ void norch_release(norch_tensor *x) {
 }
 
 int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
+    if (x->storage) nr_gate_wait(); /* a new tensor is known to nobody */
     NR_TRY(nr_check_tensor("data", other));
     norch_storage *before = x->storage;
     atomic_fetch_add_explicit(&other->storage->references, 1, memory_order_relaxed);
     const size_t from = offsetof(norch_tensor, data); /* all fields after those of Python */
     memcpy((char *)x + from, (const char *)other + from, sizeof *x - from);
-    if (before) nr_gate_release(before);
+    if (before) nr_storage_release(before);
     return NORCH_OK;
 }
 

@@ -61,6 +61,13 @@ def as_operand(value: Any, name: str) -> Any:
     return made
 
 
+def as_fixed_operand(value: Any, name: str) -> Any:
+    """The same for operations of several calls: outside a graph an alias, which stays as it is when another thread sets
+    value.data meanwhile."""
+    x = as_operand(value, name)
+    return lib.norch_alias(x) if x is value and x._node is None else x
+
+
 def _no_operand(value: Any, name: str) -> TypeError:
     return TypeError(f"{name}: expected a tensor or a number, not {type(value).__name__}")
 

@@ -17,7 +17,7 @@ from ..autograd.record import record, record_view, view_derivative
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
-from ._operand import as_operand, named_function, numpy_names, operand, public, rename_errors
+from ._operand import as_fixed_operand, as_operand, named_function, numpy_names, operand, public, rename_errors
 from ._results import aminmax_result, max_result, min_result
 from .op import METHODS, OPCODES, method, op
 from .pointwise import isnan, maximum, minimum, ne, where
@@ -251,6 +251,7 @@ def _extreme(x: Any, dim: Any, keepdim: bool, other: Any, name: str, result: Any
         return binary(x, dim if other is None else other)
     if dim is None:
         return row(x)
+    x = as_fixed_operand(x, name)
     return taken(x, dim, keepdim, place(x, (dim,), True), result)
 
 

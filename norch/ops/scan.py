@@ -14,7 +14,7 @@ from ..autograd.inplace import check_writable, finish_write
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import DTypeError
-from ._operand import as_operand, named_function, numpy_names, public, rename_errors
+from ._operand import as_fixed_operand, as_operand, named_function, numpy_names, public, rename_errors
 from ._results import cummax_result, cummin_result
 from ._rows import snapshot
 from .copy import cat, stack
@@ -110,7 +110,7 @@ def cummax(input: Any, dim: int) -> Any:  # noqa: A002
     >>> norch.cummax(norch.tensor([1, 3, 2]), dim=0).values
     tensor([1, 3, 3])
     """
-    x = as_operand(input, "cummax")
+    x = as_fixed_operand(input, "cummax")
     indices = lib.norch_scan(constants["SCAN_MAX"], x, dim, False)
     return cummax_result(x.gather(dim, indices), indices)
 
@@ -119,7 +119,7 @@ def cummax(input: Any, dim: int) -> Any:  # noqa: A002
 @numpy_names
 def cummin(input: Any, dim: int) -> Any:  # noqa: A002
     """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
-    x = as_operand(input, "cummin")
+    x = as_fixed_operand(input, "cummin")
     indices = lib.norch_scan(constants["SCAN_MIN"], x, dim, False)
     return cummin_result(x.gather(dim, indices), indices)
 

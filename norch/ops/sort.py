@@ -14,7 +14,7 @@ from ..autograd.record import record
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
-from ._operand import as_operand, numpy_names, public, rename_errors, tensor_of
+from ._operand import as_fixed_operand, as_operand, numpy_names, public, rename_errors, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .op import method
@@ -39,7 +39,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
     >>> norch.sort(norch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
-    x = as_operand(input, "sort")
+    x = as_fixed_operand(input, "sort")
     flag(stable or False, "sort: stable")
     indices = order_of(x, dim, -1, descending)
     return sort_result(x.gather(dim, indices), indices)
@@ -67,7 +67,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     >>> norch.topk(norch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
-    x = as_operand(input, "topk")
+    x = as_fixed_operand(input, "topk")
     if int64(k, "topk: k") < 0:
         raise ArgumentError(f"topk: k is {k}, which is below 0")
     flag(sorted, "topk: sorted")
@@ -86,14 +86,14 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  #
     >>> norch.median(norch.tensor([1.0, 9.0, 4.0, 2.0]))
     tensor(2.)
     """
-    return _median(as_operand(input, "median"), dim, keepdim, False, median_result)
+    return _median(as_fixed_operand(input, "median"), dim, keepdim, False, median_result)
 
 
 @method
 @numpy_names
 def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """median() of what is not NaN."""
-    return _median(as_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
+    return _median(as_fixed_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
 
 
 def _median(x: Any, dim: Any, keepdim: bool, ignore_nan: bool, result: Any) -> Any:

@@ -10,7 +10,7 @@ from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import at_least
-from .._operand import as_operand, numpy_names, public, rename_errors
+from .._operand import as_fixed_operand, as_operand, numpy_names, public, rename_errors
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device
@@ -106,7 +106,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     >>> norch.kthvalue(norch.tensor([4.0, 1.0, 3.0]), 2).values
     tensor(3.)
     """
-    x = as_operand(input, "kthvalue")
+    x = as_fixed_operand(input, "kthvalue")
     dim = axis(dim, x.ndim, "kthvalue")
     size = x.shape[dim] if x.ndim else 1
     if not size:
@@ -122,7 +122,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 @numpy_names
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices)."""
-    x = as_operand(input, "mode")
+    x = as_fixed_operand(input, "mode")
     dim = axis(dim, x.ndim, "mode")
     if x.ndim and not x.shape[dim]:
         raise BoundsError(f"mode: axis {dim} of shape {tuple(x.shape)} is empty")

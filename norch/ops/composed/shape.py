@@ -381,7 +381,8 @@ def roll(input: Any, shifts: Axes, dims: Axes = None) -> Any:
     if dims is None or (hasattr(dims, "__iter__") and not tuple(dims)):
         if hasattr(shifts, "__iter__") and len(tuple(shifts)) != 1:
             raise ShapeError(f"roll: shifts {tuple(shifts)} need as many dims")
-        return reshape(roll(ravel(input), shifts, 0), tuple(input.shape))
+        shape = tuple(input.shape)
+        return reshape(roll(ravel(input), shifts, 0), shape)
     steps = tuple(shifts) if hasattr(shifts, "__iter__") else (shifts,)
     along = tuple(dims) if hasattr(dims, "__iter__") else (dims,)
     if len(steps) != len(along):
