@@ -48,6 +48,7 @@ def _load() -> ctypes.PyDLL:
         raise ImportError(message) from None
 
 
+_check_python()
 _library = _load()
 constants, TensorStruct, _functions = read_header(_library, _PATH)
 lib: Any = types.SimpleNamespace(**_functions)

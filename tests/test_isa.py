@@ -74,3 +74,13 @@ def test_builds_for_instruction_sets_agree():
             epsilon = np.finfo(ours["exp"].dtype).eps
             assert np.abs(ours["product"] - theirs["product"]).max() <= 16 * epsilon * theirs["product"].max(), isa
             assert np.abs(ours["softmax"] - theirs["softmax"]).max() <= 8 * epsilon, isa
+
+
+@pytest.mark.host
+@pytest.mark.skipif(not os.path.exists("/proc/cpuinfo") or os.uname().machine != "x86_64", reason="needs Linux's list")
+def test_the_builds_that_run_are_those_the_system_lists():
+    with open("/proc/cpuinfo") as file:
+        flags = next(line for line in file if line.startswith("flags")).split()
+    wanted = {"baseline": [], "avx2": ["avx2", "fma"], "avx512": ["avx512f", "avx512dq", "avx512bw", "avx512vl"]}
+    runs = [isa for isa, needs in wanted.items() if set(needs) <= set(flags)]
+    assert lib.norch_isa_builds().decode().split() == runs

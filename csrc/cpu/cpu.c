@@ -7,6 +7,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 static int32_t copy_bytes(const nr_backend *self, void *to, const void *from, size_t n) {
     (void)self;
@@ -42,11 +45,24 @@ typedef struct isa {
 static bool always(void) { return true; }
 
 #ifdef __x86_64__
-static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+/* Asked of the processor: what __builtin_cpu_supports() reads is in the compiler's runtime library, and not every one fills
+ * it. A set counts where the system saves its registers, too (Intel's manual, volume 1, 14.3 and 15.2). */
+static bool has(unsigned features, unsigned registers) {
+    unsigned a, b, c, d, saved, high;
+    const unsigned basic = bit_OSXSAVE | bit_AVX | bit_FMA;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & basic) != basic) return false;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & features) != features) return false;
+    __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+    return (saved & registers) == registers;
+}
+
+#define VECTORS 0x06u /* of 16 and 32 bytes */
+#define LONG_VECTORS 0xe0u
+
+static bool has_avx2(void) { return has(bit_AVX2, VECTORS); }
 
 static bool has_avx512(void) {
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    return has(bit_AVX2 | bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL, VECTORS | LONG_VECTORS);
 }
 #endif
 
@@ -125,9 +141,6 @@ const nr_backend *nr_cpu_backend(void) { return &backend; }
 __attribute__((constructor)) static void choose_isa(void) {
     const char *wanted = getenv("NORCH_ISA");
     if (wanted && !*wanted) wanted = NULL;
-#ifdef __x86_64__
-    __builtin_cpu_init();
-#endif
     for (int i = 0; i < BUILD_COUNT; i++)
         if (builds[i].supported() && (!wanted || !strcmp(wanted, builds[i].name))) chosen = &builds[i];
     for (const isa *build = builds; build <= chosen; build++) { /* what a build lacks stays with a narrower one */
