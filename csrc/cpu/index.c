@@ -31,31 +31,12 @@
 /* n elements of the innermost loop from these three places on. */
 typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n);
 
-#define PLUS(a, b) ((a) || (b))
-#define TIMES(a, b) ((a) && (b))
-#define TYPE bool
-#define S uint8_t
-#include "index_kinds.h"
-#undef PLUS
-#undef TIMES
-
-#define PLUS(a, b) ((a) + (b))
-#define TIMES(a, b) ((a) * (b))
-#define TYPE uint8
-#define S uint8_t
-#include "index_kinds.h"
-#define TYPE int32
-#define S int32_t
-#include "index_kinds.h"
-#define TYPE int64
-#define S int64_t
-#include "index_kinds.h"
-#define TYPE float32
-#define S float
-#include "index_kinds.h"
-#define TYPE float64
-#define S double
-#include "index_kinds.h"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wint-in-bool-context" /* bools are added and multiplied */
+#endif
+#define TEMPLATE "index_kinds.h"
+#define WANTED(kind, bits) true
+#include "each_dtype.h"
 
 static void offsets(const nr_index_plan *plan, char *dense, const char *index, char *before, int64_t n) {
     const int64_t dense_step = plan->nest.stride[0][0], index_step = plan->nest.stride[1][0];
