@@ -8,7 +8,7 @@ from ._lib import lib
 from .errors import ArgumentError, DTypeError
 
 # Formats of memoryviews, by kind and size in bytes; they have none for the two half floats.
-_STRUCT_FORMATS = {"b1": "?", "u1": "B", "u2": "H", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f4": "f", "f8": "d"}
+_STRUCT_FORMATS = dict(zip("b1 u1 u2 u4 u8 i1 i2 i4 i8 f4 f8".split(), "?BHIQbhiqfd", strict=True))
 
 
 class dtype:  # noqa: N801  (PyTorch's name)

@@ -9,16 +9,11 @@
 #define KIND_U 'u'
 #define KIND_I 'i'
 #define KIND_F 'f'
-#define WIDE_OF(T)            \
-    _Generic((T){0},          \
-        bool: NORCH_BOOL,     \
-        uint8_t: NORCH_UINT8, \
-        int32_t: NORCH_INT32, \
-        int64_t: NORCH_INT64, \
-        float: NORCH_FLOAT32, \
-        double: NORCH_FLOAT64)
+/* The dtype of the type in which narrow ones are computed. */
+#define COMPUTED_IN(T) _Generic((T){0}, int32_t: NORCH_INT32, float: NORCH_FLOAT32)
 const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT] = {
-#define DTYPE(NAME, label, S, T, A, kind, digits) {#label, sizeof(S), KIND_##kind, WIDE_OF(T), digits},
+#define WIDE(NAME, label, S, T, A, kind, digits) {#label, sizeof(S), KIND_##kind, NORCH_##NAME, digits},
+#define NARROW(NAME, label, S, T, A, kind, digits) {#label, sizeof(S), KIND_##kind, COMPUTED_IN(T), digits},
 #include "../dtypes.def"
 };
 

@@ -4,7 +4,7 @@
  * kernel: rows as they lie in memory, or squares where the source runs dense along another dimension than
  * the destination (a transpose). Blocks depend on the shape alone and are what threads share.
  *
- *   rows    from  a b c d ...       to  a b c d ...      memcpy, or a loop that converts (copy_loops.h)
+ *   rows    from  a b c d ...       to  a b c d ...      memcpy, or a loop that converts (copy_pairs.h)
  *   turned  from  a b c d | ...     to  a e i m | ...    64 x 64 elements at a time, and of these a cache line a side:
  *                 e f g h |             b f j n |        what lies apart is read once, line by line, shuffled in
  *                 i j k l |             c g k o |        registers, and written line by line (copy_moves.h)
@@ -31,30 +31,9 @@ nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
 typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0,
                       int64_t n1);
 
-#define FROM bool
-#define FROM_S uint8_t
-#define FROM_T bool
-#include "copy_pairs.h"
-#define FROM uint8
-#define FROM_S uint8_t
-#define FROM_T uint8_t
-#include "copy_pairs.h"
-#define FROM int32
-#define FROM_S int32_t
-#define FROM_T int32_t
-#include "copy_pairs.h"
-#define FROM int64
-#define FROM_S int64_t
-#define FROM_T int64_t
-#include "copy_pairs.h"
-#define FROM float32
-#define FROM_S float
-#define FROM_T float
-#include "copy_pairs.h"
-#define FROM float64
-#define FROM_S double
-#define FROM_T double
-#include "copy_pairs.h"
+#define TEMPLATE "copy_pairs.h"
+#define WANTED(kind, bits) true
+#include "each_dtype.h"
 
 static const mover *const conversions[NR_DTYPE_COUNT] = {
 #define WIDE(NAME, name, ...) [NORCH_##NAME] = NR_JOIN2(from, name),

@@ -31,31 +31,12 @@
 /* n elements of the innermost loop from these three places on. */
 typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n);
 
-#define PLUS(a, b) ((a) || (b))
-#define TIMES(a, b) ((a) && (b))
-#define TYPE bool
-#define S uint8_t
-#include "index_kinds.h"
-#undef PLUS
-#undef TIMES
-
-#define PLUS(a, b) ((a) + (b))
-#define TIMES(a, b) ((a) * (b))
-#define TYPE uint8
-#define S uint8_t
-#include "index_kinds.h"
-#define TYPE int32
-#define S int32_t
-#include "index_kinds.h"
-#define TYPE int64
-#define S int64_t
-#include "index_kinds.h"
-#define TYPE float32
-#define S float
-#include "index_kinds.h"
-#define TYPE float64
-#define S double
-#include "index_kinds.h"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wint-in-bool-context" /* bools are added and multiplied */
+#endif
+#define TEMPLATE "index_kinds.h"
+#define WANTED(kind, bits) true
+#include "each_dtype.h"
 
 /* NR_OFFSETS: whether each index of a row is in range; one that wraps is so if the sum with the size is. The sign bits of all are
  * joined: no branch an element. What is checked is what is used, even if another thread writes to index meanwhile. */

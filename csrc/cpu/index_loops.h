@@ -8,12 +8,12 @@ static void NAME(const nr_index_plan *plan, char *dense, const char *index, char
         if (dense_step == sizeof(S) && target_step == sizeof(S)) {
             S *restrict y = (S *)target;
             const S *restrict x = (const S *)dense;
-            for (int64_t i = 0; i < n; i++) y[i] = (S)COMBINE(y[i], x[i]);
+            for (int64_t i = 0; i < n; i++) y[i] = (S)(T)COMBINE((T)y[i], (T)x[i]);
             return;
         }
         for (int64_t i = 0; i < n; i++) {
             S *y = (S *)(target + i * target_step);
-            *y = (S)COMBINE(*y, *(const S *)(dense + i * dense_step));
+            *y = (S)(T)COMBINE((T)*y, (T) * (const S *)(dense + i * dense_step));
         }
         return;
     }
@@ -21,13 +21,13 @@ static void NAME(const nr_index_plan *plan, char *dense, const char *index, char
         const int64_t *at = (const int64_t *)index;
         for (int64_t i = 0; i < n; i++, dense += dense_step) {
             S *y = (S *)target + at[i];
-            *y = (S)COMBINE(*y, *(const S *)dense);
+            *y = (S)(T)COMBINE((T)*y, (T) * (const S *)dense);
         }
         return;
     }
     for (int64_t i = 0; i < n; i++) {
         S *y = (S *)(target + i * target_step + *(const int64_t *)(index + i * index_step) * axis_step);
-        *y = (S)COMBINE(*y, *(const S *)(dense + i * dense_step));
+        *y = (S)(T)COMBINE((T)*y, (T) * (const S *)(dense + i * dense_step));
     }
 }
 #undef NAME

@@ -46,7 +46,6 @@ NR_INLINE double nr_fma_f64(double a, double b, double c) { return NR_HAS_FMA ? 
 
 /* clang-format off */
 #define NR_OF_FLOATS(name, x) _Generic((x), float: nr_##name##_f32, double: nr_##name##_f64)
-#define NR_OF_INTEGERS(name) uint8_t: nr_##name##_u8, int32_t: nr_##name##_i32, int64_t: nr_##name##_i64
 #define NR_OF_NUMBERS(name, x) \
     _Generic((x), float: nr_##name##_f32, double: nr_##name##_f64, NR_OF_INTEGERS(name))
 #define NR_OF_ALL(name, x) \

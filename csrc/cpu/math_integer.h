@@ -1,7 +1,5 @@
-/* math_integer: the functions of one integer type, a template that math_int.h includes with
- *   T, U      the type and its unsigned twin, in which wrapping is defined
- *   F(name)   the name of a function for T: nr_floor_i32
- *   UNSIGNED  where T has no negative numbers */
+/* math_integer: the functions of one integer type T, a template: of each_dtype.h for the CPU, and of C++ for a GPU (cuda/math.cuh).
+ *   F(name)   the name of a function for T: nr_floor_int32 */
 
 NR_INLINE T F(larger)(T a, T b) { return a > b ? a : b; }
 NR_INLINE T F(smaller)(T a, T b) { return a < b ? a : b; }
@@ -22,38 +20,31 @@ NR_INLINE T F(shifted_right)(T x, T n) {
     return (T)((x >> (inside ? n : (T)(8 * sizeof(T) - 1))) >> !inside);
 }
 
-#ifdef UNSIGNED
-NR_INLINE T F(absolute)(T x) { return x; }
-NR_INLINE bool F(signed_down)(T x) { return (void)x, false; }
-NR_INLINE T F(trunc_quotient)(T a, T b) { return b ? (T)(a / b) : 0; }
-NR_INLINE T F(trunc_remainder)(T a, T b) { return b ? (T)(a % b) : 0; }
-NR_INLINE T F(floor_quotient)(T a, T b) { return b ? (T)(a / b) : 0; }
-NR_INLINE T F(floor_remainder)(T a, T b) { return b ? (T)(a % b) : 0; }
-NR_INLINE T F(power)(T a, T b) { return (T)nr_power_wrapped(a, b); }
-#else
 /* Divisors 0 and -1 are kept from the division, which would trap on the least integer / -1. */
-NR_INLINE T F(absolute)(T x) { return x < 0 ? (T)(0 - (U)x) : x; }
+#define IS_SIGNED ((T)(-1) < (T)1)
+#define NEGATIVE(x) ((T)(0 - (uint64_t)(x)))
+NR_INLINE T F(absolute)(T x) { return x < 0 ? NEGATIVE(x) : x; }
 NR_INLINE bool F(signed_down)(T x) { return x < 0; }
-NR_INLINE T F(trunc_quotient)(T a, T b) { return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : (T)(a / b); }
-NR_INLINE T F(trunc_remainder)(T a, T b) { return (T)(a % (((b == 0) | (b == -1)) ? 1 : b)); }
+NR_INLINE T F(divisor)(T b) { return (b == 0) | (IS_SIGNED & (b == (T)(-1))) ? 1 : b; }
+NR_INLINE T F(trunc_quotient)(T a, T b) { return b == 0 ? 0 : IS_SIGNED && b == (T)(-1) ? NEGATIVE(a) : (T)(a / b); }
+NR_INLINE T F(trunc_remainder)(T a, T b) { return (T)(a % F(divisor)(b)); }
 NR_INLINE T F(floor_quotient)(T a, T b) {
-    T safe = ((b == 0) | (b == -1)) ? 1 : b;
-    T quotient = a / safe - ((a % safe != 0) & ((a < 0) != (safe < 0)));
-    return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : quotient;
+    T safe = F(divisor)(b);
+    T quotient = (T)(a / safe - ((a % safe != 0) & ((a < 0) != (safe < 0))));
+    return b == 0 ? 0 : IS_SIGNED && b == (T)(-1) ? NEGATIVE(a) : quotient;
 }
 NR_INLINE T F(floor_remainder)(T a, T b) {
-    T safe = ((b == 0) | (b == -1)) ? 1 : b;
-    T rest = a % safe;
-    return ((rest != 0) & ((rest < 0) != (safe < 0))) ? rest + safe : rest;
+    T safe = F(divisor)(b);
+    T rest = (T)(a % safe);
+    return ((rest != 0) & ((rest < 0) != (safe < 0))) ? (T)(rest + safe) : rest;
 }
-/* A negative power is 1 / a^|b|, truncated. */
+/* By squaring mod 2^64, whose low bits are every narrower result. A negative power is 1 / a^|b|, truncated. */
 NR_INLINE T F(power)(T a, T b) {
-    T negative = a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0;
-    return b < 0 ? negative : (T)nr_power_wrapped((uint64_t)a, (uint64_t)b);
+    if (b < 0) return a == 1 ? 1 : a == (T)(-1) ? ((b & 1) ? (T)(-1) : 1) : 0;
+    uint64_t result = 1, base = (uint64_t)a;
+    for (uint64_t exponent = (uint64_t)b; exponent; exponent >>= 1, base *= base)
+        if (exponent & 1) result *= base;
+    return (T)result;
 }
-#endif
-
-#undef T
-#undef U
-#undef F
-#undef UNSIGNED
+#undef IS_SIGNED
+#undef NEGATIVE

@@ -1,7 +1,7 @@
-/* matmul_integer: rows `first` to `last` of a product of integers, whose sums wrap: plain loops, included by matmul_isa.c once
- * per type T as the function ROWS. */
+/* matmul_integer: rows `first` to `last` of a product of integers, whose sums wrap: plain loops, a template of
+ * each_dtype.h for matmul_isa.c. */
 
-static void ROWS(const product *p, int64_t first, int64_t last) {
+static void OF_DTYPE(rows)(const product *p, int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
         const T *a = (const T *)p->a + i * p->a_row, *bias = p->bias;
         T *restrict c = (T *)p->c + i * p->c_row;
@@ -19,6 +19,3 @@ static void ROWS(const product *p, int64_t first, int64_t last) {
         apply_epilogue(p, c, 1, p->n, sizeof(T));
     }
 }
-
-#undef T
-#undef ROWS

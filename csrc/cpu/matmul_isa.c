@@ -116,22 +116,19 @@ static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols
 
 #ifdef NR_ISA_BASELINE
 
-#define T uint8_t
-#define ROWS rows_uint8
-#include "matmul_integer.h"
-#define T int32_t
-#define ROWS rows_int32
-#include "matmul_integer.h"
-#define T int64_t
-#define ROWS rows_int64
-#include "matmul_integer.h"
+#define TEMPLATE "matmul_integer.h"
+#define INTEGER(kind, bits) (kind == 'i' || kind == 'u')
+#define WANTED INTEGER
+#include "each_dtype.h"
+
+typedef void (*integer_rows)(const product *p, int64_t first, int64_t last);
 
 typedef struct integer_job {
     const nr_matmul_plan *plan;
     product first;
     int64_t size, rows; /* of an element; of C in a chunk, counted through the batch */
     int64_t total;
-    void (*run)(const product *p, int64_t first, int64_t last);
+    integer_rows run;
 } integer_job;
 
 static void integer_chunk(void *context, int64_t chunk) {
@@ -147,15 +144,18 @@ static void integer_chunk(void *context, int64_t chunk) {
 }
 
 static int32_t run_integers(const nr_call *call) {
+    static const integer_rows kernels[NR_DTYPE_COUNT] = {
+#define LINE [NUMBER] = OF_DTYPE(rows),
+#define TEMPLATE "each_line.h"
+#define WANTED INTEGER
+#include "each_dtype.h"
+    };
     integer_job job = {.plan = call->plan};
     first_product(call, &job.first);
     job.total = job.first.m * batch_count(job.plan);
-    switch (call->dtype) {
-    case NORCH_UINT8: job.size = 1, job.run = rows_uint8; break;
-    case NORCH_INT32: job.size = 4, job.run = rows_int32; break;
-    case NORCH_INT64: job.size = 8, job.run = rows_int64; break;
-    default: return nr_fail(NORCH_ERROR_DTYPE, "matmul: no kernel for this dtype");
-    }
+    job.size = nr_size_of(call->dtype);
+    job.run = kernels[call->dtype];
+    if (!job.run) return nr_fail(NORCH_ERROR_DTYPE, "matmul: no kernel for this dtype");
     double row_work = (double)job.first.n * (double)(job.first.k + 1);
     job.rows = row_work * (double)job.total < SERIAL_WORK ? job.total : 1 + (int64_t)(CHUNK_WORK / row_work);
     int64_t chunks = ceil_div(job.total, job.rows);

@@ -1,6 +1,5 @@
 /* pointwise_isa: the elementwise kernels, compiled once per instruction set. The formulas are ops.def's,
- * the functions that they call math.h's, the loops and their picture pointwise_loops.h's; here each dtype is only given
- * its types. */
+ * the functions that they call math.h's, the loops and their picture pointwise_loops.h's; included here once for each dtype. */
 #if defined(__GNUC__) && !defined(__clang__)
 /* A copy of the loop for each value of a condition on one number: they come out scalar. */
 #pragma GCC optimize("no-unswitch-loops")
@@ -30,68 +29,18 @@
 #pragma GCC diagnostic ignored "-Wint-in-bool-context"
 #endif
 
-#define T float
-#define S float
-#define LABEL float32
-#define DTYPE NORCH_FLOAT32
-#define KIND_OF_DTYPE F
-#define QUICK_IF nr_easy_f32
-#define QUICK(name)                                                \
-    (NR_OP_##name == NR_OP_remainder ? nr_easy_floor_remainder_f32 \
-     : NR_OP_##name == NR_OP_fmod    ? nr_easy_rest_f32            \
-                                     : NULL)
-#include "pointwise_rows.h"
-
-#define T double
-#define S double
-#define LABEL float64
-#define DTYPE NORCH_FLOAT64
-#define KIND_OF_DTYPE F
-#define QUICK_IF NULL
-#define QUICK(name) NULL
-#include "pointwise_rows.h"
-
-#ifdef NR_ISA_BASELINE
-#define T bool
-#define S uint8_t
-#define LABEL truth
-#define DTYPE NORCH_BOOL
-#define KIND_OF_DTYPE B
-#define QUICK_IF NULL
-#define QUICK(name) NULL
-#include "pointwise_rows.h"
-
-#define T uint8_t
-#define S uint8_t
-#define LABEL uint8
-#define DTYPE NORCH_UINT8
-#define KIND_OF_DTYPE I
-#define QUICK_IF NULL
-#define QUICK(name) NULL
-#include "pointwise_rows.h"
-
-#define T int32_t
-#define S int32_t
-#define LABEL int32
-#define DTYPE NORCH_INT32
-#define KIND_OF_DTYPE I
-#define QUICK_IF NULL
-#define QUICK(name) NULL
-#include "pointwise_rows.h"
-
+/* SSE2 compares no 64 bits, AVX2 does; each build takes what it has not from the one above it. */
+#if defined(NR_ISA_BASELINE)
+#define BUILT(kind, bits) 1
+#elif !defined(__AVX512F__)
+#define BUILT(kind, bits) (kind == 'f' || bits == 64)
+#else
+#define BUILT(kind, bits) (kind == 'f')
 #endif
 
-/* SSE2 compares no 64 bits, AVX2 does; the build above it takes these from there. */
-#ifndef __AVX512F__
-#define T int64_t
-#define S int64_t
-#define LABEL int64
-#define DTYPE NORCH_INT64
-#define KIND_OF_DTYPE I
-#define QUICK_IF NULL
-#define QUICK(name) NULL
-#include "pointwise_rows.h"
-#endif
+#define TEMPLATE "pointwise_rows.h"
+#define WANTED BUILT
+#include "each_dtype.h"
 
 /* Each of `rows` numbers, `step` bytes apart, n times, by whole vectors: each overwrites the excess of the one before. */
 void NR_ISA(nr_fill_rows)(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size) {
@@ -111,14 +60,8 @@ void NR_ISA(nr_fill_rows)(char *room, const char *from, int64_t step, int64_t n,
 }
 
 void NR_ISA(nr_fill_pointwise)(nr_kernel_rows kernels) {
-    fill_kernels_float32(kernels);
-    fill_kernels_float64(kernels);
-#ifdef NR_ISA_BASELINE
-    fill_kernels_truth(kernels);
-    fill_kernels_uint8(kernels);
-    fill_kernels_int32(kernels);
-#endif
-#ifndef __AVX512F__
-    fill_kernels_int64(kernels);
-#endif
+#define LINE OF_DTYPE(fill)(kernels);
+#define TEMPLATE "each_line.h"
+#define WANTED BUILT
+#include "each_dtype.h"
 }

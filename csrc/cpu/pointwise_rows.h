@@ -1,25 +1,47 @@
-/* pointwise_rows: makes a kernel of every row of ops.def in whose domain one dtype lies. Included once a
- * dtype, with
- *   T, S    the type that formulas see, and the type in memory
- *   LABEL   the dtype's name             DTYPE   its number
- *   KIND_OF_DTYPE                         what it is: F, I or B
- *   QUICK_IF, QUICK(name)                 functions for easy arguments, or NULL: see binary in the loops
- * Defines fill_LABEL(kernels). */
+/* pointwise_rows: makes a kernel of every row of ops.def in whose domain one dtype lies: a template of each_dtype.h, which
+ * says what it takes. Defines fill_DTYPE(kernels). */
+#ifndef NR_POINTWISE_ROWS_H
+#define NR_POINTWISE_ROWS_H
 
-#define ROWS_JOIN2(a, b, c) a##_##b##_##c
-#define ROWS_JOIN(a, b, c) ROWS_JOIN2(a, b, c)
-#define FORMULA(name) ROWS_JOIN(formula, name, LABEL)
-#define KERNEL(name) ROWS_JOIN(kernel, name, LABEL)
+#define FORMULA(name) NR_JOIN2(formula_##name, DTYPE_NAME)
+#define KERNEL(name) NR_JOIN2(kernel_##name, DTYPE_NAME)
+
+/* The loop for the result of a row, with the two types that the result may have. */
+#define LOOP_FOR(form, result) NR_JOIN2(form##_##result, DTYPE_NAME)
+#define LOOP_OF_SAME(form) LOOP_FOR(form, SAME)
+#define LOOP_OF_FLOAT(form) LOOP_FOR(form, SAME)
+#define LOOP_OF_TRUTH(form) LOOP_FOR(form, TRUTH)
+#define RESULT_SAME T
+#define RESULT_FLOAT T
+#define RESULT_TRUTH bool
+
+/* For a BINARY row: whether numbers are packed, and the functions for easy arguments, or NULL (pointwise_loops.h). */
+#define QUICK(name)                                                \
+    (NR_OP_##name == NR_OP_remainder ? nr_easy_floor_remainder_f32 \
+     : NR_OP_##name == NR_OP_fmod    ? nr_easy_rest_f32            \
+                                     : NULL)
+#define BINARY_EXTRAS(name)                                                                    \
+    , NR_OP_##name == NR_OP_pow || _Generic((T)0, float: QUICK(name) != NULL, default: false), \
+        _Generic((T)0, float: nr_easy_f32, default: NULL), _Generic((T)0, float: QUICK(name), default: NULL)
+
+/* One formula and its kernel. */
+#define MAKE(form, name, result, formula, parameters, extras)                               \
+    INLINED RESULT_##result FORMULA(name) parameters { return (RESULT_##result)(formula); } \
+    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {   \
+        LOOP_OF_##result(form)(n, p, s, streams, FORMULA(name) extras);                     \
+    }
+
+#endif
 
 /* The loops, once with a result of T and once with a result of bool. */
-#define LOOP_NAME(form) ROWS_JOIN(form, SAME, LABEL)
+#define LOOP_NAME(form) LOOP_FOR(form, SAME)
 #define R T
 #define RS S
 #include "pointwise_loops.h"
 #undef LOOP_NAME
 #undef R
 #undef RS
-#define LOOP_NAME(form) ROWS_JOIN(form, TRUTH, LABEL)
+#define LOOP_NAME(form) LOOP_FOR(form, TRUTH)
 #define R bool
 #define RS uint8_t
 #include "pointwise_loops.h"
@@ -27,80 +49,19 @@
 #undef R
 #undef RS
 
-#define LOOP_FOR(form, result) ROWS_JOIN(form, KIND_OF_##result, LABEL)
-#define KIND_OF_SAME SAME
-#define KIND_OF_FLOAT SAME
-#define KIND_OF_TRUTH TRUTH
-#define RESULT_SAME T
-#define RESULT_FLOAT T
-#define RESULT_TRUTH bool
-
-/* One formula and its kernel; or nothing, when the dtype is outside the domain. */
-#define MAKE_UNARY(name, result, formula)                                                 \
-    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T x) {     \
-        return (RESULT_##result)(formula);                                                \
-    }                                                                                     \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) { \
-        LOOP_FOR(unary, result)(n, p, s, streams, FORMULA(name));                         \
-    }
-#define MAKE_BINARY(name, result, formula)                                                                          \
-    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T a, T b) {                          \
-        return (RESULT_##result)(formula);                                                                          \
-    }                                                                                                               \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {                           \
-        LOOP_FOR(binary, result)(n, p, s, streams, FORMULA(name), NR_OP_##name == NR_OP_pow || QUICK(name) != NULL, \
-                                 QUICK_IF, QUICK(name));                                                            \
-    }
-#define MAKE_TERNARY(name, result, formula)                                                     \
-    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(T a, T b, T c) { \
-        return (RESULT_##result)(formula);                                                      \
-    }                                                                                           \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {       \
-        LOOP_FOR(ternary, result)(n, p, s, streams, FORMULA(name));                             \
-    }
-#define MAKE_CHOICE(name, result, formula)                                                         \
-    static inline __attribute__((always_inline)) RESULT_##result FORMULA(name)(bool a, T b, T c) { \
-        return (RESULT_##result)(formula);                                                         \
-    }                                                                                              \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {          \
-        LOOP_FOR(choice, result)(n, p, s, streams, FORMULA(name));                                 \
-    }
-
-#define UNARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE_UNARY(name, result, formula))
-#define BINARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE_BINARY(name, result, formula))
-#define CHOICE(name, domain, result, formula) IN_DOMAIN(domain)(MAKE_CHOICE(name, result, formula))
-#define TERNARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE_TERNARY(name, result, formula))
+#define UNARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE(unary, name, result, formula, (T x), ))
+#define BINARY(name, domain, result, formula) \
+    IN_DOMAIN(domain)(MAKE(binary, name, result, formula, (T a, T b), BINARY_EXTRAS(name)))
+#define CHOICE(name, domain, result, formula) \
+    IN_DOMAIN(domain)(MAKE(choice, name, result, formula, (bool a, T b, T c), ))
+#define TERNARY(name, domain, result, formula) \
+    IN_DOMAIN(domain)(MAKE(ternary, name, result, formula, (T a, T b, T c), ))
 #include "../ops.def"
 
-#define ENTER(name) kernels[NR_OP_##name][DTYPE] = (nr_kernel)KERNEL(name);
-#define UNARY(name, domain, result, formula) IN_DOMAIN(domain)(ENTER(name))
-#define BINARY(name, domain, result, formula) IN_DOMAIN(domain)(ENTER(name))
-#define CHOICE(name, domain, result, formula) IN_DOMAIN(domain)(ENTER(name))
-#define TERNARY(name, domain, result, formula) IN_DOMAIN(domain)(ENTER(name))
-static void ROWS_JOIN(fill, kernels, LABEL)(nr_kernel_rows kernels) {
+static void OF_DTYPE(fill)(nr_kernel_rows kernels) {
+#define UNARY(name, domain, ...) IN_DOMAIN(domain)(kernels[NR_OP_##name][NUMBER] = (nr_kernel)KERNEL(name);)
+#define BINARY UNARY
+#define CHOICE UNARY
+#define TERNARY UNARY
 #include "../ops.def"
 }
-
-#undef ROWS_JOIN2
-#undef ROWS_JOIN
-#undef FORMULA
-#undef KERNEL
-#undef LOOP_FOR
-#undef KIND_OF_SAME
-#undef KIND_OF_FLOAT
-#undef KIND_OF_TRUTH
-#undef RESULT_SAME
-#undef RESULT_FLOAT
-#undef RESULT_TRUTH
-#undef MAKE_UNARY
-#undef MAKE_BINARY
-#undef MAKE_TERNARY
-#undef MAKE_CHOICE
-#undef ENTER
-#undef QUICK_IF
-#undef QUICK
-#undef T
-#undef S
-#undef LABEL
-#undef DTYPE
-#undef KIND_OF_DTYPE

@@ -1,5 +1,5 @@
 /* reduce_isa: the reduction kernels, compiled once per instruction set. ops.def says what a reduction
- * computes, reduce_kind.h how it loops, with a picture; this file names the types. */
+ * computes, reduce_kind.h how it loops, with a picture; each dtype is included once. */
 #if defined(__GNUC__) && !defined(__clang__)
 /* This pass turns the selects of neighbouring steps into branches, and the loop stays scalar. */
 #pragma GCC optimize("no-tree-pre")
@@ -24,96 +24,22 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNUSED __attribute__((unused))
 
-#define DTYPE float32
-#define NUMBER NORCH_FLOAT32
-#define KIND_OF_DTYPE F
-#define S float
-#define T float
-#define ACC float
-#define MASK int32_t
-#define POSITION int32_t
-#define LEAST (-(float)INFINITY)
-#define MOST ((float)INFINITY)
-#include "reduce_loops.h"
-
-#define DTYPE float64
-#define NUMBER NORCH_FLOAT64
-#define KIND_OF_DTYPE F
-#define S double
-#define T double
-#define ACC double
-#define MASK int64_t
-#define POSITION int64_t
-#define LEAST (-(double)INFINITY)
-#define MOST ((double)INFINITY)
-#include "reduce_loops.h"
-
-#ifdef NR_ISA_BASELINE
-
-#define DTYPE boolean
-#define NUMBER NORCH_BOOL
-#define KIND_OF_DTYPE B
-#define S uint8_t
-#define T bool
-#define ACC int64_t
-#define MASK uint8_t
-#define POSITION int32_t
-#define LEAST 0
-#define MOST 1
-#include "reduce_loops.h"
-
-#define DTYPE uint8
-#define NUMBER NORCH_UINT8
-#define KIND_OF_DTYPE I
-#define S uint8_t
-#define T uint8_t
-#define ACC int64_t
-#define MASK uint8_t
-#define POSITION int32_t
-#define LEAST 0
-#define MOST UINT8_MAX
-#include "reduce_loops.h"
-
+/* SSE2 has no extremes of integers and compares no 64 bits, AVX2 does; each build takes what it has not from the one above. */
+#if defined(NR_ISA_BASELINE)
+#define BUILT(kind, bits) 1
+#elif !defined(__AVX512F__)
+#define BUILT(kind, bits) (bits >= 32)
+#else
+#define BUILT(kind, bits) (kind == 'f')
 #endif
 
-/* SSE2 has no extremes of integers and compares no 64 bits, AVX2 does; the build above it takes these from there. */
-#ifndef __AVX512F__
-
-#define DTYPE int32
-#define NUMBER NORCH_INT32
-#define KIND_OF_DTYPE I
-#define S int32_t
-#define T int32_t
-#define ACC int64_t
-#define MASK int32_t
-#define POSITION int32_t
-#define LEAST INT32_MIN
-#define MOST INT32_MAX
-#include "reduce_loops.h"
-
-#define DTYPE int64
-#define NUMBER NORCH_INT64
-#define KIND_OF_DTYPE I
-#define S int64_t
-#define T int64_t
-#define ACC int64_t
-#define MASK int64_t
-#define POSITION int64_t
-#define LEAST INT64_MIN
-#define MOST INT64_MAX
-#include "reduce_loops.h"
-
-#endif
+#define TEMPLATE "reduce_loops.h"
+#define WANTED BUILT
+#include "each_dtype.h"
 
 void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels) {
-    fill_float32(kernels);
-    fill_float64(kernels);
-#ifdef NR_ISA_BASELINE
-    fill_boolean(kernels);
-    fill_uint8(kernels);
-#endif
-#ifndef __AVX512F__
-    fill_int32(kernels);
-    fill_int64(kernels);
-#endif
+#define LINE OF_DTYPE(fill)(kernels);
+#define TEMPLATE "each_line.h"
+#define WANTED BUILT
+#include "each_dtype.h"
 }

@@ -11,7 +11,7 @@
  *
  * VALUE and INDEX define what each field becomes in a form. */
 
-#define OF_KIND(name) NR_JOIN2(NR_JOIN2(name, KIND), DTYPE)
+#define OF_KIND(name) OF_DTYPE(NR_JOIN2(name, KIND))
 #define PART OF_KIND(part)
 #define STATE OF_KIND(state)
 #define LANES OF_KIND(lanes)

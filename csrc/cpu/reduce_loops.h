@@ -1,22 +1,18 @@
-/* reduce_loops: every REDUCE row of ops.def over one dtype; included once per dtype by reduce_isa.c. How elements become
- * states is drawn in reduce_kind.h, and how a reduction is cut in reduce.c, with the source.
- *
- * Takes DTYPE (its name), NUMBER (NORCH_...), KIND_OF_DTYPE (F, I or B), S, T and ACC as dtypes.def has them,
- * MASK (an integer as wide as S), POSITION (a signed one, at least 32 bits), LEAST and MOST. Forgets them all. */
+/* reduce_loops: every REDUCE row of ops.def over one dtype: a template of each_dtype.h. How elements become states is drawn
+ * in reduce_kind.h, and how a reduction is cut in reduce.c, with the source. */
+#ifndef NR_REDUCE_LOOPS_H
+#define NR_REDUCE_LOOPS_H
 
-#define NAME(name) NR_JOIN2(name, DTYPE)
+#define NAME OF_DTYPE
 #define WIDTH ((int64_t)(4096 / sizeof(ACC)))
+/* An integer as wide as an element, and one of 32 bits or more for its position in a run. */
+#define MASK NAME(mask)
+#define POSITION NAME(position)
 
-#define KIND ONE
-#include "reduce_kind.h"
-#define KIND EXTREME
-#include "reduce_kind.h"
-#define KIND TRUTH_STATE
-#include "reduce_kind.h"
-#define KIND VALUE_INDEX
-#include "reduce_kind.h"
-#define KIND MOMENTS
-#include "reduce_kind.h"
+/* The least and the largest element. */
+#define LEAST_INTEGER ((T)(-1) < (T)1 ? (T)((uint64_t)1 << (8 * sizeof(T) - 1)) : (T)0)
+#define LEAST _Generic((T)0, float: -(float)INFINITY, double: -(double)INFINITY, default: LEAST_INTEGER)
+#define MOST _Generic((T)0, float: (float)INFINITY, double: (double)INFINITY, default: (T) ~(int64_t)LEAST_INTEGER)
 
 /* What finish writes, by result rule. */
 #define OUT_SAME S
@@ -78,6 +74,22 @@
         return &ops;                                                                                               \
     }
 
+#endif
+
+typedef __typeof__(__builtin_choose_expr(sizeof(S) == 8, (int64_t)0, (int32_t)0)) POSITION;
+typedef __typeof__(__builtin_choose_expr(sizeof(S) == 1, (uint8_t)0, (POSITION)0)) MASK;
+
+#define KIND ONE
+#include "reduce_kind.h"
+#define KIND EXTREME
+#include "reduce_kind.h"
+#define KIND TRUTH_STATE
+#include "reduce_kind.h"
+#define KIND VALUE_INDEX
+#include "reduce_kind.h"
+#define KIND MOMENTS
+#include "reduce_kind.h"
+
 #define REDUCE(name, domain, result, kind, identity, step, merge, finish) \
     IN_DOMAIN(domain)(ROW(name, result, kind, identity, step, merge, finish))
 #include "../ops.def"
@@ -87,23 +99,3 @@ static void NAME(fill)(nr_kernel_rows kernels) {
     IN_DOMAIN(domain)(kernels[NR_OP_##name][NUMBER] = (nr_kernel)NAME(name##_kernel);)
 #include "../ops.def"
 }
-
-#undef NAME
-#undef WIDTH
-#undef OUT_SAME
-#undef OUT_FLOAT
-#undef OUT_SUM
-#undef OUT_TRUTH
-#undef OUT_INDEX
-#undef UPDATE
-#undef ROW
-#undef DTYPE
-#undef NUMBER
-#undef KIND_OF_DTYPE
-#undef S
-#undef T
-#undef ACC
-#undef MASK
-#undef POSITION
-#undef LEAST
-#undef MOST

@@ -1,38 +1,40 @@
 /* math: the functions that the formulas of ops.def call on a GPU, under one name for every type; exp, log, sin ...
  * are CUDA's own, overloaded for float and double (errors of 1 to 4 ulp: CUDA C++ Programming Guide, appendix on
- * mathematical functions). The CPU's twin is cpu/math.h, whose integer part is included here. */
+ * mathematical functions). The CPU's twin is cpu/math.h, whose integers are included here. */
 #ifndef NR_CUDA_MATH_H
 #define NR_CUDA_MATH_H
 
 #include "cuda.cuh"
 
-#define NR_INLINE static DEVICE
-#include "../cpu/math_int.h"
-#undef NR_INLINE
-
 template <class T> constexpr bool is_floating = false;
 template <> constexpr bool is_floating<float> = true;
 template <> constexpr bool is_floating<double> = true;
 
-/* ---- integers: under one name ---------------------------------------------------------------------------- */
+/* ---- integers: templates, beside which the functions of floats are exact matches ------------------------- */
 
-#define OVERLOAD(T, suffix)                                                          \
-    DEVICE T absolute(T x) { return nr_absolute_##suffix(x); }                       \
-    DEVICE T complement(T x) { return (T)~x; }                                       \
-    DEVICE T power(T a, T b) { return nr_power_##suffix(a, b); }                     \
-    DEVICE T floor_quotient(T a, T b) { return nr_floor_quotient_##suffix(a, b); }   \
-    DEVICE T floor_remainder(T a, T b) { return nr_floor_remainder_##suffix(a, b); } \
-    DEVICE T trunc_quotient(T a, T b) { return nr_trunc_quotient_##suffix(a, b); }   \
-    DEVICE T trunc_remainder(T a, T b) { return nr_trunc_remainder_##suffix(a, b); } \
-    DEVICE T shifted_left(T x, T n) { return nr_shifted_left_##suffix(x, n); }       \
-    DEVICE T shifted_right(T x, T n) { return nr_shifted_right_##suffix(x, n); }     \
-    DEVICE bool signed_down(T x) { return nr_signed_down_##suffix(x); }
-OVERLOAD(uint8_t, u8)
-OVERLOAD(int32_t, i32)
-OVERLOAD(int64_t, i64)
-#undef OVERLOAD
+#define NR_INLINE template <class T> DEVICE
+#define F(name) integer_##name
+#include "../cpu/math_integer.h"
+#undef F
+#undef NR_INLINE
+
+#define UNARY(name) \
+    template <class T> DEVICE T name(T x) { return integer_##name(x); }
+#define BINARY(name) \
+    template <class T> DEVICE T name(T a, T b) { return integer_##name(a, b); }
+UNARY(absolute)
+UNARY(complement)
+BINARY(power)
+BINARY(floor_quotient)
+BINARY(floor_remainder)
+BINARY(trunc_quotient)
+BINARY(trunc_remainder)
+BINARY(shifted_left)
+BINARY(shifted_right)
+#undef UNARY
+#undef BINARY
+template <class T> DEVICE bool signed_down(T x) { return x < 0; }
 DEVICE bool complement(bool x) { return !x; }
-DEVICE bool signed_down(bool) { return false; }
 
 /* ---- floats ---------------------------------------------------------------------------------------------- */
 
@@ -115,15 +117,10 @@ template <class A, class B> DEVICE auto smaller(A a, B b) { return (a < b) | (a 
 template <class T> DEVICE T bounded(T x, T low, T high) { return smaller(larger(x, low), high); }
 
 /* Rounding leaves integers as they are. */
-#define FOR_INTEGERS(name)                       \
-    DEVICE uint8_t name(uint8_t x) { return x; } \
-    DEVICE int32_t name(int32_t x) { return x; } \
-    DEVICE int64_t name(int64_t x) { return x; }
-FOR_INTEGERS(whole_floor)
-FOR_INTEGERS(whole_ceil)
-FOR_INTEGERS(whole_trunc)
-FOR_INTEGERS(round_even)
-#undef FOR_INTEGERS
+template <class T> DEVICE T whole_floor(T x) { return x; }
+template <class T> DEVICE T whole_ceil(T x) { return x; }
+template <class T> DEVICE T whole_trunc(T x) { return x; }
+template <class T> DEVICE T round_even(T x) { return x; }
 DEVICE float whole_floor(float x) { return floorf(x); }
 DEVICE double whole_floor(double x) { return ::floor(x); }
 DEVICE float whole_ceil(float x) { return ceilf(x); }

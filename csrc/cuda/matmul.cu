@@ -136,13 +136,26 @@ static const matmul_kernels *float32_kernels() {
     return &all;
 }
 
+template <class D> static const matmul_kernels *kernels_for() {
+    using T = typename D::T;
+    if constexpr (is_same<T, float>)
+        return float32_kernels();
+    else if constexpr (is_same<T, double>)
+        return kernels_of<double, double, 64, 8, 4>();
+    else if constexpr (D::kind == NR_KIND_B)
+        return nullptr;
+    else if constexpr (sizeof(T) == 8)
+        return kernels_of<T, uint64_t, 32, 16, 2>();
+    else
+        return kernels_of<T, uint32_t, 64, 16, 4>();
+}
+
 static const matmul_kernels *find(int32_t dtype) {
     switch (dtype) {
-    case NORCH_FLOAT32: return float32_kernels();
-    case NORCH_FLOAT64: return kernels_of<double, double, 64, 8, 4>();
-    case NORCH_UINT8: return kernels_of<uint8_t, uint32_t, 64, 16, 4>();
-    case NORCH_INT32: return kernels_of<int32_t, uint32_t, 64, 16, 4>();
-    case NORCH_INT64: return kernels_of<int64_t, uint64_t, 32, 16, 2>();
+#define WIDE(NAME, name, ...) \
+    case NORCH_##NAME: return kernels_for<dtype_##name>();
+#define NARROW(...)
+#include "../dtypes.def"
     }
     return nullptr;
 }

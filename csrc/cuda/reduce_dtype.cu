@@ -14,23 +14,18 @@
 
 /* ---- a class a row: the state, how it begins, takes an element, merges with another, and what it gives -------- */
 
-template <class T> struct limits {
-    static DEVICE T least() { return -(T)INFINITY; }
-    static DEVICE T most() { return (T)INFINITY; }
-};
-template <> struct limits<bool> {
-    static DEVICE bool least() { return false; }
-    static DEVICE bool most() { return true; }
-};
-#define INTEGER_LIMITS(T, LOW, HIGH)            \
-    template <> struct limits<T> {              \
-        static DEVICE T least() { return LOW; } \
-        static DEVICE T most() { return HIGH; } \
-    };
-INTEGER_LIMITS(uint8_t, 0, UINT8_MAX)
-INTEGER_LIMITS(int32_t, INT32_MIN, INT32_MAX)
-INTEGER_LIMITS(int64_t, INT64_MIN, INT64_MAX)
-#undef INTEGER_LIMITS
+template <class T> DEVICE T least_element() {
+    if constexpr (is_floating<T>)
+        return -(T)INFINITY;
+    else
+        return T(-1) < T(1) ? (T)((uint64_t)1 << (8 * sizeof(T) - 1)) : T(0);
+}
+template <class T> DEVICE T largest_element() {
+    if constexpr (is_floating<T>)
+        return (T)INFINITY;
+    else
+        return (T) ~(int64_t)least_element<T>();
+}
 
 #define VALUE(type, name) type name;
 #define INDEX(name) int64_t name;
@@ -49,8 +44,8 @@ STATE(MOMENTS)
 #undef VALUE
 #undef INDEX
 
-#define LEAST (limits<T>::least())
-#define MOST (limits<T>::most())
+#define LEAST least_element<T>()
+#define MOST largest_element<T>()
 /* The dtype of what a row writes; one that is computed with D may be stored as narrow as the input is. */
 #define OUT_SAME D
 #define OUT_FLOAT D

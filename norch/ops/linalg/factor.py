@@ -15,6 +15,7 @@ from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.grad_mode import mode as recording
 from ...autograd.record import record
 from ...errors import ArgumentError, DTypeError, LinAlgError, ShapeError
+from .._operand import tensor_of
 from ..composed.diagonal import diag_embed, tril, triu
 from ..copy import cat
 from ..create import eye, zeros
@@ -251,7 +252,7 @@ def permutation(pivots: Any, m: int, like: Any) -> Any:
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
     m = matrices(LU_data, "lu_unpack").shape[-2]
-    if LU_pivots.dtype.name != "int32":
+    if tensor_of(LU_pivots, "lu_unpack").dtype.name != "int32":
         raise DTypeError(f"lu_unpack: LU_pivots must be int32, got {LU_pivots.dtype.name}")
     k = min(LU_data.shape[-2:])
     empty = LU_data.new_empty(0)

@@ -14,6 +14,7 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...errors import DTypeError, LinAlgError, ShapeError
 from .._checks import at_least, on_one_device
+from .._operand import tensor_of
 from ..values import from_numpy
 
 _EXTRA = "pip install 'norch[linalg]' brings NumPy and SciPy"
@@ -57,7 +58,7 @@ def square(A: Any, name: str) -> Any:
 
 def alike(A: Any, B: Any, name: str) -> None:
     """DTypeError or DeviceError unless A and B have one dtype and lie on one device."""
-    on_one_device(name, A, B)
+    on_one_device(name, A, tensor_of(B, name))
     if A.dtype is not B.dtype:
         raise DTypeError(f"{name}: expected one dtype, got {A.dtype.name} and {B.dtype.name}")
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from ...errors import ArgumentError
 from ..create import eye
 from . import factor, spectral
 from .factor import lu_factor_ex, lu_unpack, solve_triangular
@@ -75,7 +74,6 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa:
 
 def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
     """(solution, A) of A X = b, or A^T X = b with transpose; linalg.solve_triangular() has the other order."""
-    if A.ndim < 2:
-        raise ArgumentError(f"triangular_solve: A must be matrices, got shape {tuple(A.shape)}")
+    square(A, "triangular_solve")
     solution = solve_triangular(A.mT if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular)
     return triangular_solve_result(solution, A.clone())

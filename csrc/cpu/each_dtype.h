@@ -1,0 +1,91 @@
+/* each_dtype: includes the file TEMPLATE once for each wide dtype (dtypes.def) for which WANTED(kind, bits) holds: kind is
+ * 'f', 'i', 'u' or 'b', bits the size of an element. Forgets both macros. TEMPLATE sees
+ *
+ *   DTYPE_NAME            the name               NUMBER   the number: NORCH_FLOAT32
+ *   S, T, ACC        the types that dtypes.def calls stored, computed and sum
+ *   KIND_OF_DTYPE    F, I or B
+ *   OF_DTYPE(name)   name with that of the dtype behind it */
+#ifndef NR_EACH_DTYPE_H
+#define NR_EACH_DTYPE_H
+
+#include "cpu.h"
+
+/* The integers, for _Generic: a function for each. */
+/* clang-format off */
+#define NR_OF_INTEGERS(name) \
+    uint8_t: nr_##name##_uint8, \
+    int32_t: nr_##name##_int32, \
+    int64_t: nr_##name##_int64
+/* clang-format on */
+
+#define WIDE(NAME, name, stored, computed, sum, ...) \
+    typedef stored NR_JOIN2(nr_stored, name);        \
+    typedef computed NR_JOIN2(nr_computed, name);    \
+    typedef sum NR_JOIN2(nr_sum, name);              \
+    enum { NR_JOIN2(nr_number_of, name) = NORCH_##NAME };
+#define NARROW(...)
+#include "../dtypes.def"
+
+#endif
+
+#define OF_DTYPE(name) NR_JOIN2(name, DTYPE_NAME)
+#define NUMBER OF_DTYPE(nr_number_of)
+#define S OF_DTYPE(nr_stored)
+#define T OF_DTYPE(nr_computed)
+#define ACC OF_DTYPE(nr_sum)
+
+#if WANTED('f', 32)
+#define DTYPE_NAME float32
+#define KIND_OF_DTYPE F
+#include TEMPLATE
+#undef DTYPE_NAME
+#undef KIND_OF_DTYPE
+#endif
+
+#if WANTED('f', 64)
+#define DTYPE_NAME float64
+#define KIND_OF_DTYPE F
+#include TEMPLATE
+#undef DTYPE_NAME
+#undef KIND_OF_DTYPE
+#endif
+
+#if WANTED('b', 8)
+#define DTYPE_NAME bool
+#define KIND_OF_DTYPE B
+#include TEMPLATE
+#undef DTYPE_NAME
+#undef KIND_OF_DTYPE
+#endif
+
+#if WANTED('u', 8)
+#define DTYPE_NAME uint8
+#define KIND_OF_DTYPE I
+#include TEMPLATE
+#undef DTYPE_NAME
+#undef KIND_OF_DTYPE
+#endif
+
+#if WANTED('i', 32)
+#define DTYPE_NAME int32
+#define KIND_OF_DTYPE I
+#include TEMPLATE
+#undef DTYPE_NAME
+#undef KIND_OF_DTYPE
+#endif
+
+#if WANTED('i', 64)
+#define DTYPE_NAME int64
+#define KIND_OF_DTYPE I
+#include TEMPLATE
+#undef DTYPE_NAME
+#undef KIND_OF_DTYPE
+#endif
+
+#undef OF_DTYPE
+#undef NUMBER
+#undef S
+#undef T
+#undef ACC
+#undef WANTED
+#undef TEMPLATE
