@@ -79,7 +79,7 @@ def run(
                     node.release()
                 node = None
                 continue
-            inputs = node.propagate(g)
+            inputs: Sequence[Any] = node.propagate(g)
             if node.metas is not None:
                 inputs = unbroadcast(inputs, node.metas)
             if create_graph and node.depends_on:
@@ -219,7 +219,8 @@ def _check_gradient(gradient: Any, of: Any, name: str) -> None:
     shape, wanted = tuple(gradient.shape), tuple(of.shape)
     if shape != wanted:
         raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
-    if shape and gradient.device != of.device:  # a single number is moved
+    elsewhere = gradient._device_type != of._device_type or gradient._device_index != of._device_index
+    if elsewhere and shape:  # a single number is moved
         raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")
 
 

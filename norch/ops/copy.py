@@ -88,11 +88,13 @@ def to(
     >>> norch.ones(2, requires_grad=True).to(norch.float64)
     tensor([1., 1.], dtype=norch.float64, grad_fn=<CastBackward>)
     """
-    kind = type(arguments[0]) if len(arguments) == 1 else None
-    if kind is DType:
-        dtype = arguments[0]
-    elif kind is Device or kind is str:
-        device = arguments[0]
+    like = arguments[0] if len(arguments) == 1 else None
+    if isinstance(like, Handle):
+        dtype, device = like.dtype, like.device
+    elif isinstance(like, DType):
+        dtype = like
+    elif isinstance(like, (Device, str)):
+        device = like
     elif arguments:
         dtype, device, non_blocking, copy = parse_to(
             *arguments, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy
