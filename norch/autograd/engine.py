@@ -49,6 +49,7 @@ def run(
     check = anomaly.check
     before = mode.enabled
     node: Any = None  # in hand, with its gradient g; it is younger than all that wait
+    inputs: Sequence[Any]  # the gradients that it gives
     try:
         mode.enabled = create_graph
         while node is not None or waiting:
@@ -79,7 +80,7 @@ def run(
                     node.release()
                 node = None
                 continue
-            inputs: Sequence[Any] = node.propagate(g)
+            inputs = node.propagate(g)
             if node.metas is not None:
                 inputs = unbroadcast(inputs, node.metas)
             if create_graph and node.depends_on:
