@@ -58,7 +58,8 @@ class OpNode(Node):
     saves_meta = False  # of the first input
     # Whether tensors are among what it saves. Then backward() frees it; shapes, axes and numbers stay for another walk.
     saves_tensors = False
-    # What record() has to be told, by name; and for each set of wanted gradients, as bits, what it saves where.
+    # The names of what record() has to be given beside the inputs; and for each set of wanted gradients, as bits, what
+    # it saves where.
     other_names: tuple[str, ...] = ()
     plans: dict[int, Any] = {}
 

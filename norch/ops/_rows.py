@@ -175,7 +175,7 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     def function(a: Any, b: Any, c: Any) -> Any:
         inputs = (kernel_operand(a, name), kernel_operand(b, name), kernel_operand(c, name))
         out = call(op, inputs[0], inputs[1], inputs[2])
-        return out if node_class is None else record(node_class, out, inputs, out._mixed)
+        return out if node_class is None else record(node_class, out, inputs, broadcast=out._mixed)
 
     return function
 

@@ -205,7 +205,7 @@ def padded(x: Any, ends: Sequence[tuple[int, int, int]], value: float) -> Any:
         if before < 0 or after < 0:
             kept = lib.norch_slice(kept, dim, max(-before, 0), x.shape[dim] + min(after, 0), 1)
     lib.norch_copy(inside, kept)
-    return record(_Pad, out, (x,), ends=ends)
+    return record(_Pad, out, (x,), (ends,))
 
 
 def _pad_grad(g: Any, ends: Any) -> Any:
