@@ -120,7 +120,8 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     src = kernel_operand(src, "copy_")
     check_writable(x, "copy_")
     node = None
-    if mode.enabled and gradient_edge(src) is not None and x.dtype.is_floating_point:
+    to_src = src._node if src._view is None or not mode.enabled else gradient_edge(src)
+    if to_src is not None and x.dtype.is_floating_point:
         node = record_write(_CopyInto, x if x._view is None else None, src)
     lib.norch_copy(x, src)
     finish_write(x, node)
