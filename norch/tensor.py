@@ -16,7 +16,7 @@ from ._protocols import ProtocolMethods
 from .autograd import engine
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
-from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the files below)
+from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the pages below)
 from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
 from .ops import scatter as _scatter  # noqa: F401
