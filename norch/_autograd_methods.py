@@ -12,8 +12,6 @@ from .autograd.node import Leaf
 from .autograd.view_history import SEVERED
 from .errors import DTypeError, Error
 
-T = TypeVar("T", bound="AutogradMethods")
-
 
 class AutogradMethods(Handle):
     """These methods of Tensor."""
@@ -108,3 +106,6 @@ class AutogradMethods(Handle):
     def _version(self) -> int:
         """When it was last written to in place, a sequence number as nodes have; 0 for never."""
         return self._version_counter[0] if self._version_counter else 0
+
+
+T = TypeVar("T", bound=AutogradMethods)

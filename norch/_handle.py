@@ -1,4 +1,4 @@
-"""The bare tensor: what C and autograd know about it, and what it says of itself.
+"""Handle, the base class of Tensor: what C and autograd know of a tensor, its shape, dtype and device.
 
 ``Tensor`` (tensor.py) is this class with the operations mixed in. The calls of the library make its instances without
 this package knowing that class, so that imports run one way only.

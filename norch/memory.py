@@ -1,4 +1,4 @@
-"""``norch.memory``: statistics and settings of the caching allocator of the CPU (csrc/cpu/cpu.c).
+"""``norch.memory``: statistics and settings of the caching allocator of the CPU (csrc/cpu/memory.c).
 
 Freed blocks are cached in size classes for the next tensors, since fresh memory from the system costs more than most
 operations. PyTorch has no such functions for the CPU; the names are those of `norch.cuda`.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from pickle import PickleBuffer
 from typing import Any
 
 from ._buffers import memory_of
@@ -57,6 +56,8 @@ class Storage:
         return Storage(self.elements.clone())
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        from pickle import PickleBuffer  # here, as it takes long to import
+
         memory = memory_of(self.elements.cpu())
         return restored, (PickleBuffer(memory) if protocol >= 5 else bytes(memory),)
 
@@ -69,6 +70,8 @@ class Storage:
 
 def restored(data: Any) -> Storage:
     """What was pickled, on the CPU."""
+    from pickle import PickleBuffer
+
     if not isinstance(data, (bytes, bytearray, memoryview, PickleBuffer)):
         raise TypeError(f"a storage is made of bytes, not of {type(data).__name__}")
     source = PickleBuffer(data).raw()

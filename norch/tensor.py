@@ -1,4 +1,4 @@
-"""Tensor: the class of tensors, made of the bare tensor (_handle.py), the methods that norch/ops declares, and those of
+"""Tensor: the class of tensors, made of Handle (_handle.py), the methods that norch/ops declares, and those of
 _autograd_methods.py, _metadata.py and _protocols.py."""
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _handle
@@ -19,7 +19,7 @@ from .grad_mode import no_grad
 from .node import Node
 
 # Looks at what a node gives to its inputs; None while the mode is off, or looks at no NaN.
-check: Callable[[Node, tuple[Any, ...]], None] | None = None
+check: Callable[[Node, Sequence[Any]], None] | None = None
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _plain_next_seq = _handle.next_seq
@@ -44,7 +44,7 @@ def _noted_next_seq() -> int:
     return now
 
 
-def _check(node: Node, parts: tuple[Any, ...]) -> None:
+def _check(node: Node, parts: Sequence[Any]) -> None:
     for i, part in enumerate(parts):
         if not isinstance(part, Handle):
             continue

@@ -6,6 +6,7 @@ and are the derivatives of each other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .._handle import Handle
@@ -14,12 +15,12 @@ from .derivative import derivative
 from .record import record_one, record_view, view_derivative
 
 
-def unbroadcast(grads: tuple[Any, ...], metas: tuple[Any, ...]) -> tuple[Any, ...]:
+def unbroadcast(grads: Sequence[Any], metas: tuple[Any, ...]) -> list[Any]:
     """The gradients in the shapes, dtypes and devices of metas, the meta tensors of the inputs."""
     summed = []
     for g, meta in zip(grads, metas):  # of as many
         summed.append(g if g is None or meta is None else sum_to(g, meta))
-    return tuple(summed)
+    return summed
 
 
 def sum_to(x: Any, meta: Handle) -> Any:

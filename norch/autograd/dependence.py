@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .._handle import alias, meta_of, zeros_of
@@ -19,7 +20,7 @@ class ZeroDerivative(Node):
         return (g, *(None if meta is None else zeros_of(meta) for meta in self.input_metas))
 
 
-def record_dependence(node: Node, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+def record_dependence(node: Node, grads: Sequence[Any]) -> list[Any]:
     """The gradients that node gives, recorded as functions of its first inputs too."""
     metas = tuple(None if grad is None else meta_of(grad) for grad in grads[: node.depends_on])
     found = []
@@ -31,4 +32,4 @@ def record_dependence(node: Node, grads: tuple[Any, ...]) -> tuple[Any, ...]:
             out = alias(grad)
             out._node = dependence
         found.append(out)
-    return tuple(found)
+    return found

@@ -6,7 +6,7 @@ their parameters say what the node saves, and nothing else is kept alive:
     out                the result
     x_meta             shape, dtype and device of the input x, without its elements
     needs_input_grad   for each input whether its gradient is wanted (not saved)
-    dim, scale ...     what record() was given under that name
+    dim, scale ...     what record() was given besides, in the order in which they are first named
 
     derivative("mul", ("a", "b"), grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a)
 
@@ -58,7 +58,8 @@ class OpNode(Node):
     saves_meta = False  # of the first input
     # Whether tensors are among what it saves. Then backward() frees it; shapes, axes and numbers stay for another walk.
     saves_tensors = False
-    # What record() has to be told, by name; and for each set of wanted gradients, as bits, what it saves where.
+    # The names of what record() has to be given beside the inputs; and for each set of wanted gradients, as bits, what
+    # it saves where.
     other_names: tuple[str, ...] = ()
     plans: dict[int, Any] = {}
 
@@ -185,8 +186,7 @@ def _of_one_input(function: Gradient, position: int) -> Any:
 
 def _reader(parameters: tuple[str, ...], names: tuple[str, ...], saves_tensors: bool) -> Any:
     """A function of a node: the saved values of these names, which nobody freed or wrote to since; the result with its
-    history. Without
-    saves_tensors there is nothing to check."""
+    history. Without saves_tensors there is nothing to check."""
     positions = [names.index(name) for name in parameters]
     count = len(positions)
     in_order = count > 1 and positions == [*range(len(names))]

@@ -49,6 +49,7 @@ def run(
     check = anomaly.check
     before = mode.enabled
     node: Any = None  # in hand, with its gradient g; it is younger than all that wait
+    inputs: Sequence[Any]  # the gradients that it gives
     try:
         mode.enabled = create_graph
         while node is not None or waiting:
@@ -223,7 +224,8 @@ def _check_gradient(gradient: Any, of: Any, name: str) -> None:
     shape, wanted = tuple(gradient.shape), tuple(of.shape)
     if shape != wanted:
         raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
-    if shape and gradient.device != of.device:  # a single number is moved
+    elsewhere = gradient._device_type != of._device_type or gradient._device_index != of._device_index
+    if elsewhere and shape:  # a single number is moved
         raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")
 
 

@@ -50,5 +50,7 @@ def finish_write(x: Any, node: Node | None, saves_result: bool = False) -> None:
     x._bump()
     if saves_result and node is not None:
         node.seq = next_seq()
-    if mode.enabled and (node is not None or gradient_edge(x) is not None):
-        rebase_history(x, node if node is not None else Constant(gradient_edge(x)))
+    if node is not None:
+        rebase_history(x, node)
+    elif mode.enabled and (former := gradient_edge(x)) is not None:
+        rebase_history(x, Constant(former))

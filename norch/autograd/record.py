@@ -18,17 +18,23 @@ from .view_history import SEVERED, view_of
 _new = object.__new__
 
 
-def record(node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], broadcast: bool = False, **others: Any) -> Any:
+def record(
+    node_class: type[OpNode],
+    out: Any,
+    inputs: tuple[Any, ...],
+    others: tuple[Any, ...] = (),
+    broadcast: bool = False,
+) -> Any:
     """out, computed from inputs (tensors, or None), with its history where a gradient is wanted.
 
-    broadcast: the gradients are those of the broadcast, promoted inputs, and are summed and cast back to their shapes
-    and dtypes. others: what the gradient functions call by other names than those of the inputs.
+    others: what the gradient functions call by other names than those of the inputs, in the order in which they do
+    (node_class.other_names). broadcast: the gradients are those of the broadcast, promoted inputs, and are summed and
+    cast back to their shapes and dtypes.
     """
     if mode.enabled:
         edges, wanted = edges_of(inputs)
         if wanted:
-            named = tuple([others[name] for name in node_class.other_names]) if others else ()
-            out._node = make_node(node_class, inputs, edges, wanted, broadcast, named, out)
+            out._node = make_node(node_class, inputs, edges, wanted, broadcast, others, out)
     return out
 
 

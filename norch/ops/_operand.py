@@ -1,4 +1,4 @@
-"""What stands beside a tensor in an operation: another tensor, a Python number, or an array."""
+"""The arguments of operations as tensors: Python numbers and arrays too; and errors that name the operation."""
 
 from __future__ import annotations
 

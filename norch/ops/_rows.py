@@ -62,11 +62,11 @@ def unary(name: str, node_class: type[OpNode] | None) -> Any:
 
 def unary_(name: str, node_class: type[OpNode] | None) -> Any:
     """The in-place method of a UNARY row."""
-    op = OPCODES[name]
+    op, in_place = OPCODES[name], name + "_"
     ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
 
     def function_(self: Any) -> Any:
-        check_writable(self, name + "_")
+        check_writable(self, in_place)
         to_x = gradient_edge(self)
         node = None
         if to_x is not None and mode.enabled and node_class is not None:
@@ -137,16 +137,17 @@ def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False
 
 def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
     """The in-place method of a BINARY row; is_operator as in binary()."""
-    op = OPCODES[name]
+    op, in_place = OPCODES[name], name + "_"
     as_tensor = operand if is_operator else kernel_operand
     (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _saved_for(node_class, "a", "b", "out") or _NOTHING
     saves_out = out_for_a or out_for_b
 
     def function_(self: Any, other: Any) -> Any:
-        if (other := as_tensor(other, name + "_")) is NotImplemented:
+        if (other := as_tensor(other, in_place)) is NotImplemented:
             return other
-        check_writable(self, name + "_")
-        to_a, to_b = gradient_edge(self), gradient_edge(other)
+        check_writable(self, in_place)
+        to_a = self._node if self._view is None else gradient_edge(self)
+        to_b = other._node if other._view is None else gradient_edge(other)
         node = old = None
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
             node = _node(node_class, (to_a, to_b), (meta_of(self), meta_of(other)))
@@ -175,7 +176,7 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     def function(a: Any, b: Any, c: Any) -> Any:
         inputs = (kernel_operand(a, name), kernel_operand(b, name), kernel_operand(c, name))
         out = call(op, inputs[0], inputs[1], inputs[2])
-        return out if node_class is None else record(node_class, out, inputs, out._mixed)
+        return out if node_class is None else record(node_class, out, inputs, broadcast=out._mixed)
 
     return function
 

@@ -88,11 +88,13 @@ def to(
     >>> norch.ones(2, requires_grad=True).to(norch.float64)
     tensor([1., 1.], dtype=norch.float64, grad_fn=<CastBackward>)
     """
-    kind = type(arguments[0]) if len(arguments) == 1 else None
-    if kind is DType:
-        dtype = arguments[0]
-    elif kind is Device or kind is str:
-        device = arguments[0]
+    like = arguments[0] if len(arguments) == 1 else None
+    if isinstance(like, Handle):
+        dtype, device = like.dtype, like.device
+    elif isinstance(like, DType):
+        dtype = like
+    elif isinstance(like, (Device, str)):
+        device = like
     elif arguments:
         dtype, device, non_blocking, copy = parse_to(
             *arguments, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy
@@ -118,7 +120,8 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
     src = kernel_operand(src, "copy_")
     check_writable(x, "copy_")
     node = None
-    if mode.enabled and gradient_edge(src) is not None and x.dtype.is_floating_point:
+    to_src = src._node if src._view is None or not mode.enabled else gradient_edge(src)
+    if to_src is not None and x.dtype.is_floating_point:
         node = record_write(_CopyInto, x if x._view is None else None, src)
     lib.norch_copy(x, src)
     finish_write(x, node)
@@ -203,7 +206,7 @@ def padded(x: Any, ends: Sequence[tuple[int, int, int]], value: float) -> Any:
         if before < 0 or after < 0:
             kept = lib.norch_slice(kept, dim, max(-before, 0), x.shape[dim] + min(after, 0), 1)
     lib.norch_copy(inside, kept)
-    return record(_Pad, out, (x,), ends=ends)
+    return record(_Pad, out, (x,), (ends,))
 
 
 def _pad_grad(g: Any, ends: Any) -> Any:

@@ -35,7 +35,7 @@ def lstm(gates: Any, c: Any) -> Any:
     t = lib.norch_unary(_TANH, new_c)
     new_h = lib.norch_binary(_MUL, o, t)
     if mode.enabled:
-        node = record(_Lstm, new_h, (gates, c), kept=(i, f, n, o, t, gradient_edge(gates)))._node
+        node = record(_Lstm, new_h, (gates, c), ((i, f, n, o, t, gradient_edge(gates)),))._node
         if node is not None:
             new_h._node, new_c._node = Output(node, 0), Output(node, 1)
     return new_h, new_c

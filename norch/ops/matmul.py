@@ -38,9 +38,9 @@ def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False
         return out
     a_ndim, b_ndim = a.ndim, b.ndim
     if a_ndim == 1 or b_ndim == 1:
-        return record(_VectorMatmul, out, (a, b), a_ndim > 2 or b_ndim > 2, ta=transpose_a, tb=transpose_b)
+        return record(_VectorMatmul, out, (a, b), (transpose_a, transpose_b), a_ndim > 2 or b_ndim > 2)
     if transpose_a or transpose_b:
-        return record(_TransposedMatmul, out, (a, b), a_ndim > 2 or b_ndim > 2, ta=transpose_a, tb=transpose_b)
+        return record(_TransposedMatmul, out, (a, b), (transpose_a, transpose_b), a_ndim > 2 or b_ndim > 2)
     return record_product(_Matmul, out, a, b, a_ndim > 2 or b_ndim > 2)
 
 

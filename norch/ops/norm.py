@@ -64,7 +64,7 @@ def vector_norm(
         else:
             out = sum(abs(x).pow(ord), axes, keepdim).pow(1 / ord)
     node_class = _MaxNorm if math.isinf(ord) else _VectorNorm
-    return record(node_class, out, (x,), axes=axes, keepdim=keepdim, p=float(ord))
+    return record(node_class, out, (x,), (axes, keepdim, float(ord)))
 
 
 def max_norm_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from .._lib import flag, int64, lib
-from ..autograd.differentiable import differentiable
+from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode, no_grad
+from ..autograd.record import record
 from ..dtype import finfo
 from ..errors import ArgumentError, ShapeError
 from ._halves import rounded_once
@@ -54,10 +55,13 @@ def _normalize_formula(x: Any, weight: Any, bias: Any, axes: int, eps: float, ce
     return (out if bias is None else out + bias).reshape(shape)
 
 
-@differentiable("normalize", inputs=("x", "weight", "bias"), backward=_normalize_backward, depends_on=2)
+_Normalize = derivative("normalize", ("x", "weight", "bias"), backward=_normalize_backward, depends_on=2)
+
+
 def normalized(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
     """The last axes of x, or -axes groups of its channels, normalised, times weight, plus bias (or None each)."""
-    return lib.norch_normalize(x, weight, bias, axes, eps, centered)
+    out = lib.norch_normalize(x, weight, bias, axes, eps, centered)
+    return record(_Normalize, out, (x, weight, bias), (axes, eps, centered))
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

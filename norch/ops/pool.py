@@ -31,7 +31,7 @@ def max_with_indices(x: Any, window: Window, result: Sequence[int]) -> tuple[Any
     """The largest elements, and their indices in the planes of x."""
     index = lib.norch_empty((*lib.norch_shape(x)[:-2], *result), index_dtype.code, device_code(x.device))
     out = lib.norch_pool_max(x, window, index)
-    return record(_MaxPool, out, (x,), index=index, window=window), index
+    return record(_MaxPool, out, (x,), (index, window)), index
 
 
 _MaxPool = derivative(

@@ -355,7 +355,7 @@ def logsumexp(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     if top is not None:  # of one element each
         out = lib.norch_binary(OPCODES["add"], out, lib.norch_reduce(OPCODES["amax"], top, axes, keepdim, -1, 0.0))
     out = lib.norch_cast(out, dtype.code) if out.dtype is not dtype else out
-    return record(_LogSumExp, out, (x,), axes=axes, keepdim=keepdim)
+    return record(_LogSumExp, out, (x,), (axes, keepdim))
 
 
 _LogSumExp = derivative(

@@ -162,7 +162,7 @@ def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
 def _reduced_into(x: Any, dim: Any, index: Any, src: Any, reduce: str) -> Any:
     """A copy of x into which src is multiplied ("prod"), or which takes the extremes of both ("amax", "amin")."""
     out = lib.norch_scatter(x, KINDS[f"SCATTER_{reduce.upper()}"], dim, index, src, False)
-    return record(_ScatterProd if reduce == "prod" else _ScatterExtreme, out, (x, src, index), dim=dim)
+    return record(_ScatterProd if reduce == "prod" else _ScatterExtreme, out, (x, src, index), (dim,))
 
 
 def _scatter_extreme_grad(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int) -> tuple[Any, Any, None]:
