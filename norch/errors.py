@@ -6,6 +6,11 @@ Each error is both a ``norch.Error`` and the built-in that Python programs expec
 
 from __future__ import annotations
 
+__all__ = [
+    "ArgumentError", "BoundsError", "DTypeError", "DeviceError", "DivisionError", "Error", "OutOfMemoryError",
+    "ShapeError",
+]  # fmt: skip
+
 
 class Error(RuntimeError):
     """Base class of norch's own errors; a RuntimeError, which is what PyTorch raises in most places."""

@@ -21,6 +21,11 @@ from ..errors import BoundsError, Error, ShapeError
 from ._operand import iota, rename_errors, tensor_of
 from .op import METHODS, inplace_view, method
 
+__all__ = [
+    "as_strided", "broadcast_to", "diagonal", "flatten", "narrow", "permute", "reshape", "select", "squeeze", "t",
+    "transpose", "unsqueeze",
+]  # fmt: skip
+
 # ruff: noqa: A002  (PyTorch's names)
 
 Shape = Sequence[int]

@@ -20,14 +20,9 @@ from .lr_scheduler import LRScheduler, _one_a_group
 from .optimizer import Optimizer
 
 __all__ = [
-    "SWALR",
-    "AveragedModel",
-    "get_ema_avg_fn",
-    "get_ema_multi_avg_fn",
-    "get_swa_avg_fn",
-    "get_swa_multi_avg_fn",
+    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
     "update_bn",
-]
+]  # fmt: skip
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
 MultiAverage = Callable[[list[Tensor], list[Tensor], Any], None]
