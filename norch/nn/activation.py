@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError
 from ..ops import create
-from ..ops._operand import tensor_of
+from ..ops._operand import with_ndim
 from ..ops.activation import gelu, gelu_tanh, silu
 from ..ops.pointwise import relu, sigmoid, tanh
 from ..tensor import Tensor
@@ -295,6 +295,4 @@ class Softmax2d(Module):
     """Softmax over the channels of images (N, C, H, W) or (C, H, W); ShapeError for other numbers of dimensions."""
 
     def forward(self, input: Tensor) -> Tensor:
-        if tensor_of(input, "Softmax2d").ndim not in (3, 4):
-            raise ShapeError(f"Softmax2d: expected 3 or 4 dimensions, got shape {tuple(input.shape)}")
-        return F.softmax(input, -3)
+        return F.softmax(with_ndim(input, "Softmax2d", 3, 4), -3)

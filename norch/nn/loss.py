@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any, ClassVar
 
+from ..errors import one_of
 from ..tensor import Tensor
 from . import functional as F
 from ._layer import KW_ONLY, Layer, options
@@ -265,5 +266,4 @@ class MultiMarginLoss(_Loss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.p not in (1, 2):
-            raise ValueError(f"MultiMarginLoss: p is 1 or 2, not {self.p}")
+        one_of("MultiMarginLoss: p", self.p, (1, 2))
