@@ -1,10 +1,9 @@
 """Layer: a module that applies one function to its input and its options.
 
     @options
-    class LeakyReLU(Layer):
+    class LeakyReLU(Layer, function=F.leaky_relu):
         negative_slope: float = 1e-2
         inplace: bool = False
-        _function = F.leaky_relu
 
 has the methods
 
@@ -23,6 +22,7 @@ from typing import Any, ClassVar
 from .._options import KW_ONLY as KW_ONLY
 from .._options import Compiled, Option, define
 from .._options import options as options
+from ._epilogue import epilogue
 from .module import Module
 
 
@@ -33,13 +33,18 @@ class Layer(Module):
     _inputs = "input: Tensor"  # the parameters of the generated forward
     _result = "Tensor"  # what it returns
     _function: ClassVar[Callable[..., Any]]
+    _epilogue: ClassVar[Any]
     _shown: tuple[str, ...] | None = None  # the attributes that extra_repr() prints; None: all options
     _unnamed = 0  # how many of these, from the first, it prints without their names
     _wrap_init: ClassVar[Any] = None  # a function that wraps the generated __init__
 
-    def __init_subclass__(cls, **named: Any) -> None:
+    def __init_subclass__(
+        cls, function: Callable[..., Any] | None = None, epilogue: Callable[[Any], Any] | None = None, **named: Any
+    ) -> None:
+        """epilogue: marks forward, as _epilogue.py says."""
         super().__init_subclass__(**named)
-        if "_function" in vars(cls):
+        if function is not None:
+            cls._function, cls._epilogue = function, epilogue
             cls.forward = Compiled(cls, "forward", _compile_forward)  # type: ignore[assignment]
 
     @classmethod
@@ -85,4 +90,5 @@ def _compile_forward(cls: Any) -> Any:
         del left[name]
     arguments += [f"{name}=self.{name}" for name in left]
     signature = f"forward(self, {cls._inputs}) -> {cls._result}"
-    return define(cls, signature, [f"return function({', '.join(arguments)})"], function=function)
+    forward = define(cls, signature, [f"return function({', '.join(arguments)})"], function=function)
+    return epilogue(cls._epilogue)(forward) if vars(cls)["_epilogue"] else forward
