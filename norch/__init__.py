@@ -20,45 +20,12 @@ from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.anomaly import set_detect_anomaly as set_anomaly_enabled
 from .autograd.grad_mode import inference_mode
 from .device import device, get_default_device, set_default_device
+from .dtype import *  # noqa: F403
 from .dtype import BY_NAME as _DTYPES
-from .dtype import (
-    bfloat16,
-    can_cast,
-    contiguous_format,
-    dtype,
-    finfo,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    half,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    memory_format,
-    preserve_format,
-    promote_types,
-    set_default_dtype,
-    short,
-    uint8,
-)
 from .dtype import bool_ as bool  # noqa: A004
-from .dtype import double as double
 from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
-from .dtype import long as long
-from .errors import (
-    ArgumentError,
-    BoundsError,
-    DeviceError,
-    DivisionError,
-    DTypeError,
-    Error,
-    OutOfMemoryError,
-    ShapeError,
-)
+from .errors import *  # noqa: F403
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.distance import *  # noqa: F403
 from .ops.composed.einsum import einsum
@@ -73,19 +40,7 @@ from .ops.composed.type_properties import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.create import *  # noqa: F403
 from .ops.getitem import index_put
-from .ops.index import (
-    argwhere,
-    index_add,
-    index_copy,
-    index_fill,
-    index_select,
-    masked_fill,
-    masked_scatter,
-    masked_select,
-    nonzero,
-    put,
-    take,
-)
+from .ops.index import *  # noqa: F403
 from .ops.linalg import NAMES as _LINALG
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.norm import norm
@@ -97,20 +52,7 @@ from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_red
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import *  # noqa: F403
 from .ops.values import as_tensor, asarray, from_numpy, tensor
-from .ops.view import (
-    as_strided,
-    broadcast_to,
-    diagonal,
-    flatten,
-    narrow,
-    permute,
-    reshape,
-    select,
-    squeeze,
-    t,
-    transpose,
-    unsqueeze,
-)
+from .ops.view import *  # noqa: F403
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .tensor import Tensor, is_nonzero, is_tensor, numel
 

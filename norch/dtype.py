@@ -7,6 +7,12 @@ from typing import Any
 from ._lib import lib
 from .errors import ArgumentError, DTypeError
 
+__all__ = [
+    "bfloat16", "can_cast", "contiguous_format", "double", "dtype", "finfo", "float16", "float32", "float64",
+    "get_default_dtype", "half", "iinfo", "int8", "int16", "int32", "int64", "long", "memory_format", "preserve_format",
+    "promote_types", "set_default_dtype", "short", "uint8",
+]  # fmt: skip
+
 # Formats of memoryviews, by kind and size in bytes; they have none for the two half floats.
 _STRUCT_FORMATS = dict(zip("b1 u1 u2 u4 u8 i1 i2 i4 i8 f4 f8".split(), "?BHIQbhiqfd", strict=True))
 
@@ -70,22 +76,10 @@ def check_format(wanted: Any, name: str) -> None:
         raise TypeError(f"{name}: memory_format must be one of {contiguous_format}, {preserve_format}, not {wanted!r}")
 
 
-bool_ = BY_NAME["bool"]
-uint8 = BY_NAME["uint8"]
-int8 = BY_NAME["int8"]
-int16 = BY_NAME["int16"]
-int32 = BY_NAME["int32"]
-int64 = BY_NAME["int64"]
-float16 = BY_NAME["float16"]
-bfloat16 = BY_NAME["bfloat16"]
-float32 = BY_NAME["float32"]
-float64 = BY_NAME["float64"]
-short = int16
-int_ = int32
-long = int64
-half = float16
-float_ = float32
-double = float64
+bool_, uint8, int8, int16 = (BY_NAME[name] for name in ("bool", "uint8", "int8", "int16"))
+int32, int64, float16, bfloat16 = (BY_NAME[name] for name in ("int32", "int64", "float16", "bfloat16"))
+float32, float64 = BY_NAME["float32"], BY_NAME["float64"]
+short, int_, long, half, float_, double = int16, int32, int64, float16, float32, float64
 
 
 def dtype_named(name: Any) -> dtype:
@@ -150,7 +144,21 @@ def check_fits(value: Any, d: dtype, name: str) -> None:
         raise ArgumentError(f"{name}: {value} does not fit {d.name}")
 
 
-class finfo:  # noqa: N801  (PyTorch's name)
+class _Limits:
+    """The limits of a dtype; those of one dtype are equal."""
+
+    def __init__(self, d: dtype) -> None:
+        self.bits: int = 8 * d.itemsize
+        self.dtype: str = d.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Limits) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+class finfo(_Limits):  # noqa: N801  (PyTorch's name)
     """The limits of a floating dtype (the default one unless given): bits, eps, max, min, tiny, resolution.
 
     >>> norch.finfo(norch.float16).max
@@ -161,8 +169,7 @@ class finfo:  # noqa: N801  (PyTorch's name)
         d = get_default_dtype() if type is None else dtype_named(type)
         if not d.is_floating_point:
             raise TypeError(f"finfo: {d.name} is no floating dtype; iinfo has the limits of integers")
-        self.bits: int = 8 * d.itemsize
-        self.dtype: str = d.name
+        super().__init__(d)
         largest = (1 << (self.bits - d.digits - 1)) - 1  # exponent
         self.eps: float = 2.0 ** (1 - d.digits)
         self.max: float = (2.0 - self.eps) * 2.0**largest
@@ -175,14 +182,8 @@ class finfo:  # noqa: N801  (PyTorch's name)
         shown = ", ".join(f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps"))
         return f"finfo({shown}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, finfo) and other.dtype == self.dtype
 
-    def __hash__(self) -> int:
-        return hash(self.dtype)
-
-
-class iinfo:  # noqa: N801  (PyTorch's name)
+class iinfo(_Limits):  # noqa: N801  (PyTorch's name)
     """The limits of an integer dtype: bits, max, min.
 
     >>> norch.iinfo(norch.int8)
@@ -193,16 +194,9 @@ class iinfo:  # noqa: N801  (PyTorch's name)
         d = dtype_named(type)
         if d.kind not in "ui":
             raise TypeError(f"iinfo: {d.name} is no integer dtype; finfo has the limits of floats")
-        self.bits: int = 8 * d.itemsize
-        self.dtype: str = d.name
+        super().__init__(d)
         self.max: int = (1 << d.digits) - 1
         self.min: int = -self.max - 1 if d.is_signed else 0
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, iinfo) and other.dtype == self.dtype
-
-    def __hash__(self) -> int:
-        return hash(self.dtype)

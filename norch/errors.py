@@ -6,6 +6,14 @@ Each error is both a ``norch.Error`` and the built-in that Python programs expec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = [
+    "ArgumentError", "BoundsError", "DTypeError", "DeviceError", "DivisionError", "Error", "OutOfMemoryError",
+    "ShapeError",
+]  # fmt: skip
+
 
 class Error(RuntimeError):
     """Base class of norch's own errors; a RuntimeError, which is what PyTorch raises in most places."""
@@ -41,6 +49,13 @@ class LinAlgError(Error, ArithmeticError):
 
 class OutOfMemoryError(Error, MemoryError):
     """Memory that a device has not got."""
+
+
+def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:
+    """ArgumentError unless value is one of the choices. what: the operation and its argument, "gelu: approximate"."""
+    if value not in (listed := list(choices)):
+        *others, last = map(repr, listed)
+        raise ArgumentError(f"{what} is {', '.join(others)} or {last}, not {value!r}")
 
 
 def rename_error(error: Error | TypeError | OverflowError, name: str) -> None:

@@ -18,18 +18,9 @@ from .errors import ArgumentError, BoundsError, ShapeError
 from .ops.copy import stack
 
 __all__ = [
-    "functional_call",
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "stack_module_state",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-]
+    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state",
+    "value_and_grad", "vjp", "vmap",
+]  # fmt: skip
 __dir__ = __all__.copy  # completion shows the public names only
 
 Function = Callable[..., Any]

@@ -17,16 +17,9 @@ from ._lib import lib
 from .errors import ArgumentError
 
 _NAMES = (
-    "allocated_bytes",
-    "max_allocated_bytes",
-    "reserved_bytes",
-    "max_reserved_bytes",
-    "cached_bytes",
-    "cache_limit",
-    "fresh_blocks",
-    "reused_blocks",
-    "returned_blocks",
-)
+    "allocated_bytes max_allocated_bytes reserved_bytes max_reserved_bytes cached_bytes cache_limit fresh_blocks "
+    "reused_blocks returned_blocks"
+).split()
 
 
 def memory_stats() -> dict[str, int]:

@@ -20,15 +20,9 @@ from .dtype import uint8
 from .errors import ArgumentError
 
 __all__ = [
-    "Generator",
-    "default_generator",
-    "fork_rng",
-    "get_rng_state",
-    "initial_seed",
-    "manual_seed",
-    "seed",
+    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
     "set_rng_state",
-]
+]  # fmt: skip
 __dir__ = __all__.copy  # completion shows the public names only
 
 

@@ -13,6 +13,7 @@ from .autograd.grad_mode import enable_grad, no_grad
 from .autograd.gradients import grad
 from .dtype import dtype_named, finfo, float64, promote_types
 from .errors import Error
+from .ops.composed.grid import unravel_index
 from .ops.copy import stack
 from .ops.create import empty
 from .ops.create import ones_like as _ones_like
@@ -180,22 +181,13 @@ def _report(actual: Tensor, expected: Tensor, close: Tensor, rtol: float, atol: 
         return difference if difference == difference else float("inf")  # NaN against a number is the worst
 
     worst = max(wrong, key=excess)
-    index = _index_of(worst, tuple(actual.shape))
+    index = [int(i) for i in unravel_index(tensor(worst), actual.shape)]
     got, wanted = pairs[worst]
     limit = f"by more than atol {atol:g} + rtol {rtol:g} * |expected|" if rtol or atol else "(they must be equal)"
     return (
         f"{len(wrong)} of {len(pairs)} elements differ {limit}; the worst at {index}: {got!r}, expected {wanted!r}, "
         f"difference {abs(got - wanted):g}"
     )
-
-
-def _index_of(position: int, shape: tuple[int, ...]) -> list[int]:
-    """The index of an element from its position in C order."""
-    index = []
-    for size in reversed(shape):
-        index.append(position % size)
-        position //= size
-    return index[::-1]
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------

@@ -18,14 +18,13 @@ from norch.nn._layer import KW_ONLY, Layer, options
 
 
 @options
-class Scaled(Layer):
+class Scaled(Layer, function=lambda input, factor, inplace, weight: input * factor):
     """An input times a factor, for tests."""
 
     factor: float
     inplace: bool = False
     _: KW_ONLY
     weight: Tensor | None = None
-    _function = lambda input, factor, inplace, weight: input * factor  # noqa: E731
 
 
 @options

@@ -97,7 +97,11 @@ BAD: Any = [
     (lambda: F.grid_sample(X, G[..., :1]), norch.ShapeError, r"got \(1, 1, 2, 2\) and a grid of shape \(1, 2, 2, 1\)"),
     (lambda: F.grid_sample(X[0], G), norch.ShapeError, "grid_sample: expected"),
     (lambda: F.grid_sample(X, G, "bicubic"), NotImplementedError, "mode is one of .*, not 'bicubic'"),
-    (lambda: F.grid_sample(X, G, padding_mode="ones"), ValueError, "padding_mode is one of .*, not 'ones'"),
+    (
+        lambda: F.grid_sample(X, G, padding_mode="ones"),
+        ValueError,
+        "'zeros', 'border' or 'reflection', not 'ones'",
+    ),
     (lambda: F.grid_sample(X.long(), G), TypeError, "expected floats, got norch.int64 and norch.float32"),
     (lambda: F.grid_sample(X, G.double()), norch.DTypeError, "the input's norch.float32, not of norch.float64"),
     (lambda: F.grid_sample(X[..., :0], G), norch.ShapeError, r"expected non-empty images, got shape \(1, 1, 2, 0\)"),

@@ -337,7 +337,7 @@ def test_orthogonal(shape: Any) -> None:
     a = norch.randn(6, 4, dtype=norch.float64)
     q, r = np.linalg.qr(a.numpy())
     np.testing.assert_allclose(_orthonormal(a).numpy(), q * np.sign(np.diag(r)), atol=1e-12)
-    with pytest.raises(norch.ShapeError, match="orthogonal_: expected 2 or more dimensions"):
+    with pytest.raises(norch.ShapeError, match="orthogonal_: needs at least 2 dimensions"):
         nn.init.orthogonal_(norch.empty(3))
 
 

@@ -131,7 +131,7 @@ BAD: Any = [
     (
         lambda: nn.GRU(4, 5)(rnn.pack_sequence([X])),
         norch.ShapeError,
-        r"expected packed data of 2 dimensions, got shape \(3, 2, 4\)",
+        r"packed data: expected 2 dimensions, got shape \(3, 2, 4\)",
     ),
     (lambda: nn.GRU(3, 5)(rnn.pack_sequence([X[:, 0]])), norch.ShapeError, "the last of 3"),
     (lambda: nn.GRU(4, 5)(rnn.pack_sequence([X[:, 0]]), X), norch.ShapeError, r"state of shape \(1, 1, 5\)"),

@@ -1,15 +1,15 @@
 """The activation layers: each applies one function of nn.functional, whose docstring gives the source.
 
-`@epilogue` marks those that Sequential can fuse with the Linear before them (_epilogue.py).
+`epilogue` marks those that Sequential can fuse with the Linear before them (_epilogue.py).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError
 from ..ops import create
-from ..ops._operand import tensor_of
+from ..ops._checks import with_ndim
 from ..ops.activation import gelu, gelu_tanh, silu
 from ..ops.pointwise import relu, sigmoid, tanh
 from ..tensor import Tensor
@@ -45,107 +45,81 @@ class ReLU(_InPlace):
         return F.relu(input, True) if self.inplace else relu(input)
 
 
-class Sigmoid(Module):
+class Sigmoid(Layer, function=sigmoid, epilogue=lambda module: sigmoid):
     """1 / (1 + exp(-x)), for any shape."""
 
-    @epilogue(lambda module: sigmoid)
-    def forward(self, input: Tensor) -> Tensor:
-        return sigmoid(input)
 
-
-class Tanh(Module):
+class Tanh(Layer, function=tanh, epilogue=lambda module: tanh):
     """The hyperbolic tangent, for any shape."""
 
-    @epilogue(lambda module: tanh)
-    def forward(self, input: Tensor) -> Tensor:
-        return tanh(input)
+
+_GELUS = {"none": gelu, "tanh": gelu_tanh}
 
 
 @options
-class GELU(Layer):
+class GELU(Layer, function=F.gelu, epilogue=lambda module: _GELUS.get(str(module.approximate))):
     """x * Phi(x), with Phi the normal distribution function; `approximate="tanh"` approximates Phi by tanh."""
 
     approximate: str = "none"
-
-    @epilogue(lambda module: {"none": gelu, "tanh": gelu_tanh}.get(str(module.approximate)))
-    def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, self.approximate)
 
     def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"
 
 
-class LogSigmoid(Layer):
+class LogSigmoid(Layer, function=F.logsigmoid):
     """log(sigmoid(x)), for any shape, without overflow."""
 
-    _function = F.logsigmoid
 
-
-class SiLU(_InPlace):
+class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu):
     """x * sigmoid(x), for any shape; `inplace` writes into the input."""
 
-    @epilogue(lambda module: silu)
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, self.inplace)
 
-
-class Mish(_InPlace):
+class Mish(_InPlace, function=F.mish):
     """x * tanh(softplus(x)), for any shape; `inplace` writes into the input."""
 
-    _function = F.mish
 
-
-class ReLU6(_InPlace):
+class ReLU6(_InPlace, function=F.relu6):
     """min(max(0, x), 6), for any shape; `inplace` writes into the input."""
 
-    _function = F.relu6
 
-
-class SELU(_InPlace):
+class SELU(_InPlace, function=F.selu):
     """scale * ELU(x), with constants that keep mean 0 and variance 1; `inplace` writes into the input."""
 
-    _function = F.selu
 
-
-class Hardsigmoid(_InPlace):
+class Hardsigmoid(_InPlace, function=F.hardsigmoid):
     """relu6(x + 3) / 6, for any shape; `inplace` writes into the input."""
 
     _shown = ()
-    _function = F.hardsigmoid
 
 
-class Hardswish(_InPlace):
+class Hardswish(_InPlace, function=F.hardswish):
     """x * relu6(x + 3) / 6, for any shape; `inplace` writes into the input."""
 
     _shown = ()
-    _function = F.hardswish
 
 
 @options
-class LeakyReLU(Layer):
+class LeakyReLU(Layer, function=F.leaky_relu):
     """x if x > 0, else negative_slope * x; `inplace` writes into the input."""
 
     negative_slope: float = 1e-2
     inplace: bool = False
-    _function = F.leaky_relu
 
 
 @options
-class ELU(Layer):
+class ELU(Layer, function=F.elu):
     """x if x > 0, else alpha * (exp(x) - 1); `inplace` writes into the input."""
 
     alpha: float = 1.0
     inplace: bool = False
-    _function = F.elu
 
 
 @options
-class CELU(Layer):
+class CELU(Layer, function=F.celu):
     """x if x > 0, else alpha * (exp(x / alpha) - 1); `inplace` writes into the input."""
 
     alpha: float = 1.0
     inplace: bool = False
-    _function = F.celu
 
 
 class Hardtanh(Layer):
@@ -179,23 +153,21 @@ class Hardtanh(Layer):
 
 
 @options
-class Threshold(Layer):
+class Threshold(Layer, function=F.threshold):
     """x if x > threshold, else value; `inplace` writes into the input."""
 
     threshold: float
     value: float
     inplace: bool = False
-    _function = F.threshold
 
 
 @options
-class RReLU(Layer):
+class RReLU(Layer, function=F.rrelu):
     """LeakyReLU with random slopes in training, uniform in [lower, upper), and with their mean otherwise."""
 
     lower: float = 1.0 / 8
     upper: float = 1.0 / 3
     inplace: bool = False
-    _function = F.rrelu
 
 
 class PReLU(Layer):
@@ -218,24 +190,19 @@ class PReLU(Layer):
 
 
 @options
-class Softplus(Layer):
+class Softplus(Layer, function=F.softplus):
     """log(1 + exp(beta * x)) / beta, for any shape; x itself where beta * x > threshold."""
 
     beta: float = 1.0
     threshold: float = 20.0
-    _function = F.softplus
 
 
-class Softsign(Layer):
+class Softsign(Layer, function=F.softsign):
     """x / (1 + |x|), for any shape."""
 
-    _function = F.softsign
 
-
-class Tanhshrink(Layer):
+class Tanhshrink(Layer, function=F.tanhshrink):
     """x - tanh(x), for any shape."""
-
-    _function = F.tanhshrink
 
 
 @options
@@ -244,24 +211,19 @@ class _Shrink(Layer):
     _unnamed = 1
 
 
-class Hardshrink(_Shrink):
+class Hardshrink(_Shrink, function=F.hardshrink):
     """x if |x| > lambd, else 0."""
 
-    _function = F.hardshrink
 
-
-class Softshrink(_Shrink):
+class Softshrink(_Shrink, function=F.softshrink):
     """x - lambd if x > lambd, x + lambd if x < -lambd, else 0."""
-
-    _function = F.softshrink
 
 
 @options
-class GLU(Layer):
+class GLU(Layer, function=F.glu):
     """a * sigmoid(b), with a and b the halves of the input along `dim`."""
 
     dim: int = -1
-    _function = F.glu
 
 
 @options
@@ -269,32 +231,24 @@ class _Softmax(Layer):
     dim: int | None = None
 
 
-class Softmax(_Softmax):
+class Softmax(_Softmax, function=F.softmax):
     """exp(x) / sum(exp(x)) along `dim`: positive elements with sum 1.
 
     >>> norch.nn.Softmax(dim=0)(norch.zeros(4))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
-    _function = F.softmax
 
-
-class LogSoftmax(_Softmax):
+class LogSoftmax(_Softmax, function=F.log_softmax):
     """log(softmax(x)) along `dim`, without overflow."""
 
-    _function = F.log_softmax
 
-
-class Softmin(_Softmax):
+class Softmin(_Softmax, function=F.softmin):
     """softmax(-x) along `dim`."""
-
-    _function = F.softmin
 
 
 class Softmax2d(Module):
     """Softmax over the channels of images (N, C, H, W) or (C, H, W); ShapeError for other numbers of dimensions."""
 
     def forward(self, input: Tensor) -> Tensor:
-        if tensor_of(input, "Softmax2d").ndim not in (3, 4):
-            raise ShapeError(f"Softmax2d: expected 3 or 4 dimensions, got shape {tuple(input.shape)}")
-        return F.softmax(input, -3)
+        return F.softmax(with_ndim(input, "Softmax2d", 3, 4), -3)

@@ -30,13 +30,12 @@ class PairwiseDistance(Layer):
 
 
 @options
-class CosineSimilarity(Layer):
+class CosineSimilarity(Layer, function=F.cosine_similarity):
     """The cosine of the angle between x1 and x2 along dim. See functional.cosine_similarity."""
 
     dim: int = 1
     eps: float = 1e-8
     _inputs, _shown = "x1: Tensor, x2: Tensor", ()
-    _function = F.cosine_similarity
 
 
 class Bilinear(Layer):

@@ -21,7 +21,7 @@ class _Dropout(Layer):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_Dropout, function=F.dropout):
     """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p), which keeps the
     expected value; in eval mode returns its input. Any shape. p outside [0, 1] raises ValueError.
 
@@ -29,28 +29,18 @@ class Dropout(_Dropout):
     tensor([1., 1., 1.])
     """
 
-    _function = F.dropout
 
-
-class Dropout1d(_Dropout):
+class Dropout1d(_Dropout, function=F.dropout1d):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
 
-    _function = F.dropout1d
 
-
-class Dropout2d(_Dropout):
+class Dropout2d(_Dropout, function=F.dropout2d):
     """Dropout of whole channels of (N, C, H, W)."""
 
-    _function = F.dropout2d
 
-
-class Dropout3d(_Dropout):
+class Dropout3d(_Dropout, function=F.dropout3d):
     """Dropout of whole channels of (N, C, D, H, W)."""
 
-    _function = F.dropout3d
 
-
-class AlphaDropout(_Dropout):
+class AlphaDropout(_Dropout, function=F.alpha_dropout):
     """Dropout that keeps mean 0 and variance 1 of the output of SELU."""
-
-    _function = F.alpha_dropout

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from ..autograd import no_grad
 from ..dtype import dtype as DType
 from ..errors import ShapeError
+from ..ops._checks import with_ndim
 from ..ops._operand import tensor_of
 from ..tensor import Tensor
 from . import init
@@ -97,7 +98,5 @@ class Embedding(Module):
         sparse: bool = False,
     ) -> Embedding:
         """A layer with this table (rows, columns); freeze: it is not trained. ShapeError unless it has 2 dimensions."""
-        if tensor_of(embeddings, "from_pretrained").ndim != 2:
-            raise ShapeError(f"from_pretrained: expected 2 dimensions, not shape {tuple(embeddings.shape)}")
-        options = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-        return cls(embeddings.shape[0], embeddings.shape[1], *options, embeddings, freeze)
+        rows, columns = with_ndim(embeddings, "from_pretrained", 2).shape
+        return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)

@@ -11,7 +11,7 @@ __all__ = ["ChannelShuffle", "Flatten", "PixelShuffle", "PixelUnshuffle", "Unfla
 
 
 @options
-class Flatten(Layer):
+class Flatten(Layer, function=flatten):
     """Joins the axes start_dim ... end_dim; by default all but the first, the batch.
 
     >>> norch.nn.Flatten()(norch.zeros(8, 3, 4)).shape
@@ -20,7 +20,6 @@ class Flatten(Layer):
 
     start_dim: int = 1
     end_dim: int = -1
-    _function = flatten
 
 
 @options
@@ -44,24 +43,21 @@ class Unflatten(Layer):
 
 
 @options
-class PixelShuffle(Layer):
+class PixelShuffle(Layer, function=F.pixel_shuffle):
     """(..., C * r^2, H, W) to (..., C, H * r, W * r), with r = upscale_factor. See functional.pixel_shuffle."""
 
     upscale_factor: int
-    _function = F.pixel_shuffle
 
 
 @options
-class PixelUnshuffle(Layer):
+class PixelUnshuffle(Layer, function=F.pixel_unshuffle):
     """(..., C, H * r, W * r) to (..., C * r^2, H, W), with r = downscale_factor. See functional.pixel_unshuffle."""
 
     downscale_factor: int
-    _function = F.pixel_unshuffle
 
 
 @options
-class ChannelShuffle(Layer):
+class ChannelShuffle(Layer, function=F.channel_shuffle):
     """Interleaves the channels (axis 1) of `groups` groups. See functional.channel_shuffle."""
 
     groups: int
-    _function = F.channel_shuffle

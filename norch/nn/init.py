@@ -12,6 +12,7 @@ from .._left_out import nothing_more
 from ..autograd import no_grad
 from ..dtype import finfo, float32, promote_types
 from ..errors import ShapeError
+from ..ops._checks import at_least, with_ndim
 from ..ops._operand import rename_errors
 from ..ops.composed.products import outer
 from ..ops.create import eye
@@ -51,8 +52,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
 @rename_errors
 def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix; ShapeError unless the tensor has 2 dimensions."""
-    if tensor.ndim != 2:
-        raise ShapeError(f"eye_: expected a matrix, got shape {tuple(tensor.shape)}")
+    with_ndim(tensor, "eye_", 2)
     with no_grad():
         return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
@@ -84,9 +84,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     >>> norch.nn.init.dirac_(norch.empty(2, 2, 1)).flatten().tolist()
     [1.0, 0.0, 0.0, 1.0]
     """
-    shape = tuple(tensor.shape)
-    if not 3 <= len(shape) <= 5:
-        raise ShapeError(f"dirac_: expected a weight of 3, 4 or 5 dimensions, got shape {shape}")
+    shape = tuple(with_ndim(tensor, "dirac_", 3, 4, 5).shape)
     if shape[0] % groups:
         raise ShapeError(f"dirac_: {shape[0]} output channels are not divisible by {groups} groups")
     middle = tuple(size // 2 for size in shape[2:])
@@ -105,9 +103,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     >>> (norch.nn.init.sparse_(norch.empty(4, 3), 0.5) == 0).sum(0).tolist()
     [2, 2, 2]
     """
-    if tensor.ndim != 2:
-        raise ShapeError(f"sparse_: expected a matrix, got shape {tuple(tensor.shape)}")
-    rows, columns = tensor.shape
+    rows, columns = with_ndim(tensor, "sparse_", 2).shape
     zeros = math.ceil(sparsity * rows)
     with no_grad():
         tensor.normal_(0, std, generator=generator)
@@ -127,9 +123,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     >>> norch.allclose(q @ q.T, norch.eye(2, dtype=norch.float64))
     True
     """
-    if tensor.ndim < 2:
-        raise ShapeError(f"orthogonal_: expected 2 or more dimensions, got shape {tuple(tensor.shape)}")
-    if tensor.numel() == 0:
+    if at_least(2, tensor, "orthogonal_").numel() == 0:
         return tensor
     rows = tensor.shape[0]
     shape = (rows, tensor.numel() // rows)

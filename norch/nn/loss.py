@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any, ClassVar
 
+from ..errors import one_of
 from ..tensor import Tensor
 from . import functional as F
 from ._layer import KW_ONLY, Layer, options
@@ -53,7 +54,7 @@ class _Loss(Layer):
 
 
 @options
-class MSELoss(_Loss):
+class MSELoss(_Loss, function=F.mse_loss):
     """(input - target)^2.
 
     >>> norch.nn.MSELoss()(norch.zeros(2), norch.tensor([1.0, 3.0]))
@@ -61,47 +62,43 @@ class MSELoss(_Loss):
     """
 
     reduction: str = "mean"
-    _function = F.mse_loss
 
 
 @options
-class L1Loss(_Loss):
+class L1Loss(_Loss, function=F.l1_loss):
     """|input - target|."""
 
     reduction: str = "mean"
-    _function = F.l1_loss
 
 
 @options
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
     """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target."""
 
     _: KW_ONLY
     beta: float = 1.0
-    _function = F.smooth_l1_loss
 
 
 @options
-class HuberLoss(_Loss):
+class HuberLoss(_Loss, function=F.huber_loss):
     """d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target."""
 
     reduction: str = "mean"
     delta: float = 1.0
-    _function, _wrap_init = F.huber_loss, None
+    _wrap_init = None
 
 
 @options
-class KLDivLoss(_Loss):
+class KLDivLoss(_Loss, function=F.kl_div):
     """target * (log(target) - input), with input log-probabilities. reduction "batchmean" gives the divergence."""
 
     _: KW_ONLY
     log_target: bool = False
     _reductions = ("none", "mean", "sum", "batchmean")
-    _function = F.kl_div
 
 
 @options
-class NLLLoss(_Loss):
+class NLLLoss(_Loss, function=F.nll_loss):
     """-input at the target class: log-probabilities (N, C, ...) and class indices (N, ...).
 
     weight: (C), a factor for each class; samples of class ignore_index do not count.
@@ -110,11 +107,10 @@ class NLLLoss(_Loss):
     weight: Tensor | None = None
     _: KW_ONLY
     ignore_index: int = -100
-    _function = F.nll_loss
 
 
 @options
-class CrossEntropyLoss(_Loss):
+class CrossEntropyLoss(_Loss, function=F.cross_entropy):
     """The cross-entropy of logits (N, C, ...) with class indices (N, ...) or probabilities (N, C, ...).
 
     weight: (C); label_smoothing in [0, 1] mixes the target with the uniform distribution. Logits of any size do not
@@ -128,19 +124,17 @@ class CrossEntropyLoss(_Loss):
     _: KW_ONLY
     ignore_index: int = -100
     label_smoothing: float = 0.0
-    _function = F.cross_entropy
 
 
 @options
-class BCELoss(_Loss):
+class BCELoss(_Loss, function=F.binary_cross_entropy):
     """The binary cross-entropy of probabilities with targets in [0, 1] of the same shape; weight broadcasts."""
 
     weight: Tensor | None = None
-    _function = F.binary_cross_entropy
 
 
 @options
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):
     """The binary cross-entropy of logits with targets in [0, 1] of the same shape, without overflow.
 
     weight: broadcasts to the loss; pos_weight: the factor of the positive term, broadcasts as well.
@@ -149,11 +143,10 @@ class BCEWithLogitsLoss(_Loss):
     weight: Tensor | None = None
     _: KW_ONLY
     pos_weight: Tensor | None = None
-    _function = F.binary_cross_entropy_with_logits
 
 
 @options
-class PoissonNLLLoss(_Loss):
+class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
     """The negative log-likelihood of a Poisson distribution. See functional.poisson_nll_loss."""
 
     log_input: bool = True
@@ -161,52 +154,47 @@ class PoissonNLLLoss(_Loss):
     _: KW_ONLY
     eps: float = 1e-8
     _inputs = "log_input: Tensor, target: Tensor"
-    _function = F.poisson_nll_loss
 
 
 @options
-class GaussianNLLLoss(_Loss):
+class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss):
     """The negative log-likelihood of normal distributions. See functional.gaussian_nll_loss."""
 
     _: KW_ONLY
     full: bool = False
     eps: float = 1e-6
     _inputs = "input: Tensor, target: Tensor, var: Any"
-    _function, _wrap_init = F.gaussian_nll_loss, None
+    _wrap_init = None
 
 
 @options
-class HingeEmbeddingLoss(_Loss):
+class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss):
     """Distances: small for target 1, beyond margin for target -1. See functional.hinge_embedding_loss."""
 
     margin: float = 1.0
-    _function = F.hinge_embedding_loss
 
 
 @options
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(_Loss, function=F.soft_margin_loss):
     """log(1 + exp(-target * input)), for targets 1 and -1."""
 
     reduction: str = "mean"
-    _function = F.soft_margin_loss
 
 
 @options
-class MarginRankingLoss(_Loss):
+class MarginRankingLoss(_Loss, function=F.margin_ranking_loss):
     """Ranks input1 above input2 for target 1, below for -1. See functional.margin_ranking_loss."""
 
     margin: float = 0.0
     _inputs = "input1: Tensor, input2: Tensor, target: Tensor"
-    _function = F.margin_ranking_loss
 
 
 @options
-class CosineEmbeddingLoss(_Loss):
+class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss):
     """Pairs of vectors: similar for target 1, dissimilar for -1. See functional.cosine_embedding_loss."""
 
     margin: float = 0.0
     _inputs = "input1: Tensor, input2: Tensor, target: Tensor"
-    _function = F.cosine_embedding_loss
 
 
 class _TripletLoss(_Loss):
@@ -220,25 +208,24 @@ class _TripletLoss(_Loss):
 
 
 @options
-class TripletMarginLoss(_TripletLoss):
+class TripletMarginLoss(_TripletLoss, function=F.triplet_margin_loss):
     """An anchor nearer to `positive` than to `negative`, by margin > 0. See functional.triplet_margin_loss."""
 
     margin: float = 1.0
     p: float = 2.0
     eps: float = 1e-6
     swap: bool = False
-    _function = F.triplet_margin_loss
 
 
 @options
-class TripletMarginWithDistanceLoss(_TripletLoss):
+class TripletMarginWithDistanceLoss(_TripletLoss, function=F.triplet_margin_with_distance_loss):
     """TripletMarginLoss with another distance. See functional.triplet_margin_with_distance_loss."""
 
     _: KW_ONLY
     distance_function: Any = None
     margin: float = 1.0
     swap: bool = False
-    _function, _wrap_init = F.triplet_margin_with_distance_loss, None
+    _wrap_init = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -247,23 +234,20 @@ class TripletMarginWithDistanceLoss(_TripletLoss):
 
 
 @options
-class MultiLabelSoftMarginLoss(_Loss):
+class MultiLabelSoftMarginLoss(_Loss, function=F.multilabel_soft_margin_loss):
     """The binary cross-entropy of logits, averaged over the classes. See functional.multilabel_soft_margin_loss."""
 
     weight: Tensor | None = None
-    _function = F.multilabel_soft_margin_loss
 
 
 @options
-class MultiMarginLoss(_Loss):
+class MultiMarginLoss(_Loss, function=F.multi_margin_loss):
     """A class scored above the others by margin. See functional.multi_margin_loss. p: 1 or 2, ValueError otherwise."""
 
     p: int = 1
     margin: float = 1.0
     weight: Tensor | None = None
-    _function = F.multi_margin_loss
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.p not in (1, 2):
-            raise ValueError(f"MultiMarginLoss: p is 1 or 2, not {self.p}")
+        one_of("MultiMarginLoss: p", self.p, (1, 2))

@@ -134,7 +134,7 @@ class GroupNorm(_Affine):
 
 
 @options
-class LocalResponseNorm(Layer):
+class LocalResponseNorm(Layer, function=F.local_response_norm):
     """x / (k + alpha * mean)^beta, with mean the mean of the squares of `size` neighbouring channels.
 
     Input (N, C, ...). See functional.local_response_norm.
@@ -148,7 +148,6 @@ class LocalResponseNorm(Layer):
     beta: float = 0.75
     k: float = 1.0
     _unnamed = 1
-    _function = F.local_response_norm
 
 
 class _NormWithStatistics(_Affine):

@@ -6,7 +6,7 @@ padding: one size for all ends, or a pair per axis, the last axis first: (left, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..errors import ArgumentError
 from ..tensor import Tensor
@@ -24,8 +24,14 @@ __all__ = [
 class _Pad(Layer):
     padding: int | Sequence[int]  # then 2 * _axes sizes
     _axes: ClassVar[int]  # the number of padded axes
-    _mode: ClassVar[str]
+    _mode: ClassVar[str] = "constant"
     _unnamed = 1
+
+    def __init_subclass__(cls, axes: int | None = None, mode: str | None = None, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        for name, value in (("_axes", axes), ("_mode", mode)):
+            if value is not None:
+                setattr(cls, name, value)
 
     def __post_init__(self) -> None:
         given, count = self.padding, 2 * self._axes
@@ -40,33 +46,26 @@ class _Pad(Layer):
 @options
 class _ConstantPad(_Pad):
     value: float
-    _mode = "constant"
     _unnamed = 0
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self._mode, self.value)  # type: ignore[arg-type]
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPad, axes=1):
     """Pads the last axis with `value`; padding: (left, right), or one size.
 
     >>> norch.nn.ConstantPad1d((1, 2), 7.0)(norch.ones(1, 2))
     tensor([[7., 1., 1., 7., 7.]])
     """
 
-    _axes = 1
 
-
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPad, axes=2):
     """Pads the last two axes with `value`; padding: (left, right, top, bottom), or one size."""
 
-    _axes = 2
 
-
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPad, axes=3):
     """Pads the last three axes with `value`; padding: (left, right, top, bottom, front, back), or one size."""
-
-    _axes = 3
 
 
 class _ZeroPad(_ConstantPad):
@@ -88,59 +87,41 @@ class ZeroPad3d(_ZeroPad, ConstantPad3d):
     """Pads the last three axes with zeros; padding: (left, right, top, bottom, front, back), or one size."""
 
 
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_Pad, axes=1, mode="reflect"):
     """Pads the last axis with its reflection at the first and last element; padding: (left, right), or one size.
 
     >>> norch.nn.ReflectionPad1d(2)(norch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[3., 2., 1., 2., 3., 2., 1.]])
     """
 
-    _axes, _mode = 1, "reflect"
 
-
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_Pad, axes=2, mode="reflect"):
     """Reflects the last two axes; padding: (left, right, top, bottom), or one size."""
 
-    _axes, _mode = 2, "reflect"
 
-
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_Pad, axes=3, mode="reflect"):
     """Reflects the last three axes; padding: (left, right, top, bottom, front, back), or one size."""
 
-    _axes, _mode = 3, "reflect"
 
-
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_Pad, axes=1, mode="replicate"):
     """Pads the last axis with its first and last element; padding: (left, right), or one size."""
 
-    _axes, _mode = 1, "replicate"
 
-
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_Pad, axes=2, mode="replicate"):
     """Replicates the outer elements of the last two axes; padding: (left, right, top, bottom), or one size."""
 
-    _axes, _mode = 2, "replicate"
 
-
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_Pad, axes=3, mode="replicate"):
     """Replicates the outer elements of the last three axes; padding: six sizes, or one."""
 
-    _axes, _mode = 3, "replicate"
 
-
-class CircularPad1d(_Pad):
+class CircularPad1d(_Pad, axes=1, mode="circular"):
     """Pads the last axis with the elements of its other end; padding: (left, right), or one size."""
 
-    _axes, _mode = 1, "circular"
 
-
-class CircularPad2d(_Pad):
+class CircularPad2d(_Pad, axes=2, mode="circular"):
     """Pads the last two axes circularly; padding: (left, right, top, bottom), or one size."""
 
-    _axes, _mode = 2, "circular"
 
-
-class CircularPad3d(_Pad):
+class CircularPad3d(_Pad, axes=3, mode="circular"):
     """Pads the last three axes circularly; padding: six sizes, or one."""
-
-    _axes, _mode = 3, "circular"

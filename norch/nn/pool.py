@@ -31,13 +31,11 @@ class _MaxPool(Layer):
         self.stride = self.kernel_size if self.stride is None else self.stride
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPool, function=F.max_pool1d):
     """The maximum of each window along the last axis: (N, C, L) to (N, C, L'); otherwise as MaxPool2d."""
 
-    _function = F.max_pool1d
 
-
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPool, function=F.max_pool2d):
     """The maximum of each window: (N, C, H, W) to (N, C, H', W').
 
     return_indices: a pair of the result and the flat indices of the maxima. ceil_mode: windows may end beyond the
@@ -47,11 +45,9 @@ class MaxPool2d(_MaxPool):
     norch.Size([1, 3, 14, 14])
     """
 
-    _function = F.max_pool2d
-
 
 @options
-class AvgPool1d(Layer):
+class AvgPool1d(Layer, function=F.avg_pool1d):
     """The mean of each window along the last axis: (N, C, L) to (N, C, L'); otherwise as AvgPool2d."""
 
     kernel_size: Sizes
@@ -60,7 +56,6 @@ class AvgPool1d(Layer):
     ceil_mode: bool = False
     count_include_pad: bool = True
     _shown = ("kernel_size", "stride", "padding")
-    _function = F.avg_pool1d
 
     def __post_init__(self) -> None:
         sizes = self.kernel_size, self.kernel_size if self.stride is None else self.stride, self.padding
@@ -68,7 +63,7 @@ class AvgPool1d(Layer):
 
 
 @options
-class AvgPool2d(Layer):
+class AvgPool2d(Layer, function=F.avg_pool2d):
     """The mean of each window: (N, C, H, W) to (N, C, H', W').
 
     count_include_pad: padding counts as zeros in the mean. divisor_override: the divisor instead of the window's size.
@@ -84,7 +79,6 @@ class AvgPool2d(Layer):
     count_include_pad: bool = True
     divisor_override: int | None = None
     _shown = ("kernel_size", "stride", "padding")
-    _function = F.avg_pool2d
 
     def __post_init__(self) -> None:
         self.stride = self.kernel_size if self.stride is None else self.stride
@@ -96,20 +90,16 @@ class _AdaptivePool(Layer):
     _shown = ("output_size",)
 
 
-class AdaptiveAvgPool1d(_AdaptivePool):
+class AdaptiveAvgPool1d(_AdaptivePool, function=F.adaptive_avg_pool1d):
     """The means of output_size windows that cover the last axis."""
 
-    _function = F.adaptive_avg_pool1d
 
-
-class AdaptiveAvgPool2d(_AdaptivePool):
+class AdaptiveAvgPool2d(_AdaptivePool, function=F.adaptive_avg_pool2d):
     """The means of output_size windows that cover the last two axes; None keeps the size of an axis.
 
     >>> norch.nn.AdaptiveAvgPool2d(1)(norch.ones(2, 3, 7, 5)).shape
     norch.Size([2, 3, 1, 1])
     """
-
-    _function = F.adaptive_avg_pool2d
 
 
 @options
@@ -118,16 +108,12 @@ class _AdaptiveMaxPool(_AdaptivePool):
     _result = "Any"
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPool, function=F.adaptive_max_pool1d):
     """The maxima of output_size windows that cover the last axis; return_indices as in MaxPool2d."""
 
-    _function = F.adaptive_max_pool1d
 
-
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+class AdaptiveMaxPool2d(_AdaptiveMaxPool, function=F.adaptive_max_pool2d):
     """The maxima of output_size windows that cover the last two axes; None keeps the size of an axis."""
-
-    _function = F.adaptive_max_pool2d
 
 
 @options
@@ -138,17 +124,13 @@ class _LPPool(Layer):
     ceil_mode: bool = False
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPool, function=F.lp_pool1d):
     """(sum of x^p)^(1 / p) of each window along the last axis, with p = norm_type: (N, C, L) to (N, C, L')."""
 
-    _function = F.lp_pool1d
 
-
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPool, function=F.lp_pool2d):
     """(sum of x^p)^(1 / p) of each window, with p = norm_type: (N, C, H, W) to (N, C, H', W').
 
     >>> norch.nn.LPPool2d(2, 2)(norch.ones(1, 1, 2, 2))
     tensor([[[[2.]]]])
     """
-
-    _function = F.lp_pool2d

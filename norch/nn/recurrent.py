@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..dtype import dtype as DType
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ShapeError, one_of
+from ..ops._checks import with_ndim
 from ..ops.copy import cat, stack
 from ..ops.lstm import lstm
 from ..ops.matmul import linear
@@ -66,8 +67,7 @@ _MODES: dict[str, tuple[Step, int, int]] = {
 
 
 def _mode_of(nonlinearity: str, name: str) -> str:
-    if nonlinearity not in ("tanh", "relu"):
-        raise ArgumentError(f"{name}: nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
+    one_of(f"{name}: nonlinearity", nonlinearity, ("tanh", "relu"))
     return f"RNN_{nonlinearity.upper()}"
 
 
@@ -189,8 +189,7 @@ class RNNBase(_Recurrent):
     def _forward_packed(self, input: PackedSequence, hx: Any) -> Any:
         sizes = steps_of(input, self._get_name())
         x, batch_sizes, order, inverse = input
-        if x.ndim != 2:
-            raise ShapeError(f"{self._get_name()}: expected packed data of 2 dimensions, got shape {tuple(x.shape)}")
+        with_ndim(x, f"{self._get_name()}: packed data", 2)
         self._check_input(x, 2, 3)
         state = self._state(hx, (self._num_runs(), sizes[0], self.hidden_size), x)
         if order is not None and hx is not None:

@@ -11,7 +11,7 @@ __all__ = ["Fold", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNear
 
 
 @options
-class Upsample(Layer):
+class Upsample(Layer, function=F.interpolate):
     """Resamples images (N, C, ...) to a size or by a factor. See functional.interpolate.
 
     >>> norch.nn.Upsample(scale_factor=2, mode="bilinear")(norch.zeros(1, 3, 4, 5)).shape
@@ -23,7 +23,6 @@ class Upsample(Layer):
     mode: str = "nearest"
     align_corners: bool | None = None
     recompute_scale_factor: bool | None = None
-    _function = F.interpolate
 
     def __post_init__(self) -> None:
         factor = self.scale_factor
@@ -49,18 +48,17 @@ class UpsamplingBilinear2d(Upsample):
 
 
 @options
-class Unfold(Layer):
+class Unfold(Layer, function=F.unfold):
     """The patches of images, as columns. See functional.unfold."""
 
     kernel_size: Any
     dilation: Any = 1
     padding: Any = 0
     stride: Any = 1
-    _function = F.unfold
 
 
 @options
-class Fold(Layer):
+class Fold(Layer, function=F.fold):
     """Sums patches to images: the adjoint of Unfold. See functional.fold."""
 
     output_size: Any
@@ -68,4 +66,3 @@ class Fold(Layer):
     dilation: Any = 1
     padding: Any = 0
     stride: Any = 1
-    _function = F.fold

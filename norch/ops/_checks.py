@@ -17,6 +17,14 @@ def at_least(ndim: int, value: Any, name: str) -> Any:
     return value
 
 
+def with_ndim(value: Any, name: str, *ndims: int) -> Any:
+    """tensor_of(value), which must have one of these numbers of dimensions: ShapeError otherwise."""
+    if tensor_of(value, name).ndim not in ndims:
+        wanted = " or ".join(map(str, ndims)) + " dimension" + "s" * (ndims != (1,))
+        raise ShapeError(f"{name}: expected {wanted}, got shape {tuple(value.shape)}")
+    return value
+
+
 def floats_of(value: Any, name: str) -> Any:
     """as_operand(value), which must hold floats: DTypeError otherwise."""
     value = as_operand(value, name)

@@ -24,6 +24,11 @@ from .op import OPCODES, method
 from .pointwise import where
 from .view import axis as axis_of
 
+__all__ = [
+    "argwhere", "index_add", "index_copy", "index_fill", "index_select", "masked_fill", "masked_scatter",
+    "masked_select", "nonzero", "put", "take",
+]  # fmt: skip
+
 # ruff: noqa: A002  (PyTorch's names)
 
 KINDS = {name[6:]: number for name, number in constants.items() if name.startswith("INDEX_")}

@@ -24,6 +24,11 @@ from ._operand import rename_errors, tensor_of
 from .op import METHODS, method
 from .values import iota
 
+__all__ = [
+    "as_strided", "broadcast_to", "diagonal", "flatten", "narrow", "permute", "reshape", "select", "squeeze", "t",
+    "transpose", "unsqueeze",
+]  # fmt: skip
+
 # ruff: noqa: A002  (PyTorch's names)
 
 Shape = Sequence[int]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._options import KW_ONLY, options
 from .fused import ROWS, Fused
 from .optimizer import Params
 
 
+@options
 class Adam(Fused):
     """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
     of its square with the factors betas, corrected for their start at zero (Kingma and Ba 2015). weight_decay * p is
@@ -22,25 +24,19 @@ class Adam(Fused):
     tensor([0.5000, 0.5000])
     """
 
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    amsgrad: bool = False
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+    capturable: bool = False
+    differentiable: bool = False
+    fused: bool | None = None
+    decoupled_weight_decay: bool = False
     row = ROWS["adam"]
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        decoupled_weight_decay: bool = False,
-    ) -> None:
-        super().__init__(params, locals())
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "exp_avg", "exp_avg_sq", "max_exp_avg_sq" if group["amsgrad"] else None
@@ -70,4 +66,6 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        Fused.__init__(self, params, {**locals(), "decoupled_weight_decay": True})
+        flags: Any = {"foreach": foreach, "maximize": maximize, "capturable": capturable, "fused": fused}
+        flags |= {"differentiable": differentiable, "decoupled_weight_decay": True}
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **flags)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._options import KW_ONLY, options
 from ..ops.create import full_like
 from ..tensor import Tensor
 from .fused import ROWS, Fused
-from .optimizer import Params
 
 
+@options
 class RMSprop(Fused):
     """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with the factor alpha (Hinton
     2012). centered subtracts the square of the running average of g from it. With momentum,
@@ -23,29 +24,24 @@ class RMSprop(Fused):
     tensor([0.9000, 0.9000])
     """
 
+    lr: float = 1e-2
+    alpha: float = 0.99
+    eps: float = 1e-8
+    weight_decay: float = 0
+    momentum: float = 0
+    centered: bool = False
+    capturable: bool = False
+    foreach: bool | None = None
+    maximize: bool = False
+    differentiable: bool = False
     row = ROWS["rmsprop"]
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        super().__init__(params, locals())
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         centered, momentum = group["centered"], group["momentum"] > 0
         return "square_avg", "grad_avg" if centered else None, "momentum_buffer" if momentum else None
 
 
+@options
 class Adagrad(Fused):
     """p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where sum is initial_accumulator_value plus the g^2 of
     all steps (Duchi, Hazan and Singer 2011).
@@ -58,23 +54,19 @@ class Adagrad(Fused):
     tensor([0.5000, 0.5000])
     """
 
+    lr: float = 1e-2
+    lr_decay: float = 0
+    weight_decay: float = 0
+    initial_accumulator_value: float = 0
+    eps: float = 1e-10
+    foreach: bool | None = None
+    _: KW_ONLY
+    maximize: bool = False
+    differentiable: bool = False
+    fused: bool | None = None
     row = ROWS["adagrad"]
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        super().__init__(params, locals())
+    def __post_init__(self) -> None:
         for group in self.param_groups:
             for param in group["params"]:
                 self._entry(param, group)

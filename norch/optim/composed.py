@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from .._options import KW_ONLY, options
 from ..autograd import no_grad
 from ..ops.create import full_like, ones_like, zeros_like
 from ..tensor import Tensor
-from .optimizer import Elementwise, Params
+from .optimizer import Elementwise
 
 
 class _Composed(Elementwise):
@@ -52,6 +53,7 @@ def _averages(g: Tensor, entry: dict[str, Any], betas: tuple[float, float]) -> t
     return average, square
 
 
+@options
 class Adadelta(_Composed):
     """delta = sqrt(moved + eps) / sqrt(square + eps) * g, p -= lr * delta, where square and moved are the running
     averages of g^2 and delta^2 with the factor rho (Zeiler 2012).
@@ -64,27 +66,16 @@ class Adadelta(_Composed):
     True
     """
 
+    lr: float = 1.0
+    rho: float = 0.9
+    eps: float = 1e-6
+    weight_decay: float = 0
+    foreach: bool | None = None
+    _: KW_ONLY
+    capturable: bool = False
+    maximize: bool = False
+    differentiable: bool = False
     _states = ("square_avg", "acc_delta")
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        super().__init__(params, locals())
-
-    def _check_options(self, group: dict[str, Any]) -> None:
-        super()._check_options(group)
-        if not 0 <= group["rho"] <= 1:
-            raise ValueError(f"invalid rho value: {group['rho']!r}")
 
     def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         rho, eps = group["rho"], group["eps"]
@@ -94,6 +85,7 @@ class Adadelta(_Composed):
         param.sub_(delta * group["lr"])
 
 
+@options
 class Adamax(_Composed):
     """p -= lr / (1 - beta1^step) * average / largest, where average is the running average of g with the factor beta1,
     and largest the maximum of |g| + eps and beta2 * largest (Kingma and Ba 2014, section 7).
@@ -106,22 +98,16 @@ class Adamax(_Composed):
     0.5
     """
 
+    lr: float = 2e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    foreach: bool | None = None
+    _: KW_ONLY
+    maximize: bool = False
+    differentiable: bool = False
+    capturable: bool = False
     _states = ("exp_avg", "exp_inf")
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        super().__init__(params, locals())
 
     def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
@@ -131,6 +117,7 @@ class Adamax(_Composed):
         param.addcdiv_(entry["exp_avg"], entry["exp_inf"], value=-rate)
 
 
+@options
 class NAdam(_Composed):
     """Adam with Nesterov's momentum (Dozat 2016): p moves along (1 - mu) g plus the next mu times the running average
     of g, where mu = beta1 (1 - 0.96^(step momentum_decay) / 2) grows with the steps.
@@ -143,24 +130,18 @@ class NAdam(_Composed):
     True
     """
 
+    lr: float = 2e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    momentum_decay: float = 4e-3
+    decoupled_weight_decay: bool = False
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+    capturable: bool = False
+    differentiable: bool = False
     _states = ("exp_avg", "exp_avg_sq")
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        super().__init__(params, locals())
 
     def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {**super()._start(param, group), "mu_product": 1.0}
@@ -175,6 +156,7 @@ class NAdam(_Composed):
         param.addcdiv_(average, divisor, value=-rate * following / (1 - entry["mu_product"] * following))
 
 
+@options
 class RAdam(_Composed):
     """Adam without the division by sqrt(square) in the first steps, where the variance of that average is too large; in
     later steps it is scaled by a factor that grows to 1 (Liu et al. 2019).
@@ -187,23 +169,17 @@ class RAdam(_Composed):
     0.5
     """
 
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0
+    decoupled_weight_decay: bool = False
+    _: KW_ONLY
+    foreach: bool | None = None
+    maximize: bool = False
+    capturable: bool = False
+    differentiable: bool = False
     _states = ("exp_avg", "exp_avg_sq")
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        super().__init__(params, locals())
 
     def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         (beta1, beta2), step = group["betas"], entry["step"]
@@ -218,6 +194,7 @@ class RAdam(_Composed):
         param.addcdiv_(average, square.sqrt().add_(group["eps"]), value=-rate * trust * math.sqrt(rest))
 
 
+@options
 class Rprop(_Composed):
     """p -= sign(g) * size, where size, lr at first, is multiplied by etas[1] while g keeps its sign and by etas[0] when
     the sign changes, within step_sizes; after a change of sign p stays (Riedmiller and Braun 1993).
@@ -230,23 +207,20 @@ class Rprop(_Composed):
     0.5
     """
 
+    lr: float = 1e-2
+    etas: tuple[float, float] = (0.5, 1.2)
+    step_sizes: tuple[float, float] = (1e-6, 50)
+    _: KW_ONLY
+    capturable: bool = False
+    foreach: bool | None = None
+    maximize: bool = False
+    differentiable: bool = False
     _states = ("prev",)
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        if not 0 < etas[0] < 1 < etas[1]:
-            raise ValueError(f"invalid etas: {etas!r}")
-        super().__init__(params, locals())
+    def _check_options(self, group: dict[str, Any]) -> None:
+        super()._check_options(group)
+        if not 0 < group["etas"][0] < 1 < group["etas"][1]:
+            raise ValueError(f"invalid etas: {group['etas']!r}")
 
     def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {**super()._start(param, group), "step_size": full_like(param.detach(), group["lr"])}

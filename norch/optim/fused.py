@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
     kind: int  # its number
     hyper: type  # the struct of its hyper-parameters
-    fill: Callable[[Any, dict[str, Any]], None]  # writes the options of a group to such a struct
+    fill: Any  # fill(optimizer, hyper, group) writes the options of a group to such a struct
     counts: bool  # whether the step count is one of them
 
 
@@ -36,7 +36,7 @@ def _read_row(kind: int, name: str) -> Row:
     value_of = {"beta1": "group['betas'][0]", "beta2": "group['betas'][1]", "first": "0"}
     lines = [f"hyper.{name} = {value_of.get(name) or f'group[{name!r}]'}" for name in fields if name != "step"]
     made: dict[str, Any] = {}
-    exec("def fill(hyper, group):\n    " + "\n    ".join(lines), made)  # a loop would take half as long again
+    exec("def fill(self, hyper, group):\n    " + "\n    ".join(lines), made)  # a loop would take half as long again
     return Row(kind, struct_of_doubles(name, fields), made["fill"], "step" in fields)
 
 
@@ -50,7 +50,7 @@ class Fused(Elementwise):
     _fill: Any
 
     def __init_subclass__(cls) -> None:
-        cls._fill = staticmethod(cls.row.fill)  # look-ups in the row take longer
+        cls._fill = cls.row.fill
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         """The state tensors of a call, STATES names in the order of the row. None: this group does without."""
@@ -63,14 +63,14 @@ class Fused(Elementwise):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = None if closure is None else self._loss(closure)
-        groups, hypers, fill = self._groups(), self._hyper, self._fill
+        groups, hypers = self._groups(), self._hyper
         while len(hypers) < len(groups):
             hyper = self.row.hyper()
             hypers.append((hyper, address(hyper)))
         for group, (hyper, at) in zip(groups, hypers):
             params, grads = with_gradients(group["params"])
             if params:
-                fill(hyper, group)
+                self._fill(hyper, group)
                 self._advance(params, grads, group, hyper, at)
         return loss
 

@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from .._left_out import nothing_more
-from ..errors import ArgumentError
+from ..errors import ArgumentError, one_of
 from .optimizer import Optimizer
 
 
@@ -279,8 +279,7 @@ class OneCycleLR(_Cycle):
             total_steps = epochs * steps_per_epoch
         if not 0 <= pct_start <= 1:
             raise ArgumentError(f"OneCycleLR: pct_start {pct_start} does not lie between 0 and 1")
-        if anneal_strategy not in ("cos", "linear"):
-            raise ArgumentError(f"OneCycleLR: anneal_strategy is 'cos' or 'linear', not {anneal_strategy!r}")
+        one_of("OneCycleLR: anneal_strategy", anneal_strategy, ("cos", "linear"))
         groups = optimizer.param_groups
         self.max_lrs = [float(max_lr)] * len(groups) if isinstance(max_lr, (int, float)) else list(max_lr)
         self.total_steps, self.top = total_steps, pct_start * total_steps - 1
@@ -345,8 +344,7 @@ class CyclicLR(_Cycle):
         max_momentum: float | Sequence[float] = 0.9,
         last_epoch: int = -1,
     ) -> None:
-        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ArgumentError(f"CyclicLR: mode is 'triangular', 'triangular2' or 'exp_range', not {mode!r}")
+        one_of("CyclicLR: mode", mode, ("triangular", "triangular2", "exp_range", *[mode] * (scale_fn is not None)))
         groups = optimizer.param_groups
         if cycle_momentum and not all("momentum" in group or "betas" in group for group in groups):
             raise ArgumentError("CyclicLR: the optimizer has no momentum; pass cycle_momentum=False")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
+from .._options import Option, options
 from ..autograd import enable_grad
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..errors import DTypeError, Error, ShapeError
@@ -31,6 +32,8 @@ class Optimizer:
     `{"params": [...], "lr": ...}` whose options override the defaults. An empty list, a parameter of two groups and a
     tensor that is not a leaf raise a ValueError; a parameter that is in a group twice gives a warning.
     """
+
+    _options: dict[str, Option] = {}  # none, for the optimizers of users
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, (Tensor, dict)) or not hasattr(params, "__iter__"):
@@ -267,22 +270,28 @@ class Optimizer:
 NUMBERS = {"step": int, "mu_product": float}  # in tensors of one element in PyTorch's state
 
 
-NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initial_accumulator_value".split()
+NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initial_accumulator_value rho".split()
 
 
+@options
 class Elementwise(Optimizer):
-    """Base of the optimizers that update each element independently: it checks the ranges of the options, and the state
-    that is loaded, which has the shapes of the parameters."""
+    """Base of the optimizers that update each element independently. Their annotations are their options, with the
+    defaults; it checks the ranges, and the state that is loaded, which has the shapes of the parameters."""
 
-    def __init__(self, params: Params, given: dict[str, Any]) -> None:
-        """given: locals() of the subclass's __init__, whose other arguments are the options."""
-        super().__init__(params, {name: given[name] for name in given if name not in ("self", "params", "__class__")})
+    params: Params
+
+    @classmethod
+    def _init_body(cls) -> list[str]:
+        defaults = ", ".join(f"{name!r}: {name}" for name in cls._options if name != "params")
+        return [f"super(first, self).__init__(params, {{{defaults}}})"]
 
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)
         for name in NOT_NEGATIVE:
             if name in group and not at_least_0(group[name]):
                 raise ValueError(f"invalid {name} value: {group[name]!r}")
+        if group.get("rho", 0) > 1:
+            raise ValueError(f"invalid rho value: {group['rho']!r}")
         betas = group.get("betas", (0, 0))
         if not isinstance(betas, (tuple, list)) or len(betas) != 2:
             raise ValueError(f"betas are two numbers, not {betas!r}")

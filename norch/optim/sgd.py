@@ -6,12 +6,13 @@ from typing import Any
 
 from .._handle import bump_all
 from .._lib import lib
+from .._options import KW_ONLY, options
 from ..ops.create import empty_like
 from ..tensor import Tensor
 from .fused import ROWS, Fused
-from .optimizer import Params
 
 
+@options
 class SGD(Fused):
     """For each parameter p with gradient g: g += weight_decay * p; with momentum, buf = momentum * buf +
     (1 - dampening) * g (buf = g at first) and g = buf, or with nesterov g += momentum * buf; p -= lr * g.
@@ -25,23 +26,17 @@ class SGD(Fused):
     tensor([0.5000, 0.5000])
     """
 
+    lr: float = 1e-3
+    momentum: float = 0
+    dampening: float = 0
+    weight_decay: float = 0
+    nesterov: bool = False
+    _: KW_ONLY
+    maximize: bool = False
+    foreach: bool | None = None
+    differentiable: bool = False
+    fused: bool | None = None
     row = ROWS["sgd"]
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        super().__init__(params, locals())
 
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)

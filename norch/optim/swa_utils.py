@@ -11,7 +11,7 @@ from typing import Any
 
 from .._left_out import nothing_more
 from ..autograd import no_grad
-from ..errors import ArgumentError
+from ..errors import ArgumentError, one_of
 from ..nn.module import Module
 from ..nn.norm import _BatchNorm
 from ..ops.values import tensor
@@ -20,14 +20,9 @@ from .lr_scheduler import LRScheduler, _one_a_group
 from .optimizer import Optimizer
 
 __all__ = [
-    "SWALR",
-    "AveragedModel",
-    "get_ema_avg_fn",
-    "get_ema_multi_avg_fn",
-    "get_swa_avg_fn",
-    "get_swa_multi_avg_fn",
+    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
     "update_bn",
-]
+]  # fmt: skip
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
 MultiAverage = Callable[[list[Tensor], list[Tensor], Any], None]
@@ -182,8 +177,7 @@ class SWALR(LRScheduler):
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
     ) -> None:
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"SWALR: anneal_strategy is 'cos' or 'linear', not {anneal_strategy!r}")
+        one_of("SWALR: anneal_strategy", anneal_strategy, ("cos", "linear"))
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"SWALR: anneal_epochs is 0 or a larger integer, not {anneal_epochs!r}")
         for group, rate in zip(optimizer.param_groups, _one_a_group(optimizer, swa_lr), strict=True):

@@ -9,7 +9,8 @@ from typing import Any
 
 from ...dtype import dtype as DType
 from ...dtype import int64
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError, ShapeError, one_of
+from ...ops._checks import with_ndim
 from ...ops._operand import rename_errors, tensor_of
 from ...ops.composed.order import bincount
 from ...ops.create import arange
@@ -17,8 +18,6 @@ from ...ops.values import tensor
 from ...tensor import Tensor
 from ..embedding import Embedding
 from ..functional._embedding import embedding
-
-_MODES = ("sum", "mean", "max")
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Tensor, int]:
@@ -67,8 +66,7 @@ def embedding_bag(
     tensor([[2., 4.],
             [4., 5.]])
     """
-    if mode not in _MODES:
-        raise ArgumentError(f"embedding_bag: mode is one of {_MODES}, not {mode!r}")
+    one_of("embedding_bag: mode", mode, ("sum", "mean", "max"))
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(f"embedding_bag: per_sample_weights are for mode 'sum', not {mode!r}")
     if per_sample_weights is not None and per_sample_weights.shape != tensor_of(input, "embedding_bag").shape:
@@ -140,9 +138,8 @@ class EmbeddingBag(Embedding):
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
         """A layer with this table (rows, columns); freeze: it is not trained. ShapeError unless it has 2 dimensions."""
-        if tensor_of(embeddings, "from_pretrained").ndim != 2:
-            raise ShapeError(f"from_pretrained: expected 2 dimensions, not shape {tuple(embeddings.shape)}")
+        rows, columns = with_ndim(embeddings, "from_pretrained", 2).shape
         options = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
-        made = cls(embeddings.shape[0], embeddings.shape[1], *options)
+        made = cls(rows, columns, *options)
         made.weight.requires_grad_(not freeze)
         return made

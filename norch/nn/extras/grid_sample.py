@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._lib import int64 as int_
 from ...dtype import float32, float64, int64
-from ...errors import ArgumentError, DTypeError, ShapeError
+from ...errors import DTypeError, ShapeError, one_of
 from ...ops._operand import rename_errors, tensor_of
 from ...ops.composed.grid import meshgrid
 from ...ops.copy import cat, stack
@@ -19,7 +19,7 @@ from ...ops.create import linspace, ones, ones_like
 from ...ops.pointwise import where
 from ...tensor import Tensor
 
-_MODES, _PADDINGS = ("bilinear", "nearest"), ("zeros", "border", "reflection")
+_MODES = ("bilinear", "nearest")
 
 
 @rename_errors
@@ -77,8 +77,7 @@ def grid_sample(
         raise ShapeError(f"grid_sample: expected (N, C, H, W) and (N, H', W', 2), or one axis more, got {shapes}")
     if mode not in _MODES:
         raise NotImplementedError(f"grid_sample: mode is one of {_MODES}, not {mode!r}")
-    if padding_mode not in _PADDINGS:
-        raise ArgumentError(f"grid_sample: padding_mode is one of {_PADDINGS}, not {padding_mode!r}")
+    one_of("grid_sample: padding_mode", padding_mode, ("zeros", "border", "reflection"))
     if not (x.is_floating_point() and points.is_floating_point()):
         raise DTypeError(f"grid_sample: expected floats, got {x.dtype} and {points.dtype}")
     if x.dtype is not points.dtype:

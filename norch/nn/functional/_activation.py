@@ -13,7 +13,7 @@ from typing import Any
 from ..._lib import flag
 from ...dtype import check_numbers
 from ...dtype import dtype as DType
-from ...errors import ArgumentError, DivisionError, DTypeError, ShapeError
+from ...errors import ArgumentError, DivisionError, DTypeError, ShapeError, one_of
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
 from ...ops._checks import floats_of
@@ -170,9 +170,10 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     >>> norch.nn.functional.gelu(norch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8413])
     """
-    if approximate not in ("none", "tanh"):
-        raise ArgumentError(f"gelu: approximate argument must be either none or tanh, got {approximate!r}")
-    return _rows.gelu(input) if approximate == "none" else _rows.gelu_tanh(input)
+    if approximate == "none":
+        return _rows.gelu(input)
+    one_of("gelu: approximate", approximate, ("none", "tanh"))
+    return _rows.gelu_tanh(input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..._lib import flag
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError
+from ...ops._checks import at_least
 from ...ops._operand import named_function, tensor_of
 from ...ops.pointwise import where
 from ...ops.random import rand_like
@@ -41,8 +42,7 @@ def _dropout_channels(axes: int, shape: str) -> Any:
     name = f"dropout{axes}d"
 
     def function(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-        if tensor_of(input, name).ndim < 2:
-            raise ShapeError(f"{name}: expected 2 or more dimensions, got shape {tuple(input.shape)}")
+        at_least(2, input, name)
         if not _is_active(name, p, training):
             return input
         lead = 1 if axes == 1 and input.ndim == 2 else 2  # (C, L), or (N, C, ...)

@@ -14,8 +14,9 @@ from typing import Any, TypeVar, cast
 
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
-from ...errors import ArgumentError, DTypeError, Error, ShapeError, rename_error
-from ...ops._operand import RENAMED_ERRORS, as_operand, at_least, rename_errors, renamed_error, tensor_of
+from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error
+from ...ops._checks import at_least
+from ...ops._operand import RENAMED_ERRORS, as_operand, rename_errors, renamed_error, tensor_of
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
 from ...ops.pointwise import exp, log, minimum, sub, where
@@ -344,8 +345,7 @@ def multi_margin_loss(
     x is input (N, C) or (C), y is target, integers (N) or (); weight: (C); p: 1 or 2. ArgumentError, DTypeError or
     ShapeError otherwise.
     """
-    if p not in (1, 2):
-        raise ArgumentError(f"p is 1 or 2, not {p}")
+    one_of("p", p, (1, 2))
     input = input.reshape(1) if input.ndim == 0 else input
     if target.dtype.kind not in "iu":
         raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError
+from ...ops._checks import at_least
 from ...ops._operand import rename_errors, tensor_of
 from ...ops.composed.pad import pad
 from ...tensor import Tensor
@@ -30,9 +31,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     >>> norch.nn.functional.local_response_norm(norch.ones(1, 3, 1), 3, alpha=3.0, beta=1.0).flatten()
     tensor([0.3333, 0.2500, 0.3333])
     """
-    x = tensor_of(input, "local_response_norm")
-    if x.ndim < 3:
-        raise ShapeError(f"local_response_norm: expected (N, C, ...) of 3 dimensions or more, got {tuple(x.shape)}")
+    x = at_least(3, input, "local_response_norm")
     if size < 1:
         raise ArgumentError(f"local_response_norm: size is positive, not {size}")
     if not x.numel():

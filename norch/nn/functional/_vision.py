@@ -7,6 +7,7 @@ from typing import Any
 
 from ...dtype import float32, float64, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
+from ...ops._checks import with_ndim
 from ...ops._operand import rename_errors, tensor_of
 from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d
 from ...ops.composed.pad import pad
@@ -59,12 +60,8 @@ def interpolate(
     >>> norch.nn.functional.interpolate(norch.tensor([[[0.0, 2.0]]]), scale_factor=2, mode="linear")
     tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
     """
-    x = tensor_of(input, "interpolate")
+    x = with_ndim(input, "interpolate", 3, 4, 5)
     count = x.ndim - 2
-    if not 1 <= count <= 3:
-        raise ShapeError(
-            f"interpolate: expected (N, C, ...) with one to three spatial axes, got shape {tuple(x.shape)}"
-        )
     if mode not in _MODES or _MODES[mode][0] not in (None, count):
         known = [name for name, (axes, *_) in _MODES.items() if axes in (None, count)]
         raise NotImplementedError(f"interpolate: shape {tuple(x.shape)} takes the modes {known}, not {mode!r}")
@@ -144,9 +141,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
             [3., 4.],
             [4., 5.]])
     """
-    x = tensor_of(input, "unfold")
-    if x.ndim not in (3, 4):
-        raise ShapeError(f"unfold: expected (N, C, H, W) or (C, H, W), got shape {tuple(x.shape)}")
+    x = with_ndim(input, "unfold", 3, 4)
     k, d, p, s, counts = _windows("unfold", x.shape[-2:], kernel_size, dilation, padding, stride)
     x = pad(x, (p[1], p[1], p[0], p[0])) if any(p) else x
     for i in (0, 1):  # (..., H', W', kh, kw)

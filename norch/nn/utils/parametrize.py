@@ -19,13 +19,9 @@ from ..module import Module
 from ..parameter import Parameter
 
 __all__ = [
-    "ParametrizationList",
-    "cached",
-    "is_parametrized",
-    "register_parametrization",
-    "remove_parametrizations",
+    "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
     "type_before_parametrizations",
-]
+]  # fmt: skip
 
 _cache: dict[Any, Tensor] | None = None  # inside cached(): the result of each ParametrizationList
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..._left_out import nothing_more
 from ...dtype import dtype as DType
 from ...dtype import float16, float32, float64, int8, int16, int32, int64, uint8
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError, ShapeError, one_of
 from ...ops._operand import named_function, rename_errors, tensor_of, tensors_of
 from ...ops.composed.pad import pad
 from ...ops.copy import stack
@@ -33,8 +33,7 @@ def pad_sequence(
     listed = tensors_of(sequences.unbind() if isinstance(sequences, Tensor) else sequences, "pad_sequence")
     if not listed or any(x.ndim == 0 for x in listed):
         raise ShapeError(f"pad_sequence: expected one or more sequences, got {[tuple(x.shape) for x in listed]}")
-    if padding_side not in ("left", "right"):
-        raise ArgumentError(f"pad_sequence: padding_side is 'left' or 'right', not {padding_side!r}")
+    one_of("pad_sequence: padding_side", padding_side, ("left", "right"))
     longest = max(x.shape[0] for x in listed)
 
     def padded(x: Tensor) -> Tensor:

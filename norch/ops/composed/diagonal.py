@@ -8,7 +8,7 @@ from ..._lib import int64
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
-from .._checks import at_least
+from .._checks import at_least, with_ndim
 from .._operand import tensor_of
 from ..copy import clone
 from ..op import method
@@ -26,9 +26,8 @@ def diag(input: Any, diagonal: int = 0) -> Any:
     tensor([[1, 0],
             [0, 2]])
     """
-    if tensor_of(input, "diag").ndim not in (1, 2):
-        raise ShapeError(f"diag: takes 1 or 2 dimensions, got shape {tuple(input.shape)}")
-    return diag_embed(input, diagonal) if input.ndim == 1 else clone(_diagonal(input, diagonal))
+    vector = with_ndim(input, "diag", 1, 2).ndim == 1
+    return diag_embed(input, diagonal) if vector else clone(_diagonal(input, diagonal))
 
 
 @method
@@ -53,9 +52,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
 @method
 def trace(input: Any) -> Any:
     """The sum over the diagonal of a matrix."""
-    if tensor_of(input, "trace").ndim != 2:
-        raise ShapeError(f"trace: takes 2 dimensions, got shape {tuple(input.shape)}")
-    return _diagonal(input).sum()
+    return _diagonal(with_ndim(input, "trace", 2)).sum()
 
 
 def _triangle(input: Any, diagonal: int, name: str) -> Any:

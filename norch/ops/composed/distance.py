@@ -8,8 +8,8 @@ from typing import Any
 from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...dtype import check_numbers, finfo, float32, float64
-from ...errors import ArgumentError, ShapeError
-from .._checks import at_least, floats_of
+from ...errors import ArgumentError, ShapeError, one_of
+from .._checks import at_least, floats_of, with_ndim
 from .._operand import as_operand, rename_errors
 from ..copy import cat, result_type
 from ..create import triu_indices
@@ -106,17 +106,13 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor([[5., 0.]])
     """
-    a, b = floats_of(x1, "cdist"), floats_of(x2, "cdist")
-    for x in (a, b):
-        if x.ndim < 2:
-            raise ShapeError(f"cdist: expected 2 dimensions or more, got shape {tuple(x.shape)}")
+    a, b = (at_least(2, floats_of(x, "cdist"), "cdist") for x in (x1, x2))
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"cdist: rows of {a.shape[-1]} and {b.shape[-1]} numbers")
     check_numbers("cdist", p=p)
     if not p >= 0:
         raise ArgumentError(f"cdist: p is not negative, not {p}")
-    if compute_mode not in (None, *_MODES):
-        raise ArgumentError(f"cdist: compute_mode is one of {', '.join(_MODES)}, not {compute_mode!r}")
+    one_of("cdist: compute_mode", compute_mode, (None, *_MODES))
     many = max(a.shape[-2], b.shape[-2]) > 25 and a.shape[-1] > 0
     if p == 2 and a.dtype is b.dtype in (float32, float64):
         if compute_mode == "use_mm_for_euclid_dist" or (many and compute_mode != "donot_use_mm_for_euclid_dist"):
@@ -158,9 +154,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     >>> norch.pdist(norch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426])
     """
-    x = floats_of(input, "pdist")
-    if x.ndim != 2:
-        raise ShapeError(f"pdist: expected 2 dimensions, got shape {tuple(x.shape)}")
+    x = with_ndim(floats_of(input, "pdist"), "pdist", 2)
     check_numbers("pdist", p=p)
     if not p >= 0:
         raise ArgumentError(f"pdist: p is not negative, not {p}")

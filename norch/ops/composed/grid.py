@@ -11,9 +11,9 @@ from typing import Any
 
 from ..._lib import flag, int64
 from ...dtype import int64 as int64_
-from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._checks import on_one_device
-from .._operand import as_operand, rename_errors, tensor_of, tensors_of
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
+from .._checks import on_one_device, with_ndim
+from .._operand import as_operand, rename_errors, tensors_of
 from ..copy import cast, stack
 from ..create import ones_like
 from ..index import index_select
@@ -32,8 +32,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     listed = tensors_of(given, "meshgrid")
     if indexing is None:
         warnings.warn('meshgrid: say indexing="ij" or "xy"; without it, "ij" is taken', stacklevel=2)
-    elif indexing not in ("ij", "xy"):
-        raise ArgumentError(f'meshgrid: indexing must be "ij" or "xy", not {indexing!r}')
+    else:
+        one_of("meshgrid: indexing", indexing, ("ij", "xy"))
     if not listed:
         raise ArgumentError("meshgrid: no tensors given")
     if any(x.ndim > 1 for x in listed):
@@ -68,8 +68,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-    if tensor_of(input, "combinations").ndim != 1:
-        raise ShapeError(f"combinations: takes a vector, got shape {tuple(input.shape)}")
+    with_ndim(input, "combinations", 1)
     if int64(r, "combinations: r") < 0:
         raise ArgumentError(f"combinations: of {r} elements")
     if r == 0:
@@ -89,9 +88,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     >>> norch.vander(norch.tensor([2, 3])).tolist()
     [[2, 1], [3, 1]]
     """
-    if tensor_of(x, "vander").ndim != 1:
-        raise ShapeError(f"vander: takes a vector, got shape {tuple(x.shape)}")
-    count = len(x) if N is None else int64(N, "vander: N")
+    count = len(with_ndim(x, "vander", 1)) if N is None else int64(N, "vander: N")
     if count < 0:
         raise ArgumentError(f"vander: {count} columns")
     wide = x if x.dtype.is_floating_point else cast(x, int64_)

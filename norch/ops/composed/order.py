@@ -8,7 +8,7 @@ from ..._handle import Handle
 from ..._lib import flag, int64, lib
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
-from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._checks import at_least
 from .._operand import as_fixed_operand, as_operand, numpy_names, public, rename_errors
 from .._results import kthvalue_result, mode_result
@@ -25,9 +25,6 @@ from ..view import axis, reshape
 # ruff: noqa: A002  (PyTorch's names)
 
 # ---- order statistics ---------------------------------------------------------------------------------------------
-
-
-_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 @method
@@ -62,8 +59,7 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
         raise DTypeError(f"{name}: expected float32 or float64, got {x.dtype}")
     if not x.numel():
         raise ArgumentError(f"{name}: the input of shape {tuple(x.shape)} is empty")
-    if interpolation not in _INTERPOLATIONS:
-        raise ArgumentError(f"{name}: interpolation is one of {', '.join(_INTERPOLATIONS)}, not {interpolation!r}")
+    one_of(f"{name}: interpolation", interpolation, ("linear", "lower", "higher", "midpoint", "nearest"))
     if not isinstance(q, Handle):
         q = x.new_full((), float(q))
     if q.dtype is not x.dtype:

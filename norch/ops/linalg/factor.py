@@ -32,10 +32,10 @@ qr_result = namedtuple("qr_result", ("Q", "R"))
 # ---- several results of one node -------------------------------------------------------------------------------------
 
 
-def record_factors(node_class: Any, outs: tuple[Any, ...], A: Any, **others: Any) -> tuple[Any, ...]:
+def record_factors(node_class: Any, outs: tuple[Any, ...], A: Any, *others: Any) -> tuple[Any, ...]:
     """outs, the results of one node that saves them as `out` (the first) and `rest`."""
     if recording.enabled:
-        node = record(node_class, outs[0], (A,), rest=tuple(alias(x) for x in outs[1:]), **others)._node
+        node = record(node_class, outs[0], (A,), (tuple(alias(x) for x in outs[1:]), *others))._node
         if node is not None:
             for i, out in enumerate(outs):
                 out._node = Output(node, i)
@@ -225,7 +225,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> A
         raise LinAlgError(
             f"lu_factor: U[{first - 1}, {first - 1}] is zero: using it to solve a system would divide by 0"
         )
-    return lu_factor_ex_result(record(_LuFactor, LU, (A,), pivots=pivots), pivots, info)
+    return lu_factor_ex_result(record(_LuFactor, LU, (A,), (pivots,)), pivots, info)
 
 
 def lu_factor(A: Any, *, pivot: bool = True) -> Any:
@@ -354,4 +354,4 @@ def qr(A: Any, mode: str = "reduced") -> Any:  # noqa: A002
             raise ArgumentError("qr: mode='r' has no derivative; use 'reduced', or detach() the matrix")
         return qr_result(A.new_empty(0), call("qr", numpy().linalg.qr, A, mode="r")[0])
     outs = call("qr", lambda a: tuple(numpy().linalg.qr(a, mode)), A)
-    return qr_result(*record_factors(_Qr, outs, A, qr_mode=mode))
+    return qr_result(*record_factors(_Qr, outs, A, mode))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd import no_grad
+from ...errors import one_of
 from ...ops.copy import cat
 from ...tensor import Tensor
 from ..optimizer import Optimizer, Params, at_least_0
@@ -44,8 +45,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        if line_search_fn not in (None, "strong_wolfe"):
-            raise ValueError(f"LBFGS: line_search_fn is None or 'strong_wolfe', not {line_search_fn!r}")
+        one_of("LBFGS: line_search_fn", line_search_fn, (None, "strong_wolfe"))
         if not at_least_0(lr):
             raise ValueError(f"invalid lr value: {lr!r}")
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
