@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from .._handle import Handle
-from .._lib import constants, lib
+from .._lib import constants, int64, lib
 from ..dtype import dtype as DType  # noqa: N812
-from ..dtype import int64
-from ..errors import DeviceError, DTypeError, Error, ShapeError, rename_error
+from ..dtype import int64 as int64_
+from ..errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError, rename_error
 from .values import tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -134,7 +134,14 @@ def tensors_of(values: Any, name: str) -> list[Any]:
     return [tensor_of(x, name) for x in values]
 
 
-def iota(n: int, like: Handle, dtype: DType = int64, first: int = 0) -> Any:
+def check_count(value: Any, what: str, most: int = 1 << 24) -> int:
+    """value as an integer: ArgumentError for more than `most` of what Python makes one by one, such as views."""
+    if (count := int64(value, what)) > most:
+        raise ArgumentError(f"{what} must be at most {most}, got {count}")
+    return count
+
+
+def iota(n: int, like: Handle, dtype: DType = int64_, first: int = 0) -> Any:
     """first, first + 1, ... (n) of a dtype, on the device of like."""
     line = lib.norch_arange(n, dtype.code, float(first), 1.0, first, 1)
     return lib.norch_to_device(line, (like._device_type, like._device_index), False)

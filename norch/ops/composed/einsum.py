@@ -22,7 +22,7 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import Any
 
-from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._operand import as_operand, on_one_device
 from ..matmul import product
 from ..pointwise import mul
@@ -87,8 +87,9 @@ def _run(name: str, plan: Plan, work: list[Any]) -> Any:
                 work[i] = function(work[i], *arguments)
             else:
                 work[i], work[j] = function(work[i], work[j], *arguments), None
-    except (DTypeError, DeviceError) as error:
-        raise type(error)(f"{name}: {error}") from None
+    except Error as error:
+        rename_error(error, name)
+        raise
     return work[result]
 
 
