@@ -29,7 +29,13 @@ class dtype:  # noqa: N801  (PyTorch's name)
     __slots__ = ("code", "digits", "format", "is_floating_point", "is_signed", "itemsize", "kind", "name")
     is_complex = False  # norch has no complex numbers
 
-    def __init__(self, code: int):
+    def __new__(cls, code: int) -> dtype:
+        if type(code) is not int or not 0 <= code < len(DTYPES):
+            raise DTypeError(f"dtype: {code!r} is the number of no dtype; there are {', '.join(map(repr, DTYPES))}")
+        return DTYPES[code]
+
+    def _read(self, code: int) -> dtype:
+        """This dtype, with what the library says of it."""
         self.code: int = code  # its number in C
         self.name: str = lib.norch_dtype_name(code).decode()
         self.itemsize: int = lib.norch_dtype_size(code)
@@ -38,6 +44,7 @@ class dtype:  # noqa: N801  (PyTorch's name)
         self.is_floating_point: bool = self.kind == "f"
         self.is_signed: bool = self.kind in "if"
         self.format: str = _STRUCT_FORMATS.get(self.kind + str(self.itemsize), "")
+        return self
 
     def __repr__(self) -> str:
         return f"norch.{self.name}"
@@ -49,7 +56,7 @@ class dtype:  # noqa: N801  (PyTorch's name)
 def _read_table() -> list[dtype]:
     table: list[dtype] = []
     while lib.norch_dtype_name(len(table)) is not None:
-        table.append(dtype(len(table)))
+        table.append(object.__new__(dtype)._read(len(table)))
     return table
 
 

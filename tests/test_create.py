@@ -1,5 +1,6 @@
 """Making tensors by a rule: as PyTorch does, argument for argument."""
 
+import itertools
 import math
 
 import numpy as np
@@ -273,3 +274,11 @@ def test_what_is_like_a_dense_tensor_lies_as_it_does(torch, name):
                 found.append((tuple(out.shape), out.stride(), str(out.dtype).split(".")[1]))
             assert found[0] == found[1]
     assert norch.zeros_like(norch.ones(4, 6)[::2].T).is_contiguous(), "of what is not dense, C-ordered"
+
+
+def test_triangles_of_every_offset_like_torch(torch):
+    for row, col in itertools.product((0, 1, 3, 4), repeat=2):
+        for offset in (-(2**40), *range(-6, 7), 2**40):
+            for name in ("tril_indices", "triu_indices"):
+                mask = getattr(torch, name[:4])(torch.ones(row, col), max(-9, min(offset, 9)))
+                assert getattr(norch, name)(row, col, offset).tolist() == mask.nonzero().T.tolist()

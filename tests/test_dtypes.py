@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from case import ALL_NAMES, FLOAT_NAMES, NUMBER_NAMES, WHOLE_NAMES
 
 import norch
+from norch.dtype import DTYPES
 from norch.testing import assert_close
 
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # PyTorch rounds a number that stands beside a half first, or not
@@ -315,3 +318,11 @@ def test_numbers_that_fit_nowhere() -> None:
         norch.tensor([1 << 64])
     with pytest.raises(OverflowError):
         norch.full((2,), 1 << 70)
+
+
+def test_there_is_one_object_for_each_dtype():
+    for code, one in enumerate(DTYPES):
+        assert norch.dtype(code) is one and copy.deepcopy(one) is one and pickle.loads(pickle.dumps(one)) is one
+    for wrong in (-1, len(DTYPES), True, "int64", None):
+        with pytest.raises(norch.DTypeError, match="dtype: .* is the number of no dtype; there are norch.bool"):
+            norch.dtype(wrong)

@@ -1,5 +1,7 @@
 """Memory that runs out, at every place in turn: an exception each time, nothing leaked, nothing changed."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -306,3 +308,69 @@ def test_messages_are_per_thread():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+HUGE = 1 << 45  # more elements than an address space has bytes for
+ABSURD = {
+    "affine_grid": lambda x: F.affine_grid(norch.ones(1, 2, 3), [1, 1, HUGE, HUGE]),
+    "checkpoint_sequential": lambda x: norch.utils.checkpoint.checkpoint_sequential([norch.exp], HUGE, x),
+    "chunk": lambda x: x[:0].chunk(HUGE),
+    "combinations": lambda x: norch.combinations(norch.arange(10**6), 5 * 10**5),
+    "combinations with replacement": lambda x: norch.combinations(x, HUGE, True),
+    "hsplit": lambda x: x[:0].hsplit(HUGE),
+    "mvlgamma": lambda x: x.mvlgamma(HUGE),
+    "repeat_interleave": lambda x: norch.tensor([HUGE]).repeat_interleave(),
+    "repeat_interleave of each": lambda x: x.repeat_interleave(norch.tensor([1, 1, HUGE])),
+    "repeat_interleave beyond 64 bits": lambda x: x.repeat_interleave(norch.full((3,), 1 << 62)),
+    "split": lambda x: x[0].expand(HUGE).split(1),
+    "tensor_split": lambda x: x[:0].tensor_split(HUGE),
+    "tril_indices": lambda x: norch.tril_indices(HUGE, HUGE),
+    "tril_indices of a column": lambda x: norch.tril_indices(HUGE, 1),
+    "triu_indices": lambda x: norch.triu_indices(2, HUGE),
+    "unbind": lambda x: x[0].expand(HUGE).unbind(),
+    "vander": lambda x: norch.vander(x, HUGE),
+    "GRU": lambda x: norch.nn.GRU(4, 4, HUGE),
+    "TransformerEncoder": lambda x: norch.nn.TransformerEncoder(norch.nn.TransformerEncoderLayer(8, 2), HUGE),
+    "TransformerDecoder": lambda x: norch.nn.Transformer(8, 2, 1, HUGE),
+    # composed of operations that would be named instead
+    "linspace": lambda x: norch.linspace(0, 1, HUGE),
+    "logspace": lambda x: norch.logspace(0, 1, HUGE),
+    "multinomial": lambda x: norch.multinomial(x, HUGE, True),
+    "normal": lambda x: norch.normal(0.0, 1.0, (HUGE,)),
+    "rand_like": lambda x: norch.rand_like(x[0].expand(HUGE)),
+    "zeros_like": lambda x: norch.zeros_like(x[0].expand(HUGE)),
+    "new_zeros": lambda x: x.new_zeros(HUGE),
+    "dropout": lambda x: F.dropout(x[0].expand(HUGE)),
+    "repeat": lambda x: x.repeat(HUGE),
+    "tile": lambda x: x.tile(HUGE),
+    "flip": lambda x: x[0].expand(HUGE).flip(0),
+    "roll": lambda x: x[0].expand(HUGE).roll(1),
+    "diag": lambda x: norch.diag(x, HUGE),
+    "diag_embed": lambda x: norch.diag_embed(x, HUGE),
+    "diagflat": lambda x: norch.diagflat(x, HUGE),
+    "tril": lambda x: norch.tril(x[0].expand(HUGE, 2)),
+    "masked_select": lambda x: x[0].expand(HUGE).masked_select(norch.tensor(True)),
+    "meshgrid": lambda x: norch.meshgrid(*[norch.arange(1000)] * 7, indexing="ij"),
+    "nan_to_num": lambda x: x[0].expand(HUGE).nan_to_num(),
+    "frexp": lambda x: x[0].expand(HUGE).frexp(),
+    "cov": lambda x: norch.cov(x[0].expand(HUGE, 1)),
+    "index_select": lambda x: x.index_select(0, norch.zeros(1, dtype=norch.int64).expand(HUGE)),
+    "embedding": lambda x: F.embedding(norch.zeros(1, dtype=norch.int64).expand(HUGE), norch.ones(1, 1)),
+    "add": lambda x: x[0].expand(HUGE, 1) + x[0].expand(1, HUGE),
+    "matmul": lambda x: x[0].expand(HUGE, 1) @ x[0].expand(1, HUGE),
+    "einsum": lambda x: norch.einsum("i,j", x[0].expand(HUGE), x[0].expand(HUGE)),
+    "tensordot": lambda x: norch.tensordot(x[0].expand(HUGE), x[0].expand(HUGE), 0),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_sizes_are_refused_before_any_work(name):
+    x, before = norch.ones(3), norch.memory.memory_stats()
+    began = time.process_time()
+    with pytest.raises((norch.Error, OverflowError)) as error:
+        ABSURD[name](x)
+    assert time.process_time() - began < 0.1
+    assert str(error.value).startswith(name.split(" ")[0])
+    after = norch.memory.memory_stats()
+    assert all(after[key] - before[key] < 1 << 24 for key in before)

@@ -22,9 +22,9 @@ int32_t nr_fail(int32_t kind, const char *format, ...) {
 
 void nr_name_shortage(const char *name) {
     char text[sizeof message];
-    if (last_kind != NORCH_ERROR_MEMORY || strncmp(message, "out of memory", 13)) return;
+    if (strncmp(message, "out of memory", 13) && strncmp(message, "a tensor of shape", 17)) return;
     memcpy(text, message, sizeof text);
-    nr_fail(NORCH_ERROR_MEMORY, "%s: %s", name, text);
+    nr_fail(last_kind, "%s: %s", name, text);
 }
 
 const char *norch_last_error(void) { return message; }

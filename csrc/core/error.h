@@ -9,7 +9,7 @@ int32_t nr_fail(int32_t kind, const char *format, ...) __attribute__((format(pri
 /* The same for a function that returns a pointer. */
 #define NR_REFUSE(...) (nr_fail(__VA_ARGS__), NULL)
 
-/* Prefixes the message of a failed allocation with the name of the call. */
+/* Prefixes the message of a failed allocation, or of a shape too large for one, with the name of the call. */
 void nr_name_shortage(const char *name);
 
 /* Returns the status of a call if that failed. */

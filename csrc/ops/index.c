@@ -362,6 +362,7 @@ norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, co
     places p;
     if (nr_check_tensor(w->name, x) || place_all(w, x, n, indices, count, axes, lead, NULL, &p)) return NULL;
     norch_tensor *y = read_from(w, x, p.along.ndim, &p);
+    if (!y) nr_name_shortage(w->name);
     done(&p);
     return y;
 }

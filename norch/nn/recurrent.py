@@ -13,7 +13,7 @@ from typing import Any
 
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError, one_of
-from ..ops._checks import with_ndim
+from ..ops._checks import check_count, with_ndim
 from ..ops.copy import cat, stack
 from ..ops.lstm import lstm
 from ..ops.matmul import linear
@@ -142,7 +142,7 @@ class RNNBase(_Recurrent):
         name = self._get_name()
         if not 0 <= dropout <= 1:
             raise ArgumentError(f"{name}: dropout is a probability, not {dropout}")
-        if hidden_size < 1 or num_layers < 1:
+        if hidden_size < 1 or check_count(num_layers, f"{name}: num_layers", 1 << 16) < 1:
             raise ArgumentError(f"{name}: hidden_size and num_layers are positive, not {hidden_size} and {num_layers}")
         if proj_size:
             raise NotImplementedError(f"{name}: proj_size is not supported; apply a Linear to the result")

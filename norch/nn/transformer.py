@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
+from ..ops._checks import check_count
 from ..ops._operand import tensors_of
 from ..ops.create import full
 from ..tensor import Tensor
@@ -165,6 +166,7 @@ class _Stack(Module):
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
+        check_count(num_layers, f"{type(self).__name__}: num_layers", 1 << 16)
         self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
         self.register_module("norm", norm)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import DeviceError, DTypeError, ShapeError
+from .._lib import int64
+from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ._operand import as_operand, tensor_of
 
 
@@ -45,3 +46,10 @@ def on_one_device(name: str, x: Any, other: Any) -> None:
     """A DeviceError that names both devices where two tensors lie on different ones."""
     if x._device_type != other._device_type or x._device_index != other._device_index:
         raise DeviceError(f"{name}: tensors on {x.device} and {other.device}; move one with .to()")
+
+
+def check_count(value: Any, what: str, most: int = 1 << 24) -> int:
+    """value as an integer: ArgumentError for more than `most` of what Python makes one by one, such as views."""
+    if (count := int64(value, what)) > most:
+        raise ArgumentError(f"{what} must be at most {most}, got {count}")
+    return count

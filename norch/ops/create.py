@@ -5,7 +5,6 @@ The elements are computed on the default device, or on the one that is given, as
 
 from __future__ import annotations
 
-from itertools import accumulate
 from math import ceil, isfinite
 from typing import Any
 
@@ -165,7 +164,11 @@ def _constant_like(
     value = number_of(value, name)
     check_fits(value, dtype, name)
     like = lib.norch_meta(input) if memory_format is contiguous_format else input
-    out = lib.norch_full_like(like, dtype.code, *_double_and_int(value, name))
+    try:
+        out = lib.norch_full_like(like, dtype.code, *_double_and_int(value, name))
+    except Error as error:
+        rename_error(error, name)
+        raise
     return finished(out, device, requires_grad)
 
 
@@ -252,6 +255,7 @@ def _evenly_spaced(name: str, start: Any, end: Any, steps: int, options: Any, ba
     return finished(out.to(wanted), *options[1:])
 
 
+@rename_errors
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -263,6 +267,7 @@ def linspace(
     return _evenly_spaced("linspace", start, end, steps, (dtype, device, requires_grad))
 
 
+@rename_errors
 def logspace(
     start: Any,
     end: Any,
@@ -292,6 +297,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
+@rename_errors
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int64, device: Any = None) -> Tensor:
     """Rows and columns, (2, N), of the lower triangle of a (row, col) matrix, row by row.
 
@@ -299,31 +305,44 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int6
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    lengths = [min(max(i + offset + 1, 0), col) for i in _rows(row, col, offset, "tril_indices")]
-    return _triangle(lengths, [0] * row, dtype, device)
+    offset = _offset("tril_indices", row, col, offset)
+    rows, total = (max(-offset, 0) if col else row, row), _triangle_size(row, col, offset)
+    return _triangle(rows, total, lambda i: (i * 0, (i + (offset + 1)).clamp(max=col)), dtype, device)
 
 
+@rename_errors
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int64, device: Any = None) -> Tensor:
     """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row."""
-    begins = [min(max(i + offset, 0), col) for i in _rows(row, col, offset, "triu_indices")]
-    return _triangle([col - begin for begin in begins], begins, dtype, device)
+    offset = _offset("triu_indices", row, col, offset)
+    rows, total = (0, min(row, max(col - offset, 0))), row * col - _triangle_size(row, col, offset - 1)
+    return _triangle(rows if col else (0, 0), total, lambda i: ((i + offset).clamp(min=0), col), dtype, device)
 
 
-def _rows(row: int, col: int, offset: int, name: str) -> range:
+def _offset(name: str, row: int, col: int, offset: int) -> int:
+    """offset, or the nearest one that gives the same triangle."""
     for number in (row, col, offset):
         int64(number, f"{name}: size")
     if row < 0 or col < 0:
         raise ArgumentError(f"{name}: sizes must not be negative, got {row} and {col}")
-    return range(row)
+    return max(-row, min(offset, col))
 
 
-def _triangle(lengths: list[int], begins: list[int], dtype: Any, device: Any) -> Tensor:
-    """The indices of lengths[i] elements in row i, from column begins[i] on."""
-    counts = tensor(lengths, dtype=norch_int64, device="cpu")
-    shifts = [begin - before for begin, before in zip(begins, accumulate([0, *lengths]))]
-    rows = arange(len(lengths), device="cpu").repeat_interleave(counts, 0)
-    columns = arange(sum(lengths), device="cpu") + tensor(shifts, dtype=norch_int64, device="cpu")[rows]
-    return finished(lib.norch_stack((rows, columns), 0).to(dtype_named(dtype)), device, False)
+def _triangle_size(row: int, col: int, offset: int) -> int:
+    """How many elements the lower triangle of a (row, col) matrix has."""
+    first = min(max(-offset, 0), row)  # the first row that has one, and the first that is whole
+    whole = min(max(col - offset - 1, first), row)
+    return (whole - first) * (first + whole + 2 * offset + 1) // 2 + (row - whole) * col
+
+
+def _triangle(rows: tuple[int, int], total: int, ends: Any, dtype: Any, device: Any) -> Tensor:
+    """The indices, total many, of the columns from ends(rows)[0] to ends(rows)[1] of these rows, none of them empty."""
+    found = empty(2, total, dtype=norch_int64, device="cpu")  # tells before any work whether the memory is there
+    lines = arange(*rows, device="cpu")
+    begins, stops = ends(lines)
+    lengths = stops - begins
+    found[0] = lines.repeat_interleave(lengths)
+    found[1] = arange(total, device="cpu") + (begins - lengths.cumsum(0) + lengths).repeat_interleave(lengths)
+    return finished(found.to(dtype_named(dtype)), device, False)
 
 
 # ---- values or sizes ------------------------------------------------------------------------------------------------
@@ -360,24 +379,28 @@ def new_tensor(self: Any, data: Any, **more: Any) -> Tensor:
 
 
 @method
+@rename_errors
 def new_empty(self: Any, *shape: Any, size: Any = None, **more: Any) -> Tensor:
     """Undefined elements in the given shape, in this dtype and on this device unless given."""
     return empty(*shape, size=size, **_options_of(self, more))
 
 
 @method
+@rename_errors
 def new_zeros(self: Any, *shape: Any, size: Any = None, **more: Any) -> Tensor:
     """Zeros in the given shape, in this dtype and on this device unless given."""
     return zeros(*shape, size=size, **_options_of(self, more))
 
 
 @method
+@rename_errors
 def new_ones(self: Any, *shape: Any, size: Any = None, **more: Any) -> Tensor:
     """Ones in the given shape, in this dtype and on this device unless given."""
     return ones(*shape, size=size, **_options_of(self, more))
 
 
 @method
+@rename_errors
 def new_full(self: Any, size: Any, fill_value: Any, **more: Any) -> Tensor:
     """fill_value in the given shape, in this dtype and on this device unless given."""
     return full(size, fill_value, **_options_of(self, more))

@@ -379,6 +379,7 @@ _MaskedFill = write_derivative(
 
 
 @method
+@rename_errors
 def masked_select(input: Any, mask: Any) -> Any:
     """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
     x, mask = as_operand(input, "masked_select"), _mask(mask, "masked_select")

@@ -19,7 +19,7 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError
 from ..random import Generator, state_of
-from ._operand import public, tensor_of
+from ._operand import public, rename_errors, tensor_of
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
 from .create import dtype_or_default, options_like
@@ -62,6 +62,7 @@ def randn(
     return _drawn(lib.norch_randn, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad)
 
 
+@rename_errors
 def rand_like(
     input: Tensor,
     *,
@@ -77,6 +78,7 @@ def rand_like(
     return _strided_like(input, out, memory_format)
 
 
+@rename_errors
 def randn_like(
     input: Tensor,
     *,
@@ -125,6 +127,7 @@ def randint(
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
+@rename_errors
 def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format: Any = None, **more: Any) -> Tensor:
     """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
     more["dtype"], more["device"] = options_like(
@@ -150,6 +153,7 @@ def randperm(
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
+@rename_errors
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -204,6 +208,7 @@ def _ones_with_probability(name: str, x: Any, p: Any, generator: Generator | Non
 
 
 @method
+@rename_errors
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:

@@ -13,6 +13,7 @@ from ..autograd.engine import run
 from ..autograd.function import Output, Outputs
 from ..autograd.inplace import gradient_edge
 from ..autograd.node import Node, freed
+from ..errors import ArgumentError
 from ..random import fork_rng, get_rng_state, set_rng_state
 
 
@@ -114,7 +115,10 @@ def checkpoint_sequential(
             x = layer(x)
         return x
 
-    layers, size = list(functions), len(list(functions)) // segments
+    layers = list(functions)
+    if not 1 <= segments <= max(len(layers), 1):
+        raise ArgumentError(f"checkpoint_sequential: {len(layers)} functions in {segments} segments")
+    size = len(layers) // segments
     for i in range(segments - 1):
         part = layers[i * size : (i + 1) * size]
         input = checkpoint(through, part, input, use_reentrant=use_reentrant, **kwargs)

@@ -15,7 +15,7 @@ from ...errors import DTypeError, ShapeError, one_of
 from ...ops._operand import rename_errors, tensor_of
 from ...ops.composed.grid import meshgrid
 from ...ops.copy import cat, stack
-from ...ops.create import linspace, ones, ones_like
+from ...ops.create import empty, linspace, ones, ones_like
 from ...ops.pointwise import where
 from ...tensor import Tensor
 
@@ -42,6 +42,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     if not theta.is_floating_point():
         raise DTypeError(f"affine_grid: expected floats, got {theta.dtype}")
     like: Any = {"dtype": theta.dtype, "device": theta.device}
+    empty(*sizes[:1], *lengths, axes + 1, **like)  # tells before any work whether the memory is there
     ends = [0.0 if m == 1 else 1.0 if align_corners else (m - 1) / m for m in lengths]
     lines = [linspace(-end, end, m, **like) for end, m in zip(ends, lengths, strict=True)]
     points = stack([*reversed(meshgrid(*lines, indexing="ij")), ones(*lengths, **like)], -1)

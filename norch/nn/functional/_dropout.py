@@ -7,7 +7,7 @@ from typing import Any
 from ..._lib import flag
 from ...errors import ArgumentError
 from ...ops._checks import at_least
-from ...ops._operand import named_function, tensor_of
+from ...ops._operand import named_function, rename_errors, tensor_of
 from ...ops.pointwise import where
 from ...ops.random import rand_like
 from ...tensor import Tensor
@@ -25,6 +25,7 @@ def _is_active(name: str, p: float, training: bool) -> bool:
     return flag(training, f"{name}: training") and p > 0
 
 
+@rename_errors
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p); otherwise
     returns its input (Srivastava et al. 2014)."""

@@ -9,7 +9,7 @@ from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
 from .._checks import at_least, with_ndim
-from .._operand import tensor_of
+from .._operand import rename_errors, tensor_of
 from ..copy import clone
 from ..op import method
 from ..pointwise import where
@@ -19,6 +19,7 @@ from ..view import diagonal as _diagonal
 
 
 @method
+@rename_errors
 def diag(input: Any, diagonal: int = 0) -> Any:
     """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal.
 
@@ -31,12 +32,14 @@ def diag(input: Any, diagonal: int = 0) -> Any:
 
 
 @method
+@rename_errors
 def diagflat(input: Any, offset: int = 0) -> Any:
     """The matrix with all elements on a diagonal."""
     return diag_embed(reshape(tensor_of(input, "diagflat"), -1), offset)
 
 
 @method
+@rename_errors
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
     shape = list(at_least(1, input, "diag_embed").shape)
@@ -65,6 +68,7 @@ def _triangle(input: Any, diagonal: int, name: str) -> Any:
 
 
 @method(inplace=True)
+@rename_errors
 def tril(input: Any, diagonal: int = 0) -> Any:
     """The lower triangle of matrices, up to a diagonal; zeros above.
 
@@ -76,6 +80,7 @@ def tril(input: Any, diagonal: int = 0) -> Any:
 
 
 @method(inplace=True)
+@rename_errors
 def triu(input: Any, diagonal: int = 0) -> Any:
     """The upper triangle of matrices, from a diagonal on; zeros below."""
     return _triangle(input, diagonal, "triu")

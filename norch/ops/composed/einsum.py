@@ -22,7 +22,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._checks import on_one_device
 from .._operand import as_operand
 from ..matmul import product
@@ -84,8 +84,9 @@ def _run(name: str, plan: Plan, work: list[Any]) -> Any:
                 work[i] = function(work[i], *arguments)
             else:
                 work[i], work[j] = function(work[i], work[j], *arguments), None
-    except (DTypeError, DeviceError) as error:
-        raise type(error)(f"{name}: {error}") from None
+    except Error as error:
+        rename_error(error, name)
+        raise
     return work[result]
 
 

@@ -14,13 +14,16 @@ from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._checks import on_one_device, with_ndim
 from .._operand import as_operand, rename_errors, tensors_of
-from ..copy import cast, stack
-from ..create import ones_like
+from ..copy import cast, cat, stack
+from ..create import empty, ones_like
 from ..index import index_select
+from ..scan import cumprod
 from ..values import tensor
-from ..view import expand, reshape, transpose
+from ..view import expand, reshape, transpose, unsqueeze
+from .shape import flip
 
 
+@rename_errors
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     """Views of vectors over the grid that they span: indexing="ij" (rows first, the default) or "xy" (columns first).
 
@@ -62,6 +65,7 @@ def cartesian_prod(*tensors: Any) -> Any:
     return reshape(stack(meshgrid(*listed, indexing="ij"), -1), math.prod(len(x) for x in listed), len(listed))
 
 
+@rename_errors
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     """All choices of r elements of a vector in their order, a row each.
 
@@ -73,15 +77,18 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         raise ArgumentError(f"combinations: of {r} elements")
     if r == 0:
         return input.new_empty(0)
-    choose = (
-        itertools.combinations_with_replacement
-        if flag(with_replacement, "combinations: with_replacement")
-        else itertools.combinations
-    )
-    chosen = array("q", itertools.chain.from_iterable(choose(range(len(input)), r)))
-    return reshape(index_select(input, 0, tensor(chosen, device=input.device)), len(chosen) // r, r)
+    n, repeats = len(input), flag(with_replacement, "combinations: with_replacement")
+    choices = n + r - 1 if repeats else n
+    if min(r, choices - r) >= 64 or (count := math.comb(max(choices, 0), r)) * r >= 1 << 62:
+        raise ArgumentError(f"combinations: {r} of {n} elements are chosen in more than 2**62 ways")
+    at = empty(count, r, dtype=int64_)  # tells before any work whether the memory is there
+    if count:
+        choose = itertools.combinations_with_replacement if repeats else itertools.combinations
+        at = tensor(array("q", itertools.chain.from_iterable(choose(range(n), r))), device=input.device)
+    return reshape(index_select(input, 0, reshape(at, -1)), count, r)
 
 
+@rename_errors
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
     """The powers of a vector from N - 1 down to 0 (up, when increasing) as columns; N: its length unless given.
 
@@ -92,11 +99,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     if count < 0:
         raise ArgumentError(f"vander: {count} columns")
     wide = x if x.dtype.is_floating_point else cast(x, int64_)
-    columns = [ones_like(wide)] if count else []
-    while len(columns) < count:
-        columns.append(columns[-1] * wide if len(columns) > 1 else wide)
-    columns = columns if flag(increasing, "vander: increasing") else columns[::-1]
-    return stack(columns, 1) if count else wide.new_empty(len(x), 0)
+    steps = expand(unsqueeze(wide, 1), len(x), count)
+    columns = cumprod(cat([ones_like(steps[:, :1]), steps[:, 1:]], 1), 1, dtype=wide.dtype)
+    return columns if flag(increasing, "vander: increasing") else flip(columns, 1)
 
 
 @rename_errors

@@ -11,7 +11,7 @@ from ...autograd.differentiable import differentiable
 from ...dtype import check_numbers, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
-from .._checks import floats_of, numbers_of
+from .._checks import check_count, floats_of, numbers_of
 from .._inplace import inplace_form
 from .._operand import as_operand, named_function, public, rename_errors
 from .._results import frexp_result
@@ -99,6 +99,7 @@ def logit(input: Any, eps: float | None = None) -> Any:
 
 
 @method(inplace=True)
+@rename_errors
 def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest.
 
@@ -151,7 +152,7 @@ def polygamma(n: int, input: Any) -> Any:
 @rename_errors
 def mvlgamma(input: Any, p: int) -> Any:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
-    if int64(p, "mvlgamma: p") < 1:
+    if check_count(p, "mvlgamma: p", 1 << 16) < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
     x = as_operand(input, "mvlgamma")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
@@ -174,6 +175,7 @@ def _mvlgamma(x: Any, p: int) -> Any:
 
 
 @method
+@rename_errors
 def frexp(input: Any) -> frexp_result:
     """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
 

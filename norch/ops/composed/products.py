@@ -137,6 +137,7 @@ def inner(input: Any, other: Any) -> Any:  # noqa: A002
     return _over(a, b, [a.ndim - 1], [b.ndim - 1], "inner")
 
 
+@rename_errors
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     """The sum of products over several axes of a and as many of b; the axes left, a's first, are those of the result.
 

@@ -6,10 +6,8 @@ needs another order of memory ends in one copy (copy.py). Nothing here has a ker
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from itertools import accumulate, chain
-from itertools import repeat as times
 from typing import Any
 
 from ..._handle import Handle, Size
@@ -17,14 +15,15 @@ from ..._lib import int64
 from ...autograd.broadcast import sum_to
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._checks import at_least
+from .._checks import at_least, check_count
 from .._inplace import inplace_view
 from .._operand import as_operand, named_function, numpy_names, rename_errors, tensor_of, tensors_of
 from ..copy import cast, cat, clone, contiguous
 from ..create import zeros
 from ..index import index_select
 from ..op import METHODS, method
-from ..values import tensor
+from ..sort import searchsorted
+from ..values import iota, tensor
 from ..view import (
     END,
     Axes,
@@ -184,6 +183,7 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, spli
     step = int64(wanted, "split: size")
     if step < 0 or (step == 0 and size):
         raise ShapeError(f"split: parts of size {step} of dimension {dim}, whose size is {size}")
+    check_count(-(-size // (step or 1)), "split: the number of parts")
     return tuple(_part(tensor, at, i, i + step) for i in range(0, size or 1, step or 1))
 
 
@@ -212,7 +212,7 @@ def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tu
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """Views of at most chunks parts along dim, all of one size but the last."""
     at, size = _along(input, dim, "chunk")
-    if int64(chunks, "chunk: chunks") < 1:
+    if check_count(chunks, "chunk: chunks") < 1:
         raise ArgumentError(f"chunk: into {chunks} chunks")
     return split(input, -(-size // chunks), at) if size else (_part(input, at, 0, 0),) * chunks
 
@@ -233,7 +233,7 @@ def tensor_split(
     at, size = _along(input, dim, "tensor_split")
     cuts = given[0].tolist() if isinstance(given[0], Handle) else given[0]  # type: ignore[attr-defined]
     if not hasattr(cuts, "__iter__"):
-        count = int64(cuts, "tensor_split: sections")
+        count = check_count(cuts, "tensor_split: sections")
         if count < 1:
             raise ArgumentError(f"tensor_split: into {count} sections")
         cuts = list(accumulate(size // count + (i < size % count) for i in range(count - 1)))
@@ -268,6 +268,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     if tensor_of(input, "unbind").ndim == 0:
         raise BoundsError("unbind: a 0-d tensor has no dimension to divide")
     at, size = _along(input, dim, "unbind")
+    check_count(size, "unbind: the number of parts")
     return tuple(select(input, at, i) for i in range(size))
 
 
@@ -328,6 +329,7 @@ def block_diag(*tensors: Any) -> Any:
 
 
 @method
+@rename_errors
 def flip(input: Any, *dims_: Any, dims: Any = None) -> Any:
     """A copy with the order along these axes reversed; x[::-1] is the view.
 
@@ -372,6 +374,7 @@ def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
 
 
 @method
+@rename_errors
 def roll(input: Any, shifts: Axes, dims: Axes = None) -> Any:
     """A copy whose elements moved on by shifts along dims, those from the end to the front; over all without dims.
 
@@ -399,6 +402,7 @@ def roll(input: Any, shifts: Axes, dims: Axes = None) -> Any:
 
 
 @method
+@rename_errors
 def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
     """A copy made of so many copies along each axis; more numbers than axes put new ones in front.
 
@@ -445,41 +449,49 @@ def repeat_interleave(
     tensor([0, 0, 2])
     """
     if repeats is None:
-        counts = _counts(tensor_of(input, "repeat_interleave"))
-        return _indices(chain.from_iterable(map(times, range(len(counts)), counts)), input)
+        return _repeated(_counts(tensor_of(input, "repeat_interleave"), input))
     if dim is None:
         return repeat_interleave(ravel(tensor_of(input, "repeat_interleave")), repeats, 0, output_size=output_size)
     at, size = _along(input, dim, "repeat_interleave")
-    listed = [repeats] if hasattr(repeats, "__index__") and not isinstance(repeats, Handle) else _counts(repeats)
-    if len(listed) == 1:
-        count = int64(listed[0], "repeat_interleave: repeats")
+    if isinstance(repeats, Handle) or not hasattr(repeats, "__index__"):
+        repeats = _counts(repeats, input)
+        if repeats.numel() == 1:
+            repeats = repeats.item()
+    if not isinstance(repeats, Handle):
+        count = int64(repeats, "repeat_interleave: repeats")
         if count < 0:
             raise ArgumentError(f"repeat_interleave: {count} times")
         shape = tuple(input.shape)
         wide = expand(unsqueeze(input, at + 1), *shape[: at + 1], count, *shape[at + 1 :])
         out = reshape(clone(wide), *shape[:at], size * count, *shape[at + 1 :])
-    elif len(listed) != size:
-        raise ShapeError(f"repeat_interleave: {len(listed)} repeats for dimension {dim} of size {size}")
+    elif repeats.numel() != size:
+        raise ShapeError(f"repeat_interleave: {repeats.numel()} repeats for dimension {dim} of size {size}")
     else:
-        out = index_select(input, at, _indices(chain.from_iterable(map(times, range(size), listed)), input))
+        out = index_select(input, at, _repeated(repeats))
     if output_size is not None and output_size != out.shape[at]:
         raise ArgumentError(f"repeat_interleave: output_size {output_size}, but the repeats add up to {out.shape[at]}")
     return out
 
 
-def _counts(repeats: Any) -> list[int]:
-    if isinstance(repeats, Handle):
-        if repeats.dtype.kind not in "iu" or repeats.ndim > 1:
-            raise DTypeError(f"repeat_interleave: repeats must be a vector of integers, not {repeats!r}")
-        repeats = ravel(repeats).tolist()
-    counts = [int64(count, "repeat_interleave: repeats") for count in repeats]
-    if min(counts, default=0) < 0:
-        raise ArgumentError(f"repeat_interleave: {min(counts)} times")
+def _counts(repeats: Any, x: Any) -> Any:
+    """repeats as a vector of int64 on the device of x, none of them negative."""
+    if not isinstance(repeats, Handle):
+        repeats = tensor([int64(count, "repeat_interleave: repeats") for count in repeats], dtype=int64_)
+    if repeats.dtype.kind not in "iu" or repeats.ndim > 1:
+        shape = tuple(repeats.shape)
+        raise DTypeError(f"repeat_interleave: repeats are integers (n), not {repeats.dtype.name} {shape}")
+    counts = ravel(repeats).to(x.device, int64_)
+    if counts.numel() and (least := counts.amin().item()) < 0:
+        raise ArgumentError(f"repeat_interleave: {least} times")
     return counts
 
 
-def _indices(values: Any, x: Any) -> Any:
-    return tensor(array("q", values), device=x.device)
+def _repeated(counts: Any) -> Any:
+    """The indices 0 ... n - 1, each so many times."""
+    if counts.double().sum().item() >= 2.0**62:
+        raise ArgumentError("repeat_interleave: the repeats add up to more than 2**62")
+    ends = counts.cumsum(0)
+    return searchsorted(ends, iota(int(ends[-1].item()) if ends.numel() else 0, counts), right=True)
 
 
 # ---- copies with a part replaced ------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ def as_float(x: Any, name: str) -> Any:
 
 
 @method
+@rename_errors
 def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Any:  # noqa: A002
     """The covariances of variables, one a row of input (a vector is one variable), over observations, one a column.
 
