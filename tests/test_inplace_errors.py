@@ -226,3 +226,4 @@ def test_a_view_that_its_base_no_longer_allows_is_named():
     y.t_()
     with pytest.raises(norch.Error, match="has lost its history: take it anew"):
         flat.sum()
+    assert repr(flat).endswith("grad_fn=<Invalid>)")
