@@ -38,7 +38,7 @@ endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-fast test-isa check ci-long sanitize sanitize-threads bench format clean help venv-examples venv-test venv-dev \
+.PHONY: all demo fuzz test test-fast test-isa check ci-long sanitize sanitize-threads bench format clean help venv-examples venv-test venv-dev \
     cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs stubs api
 
 # ---- what is here -------------------------------------------------------------------------------
@@ -370,6 +370,13 @@ sanitize-cudasim: $(VENV)/ready-test  ## a part of that suite with the simulatio
 	$(Q)LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc \
 	    NORCH_TEST_TORCH=0 NORCH_TEST_DTYPES=float32 NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_SANITIZED)" NORCH_TEST_DEVICE=cuda \
 	    $(PYTEST) -m "not slow" --deselect "tests/test_cudasim.py::test_mistakes_end_the_device[past the end]" $(or $(ARGS),$(SIM_SANITIZED_TESTS:%=tests/test_%.py))
+
+# SEED=... repeats a run.
+SECONDS ?= 60
+SEED ?= $(shell date +%s)
+fuzz: $(VENV)/ready-test  ## random calls, programs and files for SECONDS (60): see docs/reliability.md
+	$(Q)export NORCH_FUZZ_SECONDS=$(SECONDS) NORCH_FUZZ_SEED=$(SEED); echo "SEED=$$NORCH_FUZZ_SEED"; \
+	    $(RUN) -m pytest -v --timeout=0 --durations=0 tests/fuzz $(ARGS)
 
 ci-long:  ## what .ci/run leaves out: all dtypes, all sanitizers, emulated aarch64, nvcc, random input; takes hours
 	$(Q).ci/long

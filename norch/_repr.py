@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._lib import int64 as integer
+from .errors import Error
 
 THRESHOLD: float = 1000  # tensors of more elements are summarised ...
 EDGE = 3  # ... to so many at each end of an axis
@@ -79,10 +80,13 @@ def _notes(x: Any) -> list[str]:
         notes.append(f"device='{x.device}'")
     if x.dtype not in (get_default_dtype(), int64, bool_) or (x.numel() == 0 and x.dtype is not get_default_dtype()):
         notes.append(f"dtype={x.dtype!r}")
-    if x.grad_fn is not None:
-        notes.append(f"grad_fn={x.grad_fn!r}")
-    elif x.requires_grad:
-        notes.append("requires_grad=True")
+    try:
+        if x.grad_fn is not None:
+            notes.append(f"grad_fn={x.grad_fn!r}")
+        elif x.requires_grad:
+            notes.append("requires_grad=True")
+    except Error:  # a view whose base has another shape since; PyTorch's word
+        notes.append("grad_fn=<Invalid>")
     return notes
 
 

@@ -4,8 +4,7 @@ from ._lib import int64, lib
 
 
 def get_num_threads() -> int:
-    """The number of threads that long operations share: NORCH_NUM_THREADS, or the number of cores
-    that this process and its container may use."""
+    """The number of threads that long operations share: NORCH_NUM_THREADS, or the cores that this process may use."""
     return lib.norch_num_threads()
 
 

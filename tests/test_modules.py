@@ -100,6 +100,10 @@ def test_parameters_as_one_vector():
     assert isinstance(net.weight, nn.Parameter) and net.weight.requires_grad
     with pytest.raises(norch.ShapeError, match="8 elements"):
         nn.utils.vector_to_parameters(norch.ones(7), net.parameters())
+    net.weight.requires_grad_(False)
+    with pytest.raises(norch.Error, match="vector_to_parameters: parameters that require grad cannot become int64"):
+        nn.utils.vector_to_parameters(norch.arange(8), net.parameters())
+    assert net.weight.dtype is net.bias.dtype is norch.float32
 
 
 def test_further_initial_values():

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import pickle
+import random
 import resource
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from budget import SEED, cases
 
 import norch
 
@@ -161,3 +164,29 @@ def test_zip_bombs_are_refused_at_once(way: str) -> None:
                 archive.filelist.append(copy)
     said, seconds, grown = bounded(file.getvalue())
     assert said in ("Refusal", "Error") and seconds < 4 and grown < 100, (said, seconds, grown)
+
+
+# ---- saves that are killed -------------------------------------------------------------------------------------------
+
+SAVES = """
+import sys, norch
+x = norch.zeros(300_000)
+for number in range(1, 1_000_000):
+    norch.save({"number": number, "x": x.fill_(number)}, sys.argv[1])
+    print(flush=True)
+"""
+
+
+@pytest.mark.host
+def test_a_save_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
+    for number in cases(8, 0.1):
+        process = subprocess.Popen([sys.executable, "-c", SAVES, tmp_path / "x.pt"], stdout=subprocess.PIPE)
+        assert process.stdout
+        process.stdout.readline()
+        time.sleep(random.Random(f"{SEED}/{number}").uniform(0, 0.02))
+        process.kill()
+        process.communicate()
+        loaded = norch.load(tmp_path / "x.pt")
+        assert (loaded["x"] == loaded["number"]).all(), f"{SEED}/{number}"
+        for left in tmp_path.glob(".norch-*"):
+            left.unlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...ops.copy import cat
 from ...tensor import Tensor
 
@@ -19,10 +19,13 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """The inverse: makes the parameters views of vec. ShapeError if its length is not their number of elements."""
+    """The inverse: makes the parameters views of vec. ShapeError if its length is not their number of elements;
+    DTypeError if it holds integers and a parameter requires grad."""
     listed = list(parameters)
     counts = [param.numel() for param in listed]
     if tuple(vec.shape) != (sum(counts),):
         raise ShapeError(f"vector_to_parameters: {sum(counts)} elements from shape {tuple(vec.shape)}")
+    if not vec.dtype.is_floating_point and any(param.requires_grad for param in listed):
+        raise DTypeError(f"vector_to_parameters: parameters that require grad cannot become {vec.dtype.name}")
     for param, part in zip(listed, vec.split(counts), strict=True):
         param.data = part.detach().reshape(param.shape)
