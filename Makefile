@@ -371,7 +371,7 @@ sanitize-cudasim: $(VENV)/ready-test  ## a part of that suite with the simulatio
 	    NORCH_TEST_TORCH=0 NORCH_TEST_DTYPES=float32 NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_SANITIZED)" NORCH_TEST_DEVICE=cuda \
 	    $(PYTEST) -m "not slow" --deselect "tests/test_cudasim.py::test_mistakes_end_the_device[past the end]" $(or $(ARGS),$(SIM_SANITIZED_TESTS:%=tests/test_%.py))
 
-ci-long:  ## what .ci/run leaves out: all dtypes, all sanitizers, emulated aarch64, nvcc, random input; takes hours
+ci-long:  ## what .ci/run leaves out: all dtypes, all sanitizers, wheels, emulated aarch64, musl, nvcc, random input; takes hours
 	$(Q).ci/long
 
 bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where it is installed
