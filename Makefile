@@ -429,7 +429,7 @@ release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fre
 	$(Q)$(MAKE) --no-print-directory wheels
 	@echo "  SDIST $(DIST)"
 	$(Q)$(VENV)/bin/python -m build --sdist --no-isolation --outdir $(DIST) . >build/sdist.log 2>&1 || { tail -n 30 build/sdist.log >&2; exit 1; }
-	$(Q)$(VENV)/bin/python release/check.py $(DIST)
+	$(Q)$(VENV)/bin/python -u release/check.py $(DIST)
 
 docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
 	$(Q)$(RUN) docs/operations.py

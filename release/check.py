@@ -18,8 +18,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import wheels as looks
-
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = [f"python3.{minor}" for minor in range(10, 15)]
 # What the tests need beside norch, as pyproject.toml's extra "test" has it without what only the examples need.
@@ -89,8 +87,6 @@ def for_this_machine(wheel: Path) -> bool:
 def check(folder: Path) -> None:
     """Prints what was tried of the wheels and the sources in a folder; Failed where something does not work."""
     built, sources = sorted(folder.glob("norch-*.whl")), sorted(folder.glob("norch-*.tar.gz"))
-    if looks.main([str(wheel) for wheel in built]):
-        raise Failed("a wheel is not as it should be")
     ours = [wheel for wheel in built if for_this_machine(wheel)]
     if len(ours) != 1 or len(sources) != 1:
         raise Failed(f"{folder} holds {len(ours)} wheels for this machine and {len(sources)} archives of sources")

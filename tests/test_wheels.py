@@ -17,6 +17,7 @@ pytestmark = pytest.mark.host
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "release"))
+import check  # noqa: E402
 import macho  # noqa: E402
 
 
@@ -94,6 +95,31 @@ def test_wrong_symbols_are_named(wheels):
     assert wheels.wrong_symbols(good - {"norch_abi"}, set(), set()) == ["lacks norch_abi"]
     assert wheels.wrong_symbols(good, {"hypot"}, {"hypot"}) == ["needs hypot, which no library has"]
     assert wheels.wrong_symbols(good, {"PyErr_Clear"}, set()) == ["cannot do without PyErr_Clear"]
+
+
+@pytest.mark.parametrize(
+    ("system", "libc", "machine", "ours"),
+    [
+        ("linux", "glibc", "x86_64", "manylinux_2_17_x86_64"),
+        ("linux", "", "aarch64", "musllinux_1_2_aarch64"),
+        ("darwin", "", "arm64", "macosx_11_0_arm64"),
+        ("darwin", "", "x86_64", "macosx_10_13_x86_64"),
+    ],
+)
+def test_a_release_is_tried_on_the_wheel_of_this_machine(monkeypatch, system, libc, machine, ours):
+    monkeypatch.setattr(check.sys, "platform", system)
+    monkeypatch.setattr(check.platform, "libc_ver", lambda: (libc, ""))
+    monkeypatch.setattr(check.platform, "machine", lambda: machine)
+    names = set(re.findall(r"^TARGET_(\w+)", (ROOT / "Makefile").read_text(), re.M))
+    assert {name for name in names if check.for_this_machine(Path(f"norch-0.2.0-py3-none-{name}.whl"))} == {ours}
+
+
+def test_a_release_with_a_part_missing_is_refused(tmp_path):
+    (tmp_path / f"norch-{norch.__version__}.tar.gz").touch()
+    with pytest.raises(check.Failed, match="holds 0 wheels for this machine and 1 archives of sources"):
+        check.check(tmp_path)
+    with pytest.raises(check.Failed, match="ended with status 3:\nwhy"):
+        check.run(sys.executable, "-c", "print('why'); raise SystemExit(3)")
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
