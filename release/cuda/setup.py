@@ -33,7 +33,10 @@ class PlatformWheel(bdist_wheel):
 
 
 class PlatformDistribution(Distribution):
-    """Not pure Python."""
+    """Has something to build, and is not pure Python."""
+
+    def has_pure_modules(self) -> bool:
+        return True
 
     def has_ext_modules(self) -> bool:
         return True
