@@ -60,6 +60,17 @@ def test_what_is_no_library_of_macos_is_refused(tmp_path):
         macho.read(Path(norch.__file__).with_name("libnorch.so"))
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_library_computes_in_a_program_without_python(tmp_path):
+    library = Path(norch._lib._PATH).resolve()
+    program, source = tmp_path / "program", ROOT / "tests" / "native" / "without_python.c"
+    command = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, source, library]
+    done = subprocess.run([*command, f"-Wl,-rpath,{library.parent}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([program], env=clean_environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("good: "), done.stdout + done.stderr
+
+
 @pytest.fixture
 def wheels():
     pytest.importorskip("elftools", reason='needs auditwheel, which is in the extra "release"')
