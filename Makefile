@@ -303,7 +303,7 @@ test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
 	$(Q)$(PYTEST) $(ARGS)
 
 # One dtype, and none of the tests that take long for what they tell: they start programs or cover what others do too.
-FAST_LEAVES := build benchmarks examples docs second stream threads isa
+FAST_LEAVES := build wheels benchmarks examples docs second stream threads isa
 test-fast: $(VENV)/ready-test  ## the part of the suite to run while editing: under a minute of two cores
 	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(PYTEST) -q -m "not slow" $(FAST_LEAVES:%=--ignore=tests/test_%.py) $(ARGS)
 
@@ -345,7 +345,7 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 	@$(MAKE) --no-print-directory BUILD=build/sanitize LIB=$(SANITIZED) SANITIZE=address,undefined,float-cast-overflow $(SANITIZED)
 	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 $(SANITIZED_PART) NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
-	    $(PYTEST) -rfE -m "$(if $(ALL),,not slow and )not resident" --ignore=tests/test_build.py $(ARGS)
+	    $(PYTEST) -rfE -m "$(if $(ALL),,not slow and )not resident" --ignore=tests/test_build.py --ignore=tests/test_wheels.py $(ARGS)
 
 # Of the tests that use threads those that do not fork, after which the thread sanitizer does not work, and without the one
 # that lets threads write what others read. Python itself is not watched.

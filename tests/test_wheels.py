@@ -62,7 +62,7 @@ def test_what_is_no_library_of_macos_is_refused(tmp_path):
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_library_computes_in_a_program_without_python(tmp_path):
-    library = Path(norch._lib._PATH).resolve()
+    library = Path(norch.__file__).with_name("libnorch.so").resolve()
     program, source = tmp_path / "program", ROOT / "tests" / "native" / "without_python.c"
     command = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, source, library]
     done = subprocess.run([*command, f"-Wl,-rpath,{library.parent}"], capture_output=True, text=True)
