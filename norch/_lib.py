@@ -27,7 +27,7 @@ _PATH = os.environ.get("NORCH_LIBRARY") or os.path.join(os.path.dirname(os.path.
 
 
 def _check_python() -> None:
-    """Refuses interpreters whose objects have another layout than the library was built for, and Windows."""
+    """Refuses interpreters whose objects are laid out otherwise than csrc/python/abi.h has them, and Windows."""
     if sys.platform == "win32":
         raise ImportError("norch: it runs on Linux and macOS; on Windows install it inside WSL, Windows' own Linux")
     flags = getattr(sys, "abiflags", "")

@@ -44,7 +44,7 @@ def test_every_target_that_a_step_makes_is_there():
     made = {
         name
         for script in ("run", "long")
-        for name in re.findall(r"\bmake (?:-s )?([a-z-]+)", (CI / script).read_text())
+        for name in re.findall(r"\bmake (?:-s )?([a-z][a-z-]*)", (CI / script).read_text())
     }
     assert {"test", "check", "sanitize", "sanitize-threads", "cuda-toolchain"} <= made
     for name in made | {"ci-long", "test-fast"}:

@@ -1,0 +1,41 @@
+"""Runs the tests that need only the package against a wheel, away from the checkout.
+
+    python release/tests.py WHEEL PYTHON [arguments of pytest]
+
+The wheel is unpacked, not installed, so that PYTHON may be an emulated one. It finds pytest, NumPy and the like itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Tests of the sources, of make and of what else stands in a checkout.
+OF_THE_CHECKOUT = "build ci core_links docs examples recipes trunk wheels".split()
+OTHERS_OF_THE_CHECKOUT = ["tests/test_pointwise.py::test_the_formulas_are_as_accurate_as_math_h_says"]
+
+
+def run_tests(wheel: Path, python: str, arguments: list[str]) -> int:
+    """The status of pytest."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", folder)  # pytest's options
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder / "wheel")
+        kept = {name: value for name, value in os.environ.items() if name not in ("NORCH_LIBRARY", "NORCH_ISA")}
+        path = os.pathsep.join(filter(None, [str(folder / "wheel"), os.environ.get("PYTHONPATH")]))
+        left_out = [f"--ignore=tests/test_{name}.py" for name in OF_THE_CHECKOUT]
+        left_out += [f"--deselect={name}" for name in OTHERS_OF_THE_CHECKOUT]
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *left_out, *arguments]
+        return subprocess.run(command, cwd=folder, env={**kept, "PYTHONPATH": path}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]))

@@ -1,0 +1,107 @@
+"""Looks at wheels of norch without running them: names, sizes, symbols, and what auditwheel says of those for Linux.
+
+    python release/wheels.py dist/norch-*.whl
+
+Ends with status 1 after naming whatever is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import macho
+from elftools.elf.elffile import ELFFile
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_BYTES = 6_000_000
+LIBRARY = "norch/libnorch.so"
+ELF_MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
+
+
+def exported() -> set[str]:
+    """The functions of norch.h, which are all that a library may export."""
+    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc/norch.h").read_text(), flags=re.S)
+    return set(re.findall(r"\b(norch_\w+)\(", text))
+
+
+def is_of_python(symbol: str) -> bool:
+    return symbol.startswith(("Py", "_Py"))
+
+
+def wrong_symbols(defined: set[str], dynamic: set[str], weak: set[str]) -> list[str]:
+    """What is wrong with the symbols that a library has, and that it takes from whatever loads it."""
+    found = [f"exports {name}" for name in sorted(defined - exported())]
+    found += [f"lacks {name}" for name in sorted(exported() - defined)]
+    found += [f"needs {name}, which no library has" for name in sorted(dynamic) if not is_of_python(name)]
+    return found + [f"cannot do without {name}" for name in sorted(dynamic - weak) if is_of_python(name)]
+
+
+def wrong_on_macos(path: Path, platform: str) -> list[str]:
+    library = macho.read(path)
+    named = re.fullmatch(r"macosx_(\d+)_(\d+)_(\w+)", platform)
+    found = wrong_symbols(library.defined, library.dynamic, library.weak)
+    if named is None or library.machine != named[3] or library.oldest_system > (int(named[1]), int(named[2])):
+        found.append(f"is for {library.machine}, macOS {library.oldest_system}")
+    if library.loads != ["/usr/lib/libSystem.B.dylib"]:
+        found.append(f"loads {library.loads}")
+    if library.machine == "arm64" and not library.signed:
+        found.append("is not signed, and arm64 loads nothing else")
+    return found
+
+
+def wrong_on_linux(path: Path, wheel: Path, platform: str) -> list[str]:
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        machine = ELF_MACHINES.get(elf.header.e_machine, elf.header.e_machine)
+        symbols = [s for s in elf.get_section_by_name(".dynsym").iter_symbols() if s.name]
+    named = {True: set(), False: set()}
+    for symbol in symbols:
+        named[symbol.entry.st_shndx != "SHN_UNDEF"].add(symbol.name)
+    weak = {symbol.name for symbol in symbols if symbol.entry.st_info.bind == "STB_WEAK"}
+    found = wrong_symbols(named[True], {name for name in named[False] if is_of_python(name)}, weak)
+    if not platform.endswith("_" + machine):
+        found.append(f"is for {machine}")
+    done = subprocess.run(
+        [sys.executable, "-m", "auditwheel", "show", str(wheel)], capture_output=True, text=True, check=False
+    )
+    said = " ".join(done.stdout.split())
+    fits = re.search(r'following platform tag: "(\w+)"', said)
+    if fits is None or fits[1] != platform:
+        found.append(f"auditwheel: {said or done.stderr.strip()}")
+    return found
+
+
+def wrong(wheel: Path) -> list[str]:
+    """What is wrong with a wheel."""
+    name = re.fullmatch(r"norch-[\d.]+-py3-none-(\w+)\.whl", wheel.name)
+    if name is None:
+        return ["is not named as a wheel of norch for one platform and any Python"]
+    found = []
+    if wheel.stat().st_size > MOST_BYTES:
+        found.append(f"has {wheel.stat().st_size:,} bytes; at most {MOST_BYTES:,}")
+    with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
+        libraries = [inside for inside in archive.namelist() if ".so" in inside or ".dylib" in inside]
+        if libraries != [LIBRARY]:
+            return [*found, f"holds the libraries {libraries}"]
+        path = Path(archive.extract(LIBRARY, folder))
+        if name[1].startswith("macosx"):
+            return found + wrong_on_macos(path, name[1])
+        return found + wrong_on_linux(path, wheel, name[1])
+
+
+def main(wheels: list[str]) -> int:
+    bad = 0
+    for wheel in map(Path, wheels):
+        found = wrong(wheel)
+        bad += bool(found)
+        print(f"  {wheel}  {wheel.stat().st_size / 1e6:.1f} MB  {'; '.join(found) or 'good'}")
+    return 1 if bad or not wheels else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
