@@ -1,4 +1,4 @@
-/* conv_pad: rows of a source between their padding, for one float type T; included by conv_isa.c after gemm_pack.h.
+/* conv_pad: rows of a source between their padding, for one float type: a template of each_dtype.h.
  *
  *   source, 3 wide:  a b c      padding 1:  0 a b c 0        stride 2:  0 b 0 | a c .     the columns of one residue
  *                    d e f                  0 d e f 0                   0 e 0 | d f .     after the other
@@ -7,14 +7,15 @@
  * The rows of a band of a few channels at a time are copied, never a whole input. By residues: a polyphase
  * decomposition (Vaidyanathan, "Multirate Systems and Filter Banks", 1993, chapter 4). */
 
-typedef LANE_INDEX NAME(index) __attribute__((vector_size(VECTOR)));
+#include "gemm_pack.h"
+
+typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 
 /* Which lanes of a vector, whose first is `at`, are below n and not negative. */
 static ALWAYS_INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
     NAME(index) lane;
     for (int i = 0; i < LANES; i++) lane[i] = i;
-    return (lane >= (LANE_INDEX)least(at < 0 ? -at : 0, LANES)) &
-           (lane < (LANE_INDEX)(at < n ? least(n - at, LANES) : 0));
+    return (lane >= (INTEGER)least(at < 0 ? -at : 0, LANES)) & (lane < (INTEGER)(at < n ? least(n - at, LANES) : 0));
 }
 
 /* n elements of each of `rows` rows, `wide` apart from `from` on, into rows of `pitch` at `to`: `before` zeros lead each.

@@ -27,8 +27,8 @@ typedef T NAME(four_at) __attribute__((vector_size(4 * sizeof(T)), may_alias, al
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #define SHUFFLE_LANES(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-typedef LANE_INDEX NAME(order) __attribute__((vector_size(4 * sizeof(T))));
-typedef LANE_INDEX NAME(lane_order) __attribute__((vector_size(VECTOR)));
+typedef INTEGER NAME(order) __attribute__((vector_size(4 * sizeof(T))));
+typedef INTEGER NAME(lane_order) __attribute__((vector_size(VECTOR)));
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (NAME(order)){__VA_ARGS__})
 #define SHUFFLE_LANES(a, b, ...) __builtin_shuffle(a, b, (NAME(lane_order)){__VA_ARGS__})
 #endif

@@ -1,5 +1,4 @@
-/* pool_loops: one plane of each kind of pooling, for a float type T with integers WHOLE of its width; included by
- * pool_isa.c.
+/* pool_loops: one plane of each kind of pooling, for a float type: a template of each_dtype.h.
  *
  *   x  0 1 2 3 4 5 ...     tap (0, 0) of windows 0, 1, 2:  0 2 4     a tap is taken for a vector of windows (or, for
  *      p q r s t u ...     tap (0, 1):                     1 3 5     means, for RUN of them), and compared (max) or
@@ -12,7 +11,7 @@
 
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias));
 typedef T NAME(vec_at) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
-typedef WHOLE NAME(lanes) __attribute__((vector_size(VECTOR)));
+typedef INTEGER NAME(lanes) __attribute__((vector_size(VECTOR)));
 typedef int64_t NAME(wide) __attribute__((vector_size(VECTOR / sizeof(T) * 8)));
 typedef int64_t NAME(wide_at) __attribute__((vector_size(VECTOR / sizeof(T) * 8), may_alias, aligned(8)));
 
@@ -55,7 +54,7 @@ static inline __attribute__((always_inline)) void NAME(max_inside)(const nr_pool
     for (int64_t r = 0; r < p->kernel[0]; r++) {
         for (int64_t c = 0; c < p->kernel[1]; c++) {
             int64_t at = r * p->dilation[0] * p->size[1] + c * p->dilation[1];
-            NAME(larger)(NAME(apart)(first + at, step), positions + (WHOLE)at, best, index);
+            NAME(larger)(NAME(apart)(first + at, step), positions + (INTEGER)at, best, index);
         }
     }
 }
@@ -66,11 +65,11 @@ static inline __attribute__((always_inline)) void NAME(max_four)(const nr_pool_p
                                                                  NAME(lanes) * index) {
     int64_t right = p->dilation[1], down = p->dilation[0] * p->size[1];
     NAME(vec) below = NAME(apart)(first + down, 2);
-    NAME(lanes) there = positions + (WHOLE)down;
+    NAME(lanes) there = positions + (INTEGER)down;
     *best = NAME(apart)(first, 2);
     *index = positions;
-    NAME(larger)(NAME(apart)(first + right, 2), positions + (WHOLE)right, best, index);
-    NAME(larger)(NAME(apart)(first + down + right, 2), positions + (WHOLE)(down + right), &below, &there);
+    NAME(larger)(NAME(apart)(first + right, 2), positions + (INTEGER)right, best, index);
+    NAME(larger)(NAME(apart)(first + down + right, 2), positions + (INTEGER)(down + right), &below, &there);
     NAME(larger)(below, there, best, index);
 }
 
@@ -84,10 +83,10 @@ static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plan
     const T *x = (const T *)p->x + plane * p->size[0] * p->size[1];
     NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
     NAME(lanes) positions, index;
-    for (int64_t u = 0; u < LANES; u++) positions[u] = (WHOLE)(u * step);
-    index = positions + (WHOLE)above; /* the first element that a window sees, if none is larger */
+    for (int64_t u = 0; u < LANES; u++) positions[u] = (INTEGER)(u * step);
+    index = positions + (INTEGER)above; /* the first element that a window sees, if none is larger */
     for (int64_t u = 0; u < LANES && side + u * step < 0; u++)
-        index[u] += (WHOLE)((p->dilation[1] - 1 - side - u * step) / p->dilation[1] * p->dilation[1]);
+        index[u] += (INTEGER)((p->dilation[1] - 1 - side - u * step) / p->dilation[1] * p->dilation[1]);
     for (int64_t r = 0; r < p->kernel[0]; r++) {
         int64_t row = top + r * p->dilation[0];
         if (row < 0 || row >= p->size[0]) continue;
@@ -96,7 +95,7 @@ static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plan
             int64_t from = greatest(s->from[c] - j, 0), to = least(s->to[c] - j, LANES);
             NAME(vec) v = (NAME(vec)){0} - (T)INFINITY;
             for (int64_t u = from; u < to; u++) v[u] = x[begin + at + u * step];
-            NAME(larger)(v, positions + (WHOLE)at, &best, &index);
+            NAME(larger)(v, positions + (INTEGER)at, &best, &index);
         }
     }
     for (int64_t u = 0; u < n; u++) y[u] = best[u], y_index[u] = begin + index[u];
@@ -114,7 +113,7 @@ static inline __attribute__((always_inline)) void NAME(max_plane)(const pool *s,
     T *y = (T *)p->y + plane * count;
     int64_t *y_index = p->index + plane * count;
     NAME(lanes) positions;
-    for (int u = 0; u < LANES; u++) positions[u] = (WHOLE)(u * (int)step);
+    for (int u = 0; u < LANES; u++) positions[u] = (INTEGER)(u * (int)step);
     for (int64_t i = 0; i < p->result[0]; i++) {
         int64_t top = i * p->stride[0] - p->padding[0];
         bool high = top >= 0 && top + below < p->size[0];
@@ -204,5 +203,3 @@ static void NAME(run)(const pool *s, nr_pool_kind kind, int64_t plane, int64_t l
         }
     }
 }
-
-#undef LANES
