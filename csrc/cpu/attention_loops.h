@@ -39,20 +39,20 @@ static void NAME(times)(T *c, int64_t c_row, bool add, int64_t rows, int64_t col
 
 typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 
-static ALWAYS_INLINE NAME(vec) NAME(either)(NAME(index) choose, NAME(vec) a, NAME(vec) b) {
+INLINE NAME(vec) NAME(either)(NAME(index) choose, NAME(vec) a, NAME(vec) b) {
     return (NAME(vec))((choose & (NAME(index))a) | (~choose & (NAME(index))b));
 }
 
-static ALWAYS_INLINE NAME(vec) NAME(larger)(NAME(vec) a, NAME(vec) b) { return NAME(either)(a > b, a, b); }
+INLINE NAME(vec) NAME(larger)(NAME(vec) a, NAME(vec) b) { return NAME(either)(a > b, a, b); }
 
-static ALWAYS_INLINE NAME(vec) NAME(exp_of)(NAME(vec) v) {
+INLINE NAME(vec) NAME(exp_of)(NAME(vec) v) {
     T lane[LANES] __attribute__((aligned(VECTOR)));
     *(NAME(vec) *)lane = v;
     for (int l = 0; l < LANES; l++) lane[l] = exp_below(lane[l]);
     return *(NAME(vec) *)lane;
 }
 
-static ALWAYS_INLINE void NAME(clear)(T *x, int64_t n) {
+INLINE void NAME(clear)(T *x, int64_t n) {
     for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(x + i) = (NAME(vec)){0};
 }
 

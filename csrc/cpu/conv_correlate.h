@@ -49,8 +49,8 @@ static void NAME(find_moves)(const view *v, int64_t position, int64_t columns, N
     }
 }
 
-static ALWAYS_INLINE void NAME(pack_moves)(int count, const NAME(moves) * moves, const view *v, const int64_t *offset,
-                                           const T *padded, int64_t channels, T *to) {
+INLINE void NAME(pack_moves)(int count, const NAME(moves) * moves, const view *v, const int64_t *offset,
+                             const T *padded, int64_t channels, T *to) {
     for (int64_t c = 0; c < channels; c++, padded += v->plane) {
         for (int64_t t = 0; t < v->taps; t++, to += PANEL_COLS) {
             const T *from = padded + offset[t];
@@ -80,8 +80,8 @@ typedef struct NAME(spot) {
 
 /* rows channels x vectors of positions: tap k of vector j lies at from[j] + offset[k]. `rows` and `vectors` are constants
  * wherever this is inlined. */
-static ALWAYS_INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t a_row,
-                                    const int64_t *offset, const T *start, T *out, const NAME(spot) * spot) {
+INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t a_row, const int64_t *offset,
+                      const T *start, T *out, const NAME(spot) * spot) {
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
     const T *at[TILE_VECTORS];
     UNROLL for (int j = 0; j < vectors; j++) at[j] = spot->from[j];

@@ -12,7 +12,7 @@
 typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 
 /* Which lanes of a vector, whose first is `at`, are below n and not negative. */
-static ALWAYS_INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
+INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
     NAME(index) lane;
     for (int i = 0; i < LANES; i++) lane[i] = i;
     return (lane >= (INTEGER)least(at < 0 ? -at : 0, LANES)) & (lane < (INTEGER)(at < n ? least(n - at, LANES) : 0));
@@ -21,8 +21,8 @@ static ALWAYS_INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
 /* n elements of each of `rows` rows, `wide` apart from `from` on, into rows of `pitch` at `to`: `before` zeros lead each.
  * Whole vectors are moved: they write up to LANES beyond a row, where the next one will lie. inside: whether they may also
  * be read so. */
-static ALWAYS_INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitch, const T *from,
-                                         int64_t wide, bool inside, T *to) {
+INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitch, const T *from, int64_t wide,
+                           bool inside, T *to) {
     const int64_t last = (pitch - 1) / LANES * LANES;
     const NAME(index) head = NAME(within)(-before, n), tail = NAME(within)(last - before, n);
     if (inside && last == 0) { /* a vector a row */
@@ -47,7 +47,7 @@ static ALWAYS_INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n
 }
 
 /* n elements, every other one from `from` on, which a stride of 2 leaves. */
-static ALWAYS_INLINE void NAME(every_other)(int64_t n, const T *from, T *to) {
+INLINE void NAME(every_other)(int64_t n, const T *from, T *to) {
 #define EVEN(lanes, d, i) 2 * (i)
     for (; n > 0; n -= LANES, from += 2 * LANES, to += LANES) {
         const int64_t some = least(n, LANES), reach = 2 * some - 1;

@@ -30,8 +30,8 @@ typedef struct NAME(weights) {
 } NAME(weights);
 
 /* rows taps x vectors of channels: each position of a panel, grid_rows x wide, gives one rank-1 update. */
-static ALWAYS_INLINE void NAME(outer)(int rows, int vectors, const view *v, int64_t grid_rows, int64_t wide,
-                                      const T *padded, const int64_t *offset, const T *b, T *c, int64_t c_row) {
+INLINE void NAME(outer)(int rows, int vectors, const view *v, int64_t grid_rows, int64_t wide, const T *padded,
+                        const int64_t *offset, const T *b, T *c, int64_t c_row) {
     NAME(vec) sum[OUTER_ROWS][TILE_VECTORS] = {0};
     for (int64_t r = 0; r < grid_rows; r++) {
         const T *at[OUTER_ROWS];

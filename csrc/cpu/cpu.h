@@ -9,6 +9,11 @@
 
 const nr_backend *nr_cpu_backend(void);
 
+#define INLINE static inline __attribute__((always_inline))
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 /* Under a memory checker freed blocks go straight back, so that it sees every use after free. */
 #ifdef __SANITIZE_ADDRESS__
 #define NR_CACHING 0

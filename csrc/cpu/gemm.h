@@ -30,8 +30,8 @@ static void NAME(tile_packed)(int64_t k, const T *a, const T *b, const TARGET *t
 }
 
 /* rows x cols dot products of rows of A and columns of B, both contiguous along k. */
-static ALWAYS_INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col,
-                                    const TARGET *to) {
+INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col,
+                      const TARGET *to) {
     NAME(vec) sum[DOT_ROWS][4];
     UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (NAME(vec)){0}; }
     int64_t p = 0;
@@ -119,7 +119,7 @@ static __attribute__((noinline)) void NAME(pack_a)(T *to, int64_t k, const T *a,
 
 /* ---- short ways ------------------------------------------------------------------------------ */
 
-static ALWAYS_INLINE const T *NAME(bias_at)(const product *p, int64_t j) {
+INLINE const T *NAME(bias_at)(const product *p, int64_t j) {
     return p->bias ? (const T *)p->bias + j * p->bias_step : NULL;
 }
 

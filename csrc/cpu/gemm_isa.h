@@ -34,7 +34,6 @@
 #endif
 #define TILE_VECTORS 2
 
-#define ALWAYS_INLINE inline __attribute__((always_inline))
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -55,9 +54,6 @@
 #define EACH_LANE_float32(F, d) F(4, d, 0), F(4, d, 1), F(4, d, 2), F(4, d, 3)
 #define EACH_LANE_float64(F, d) F(2, d, 0), F(2, d, 1)
 #endif
-
-static ALWAYS_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static ALWAYS_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Names that carry the type, in templates of each_dtype.h. */
 #define NAME OF_DTYPE

@@ -39,7 +39,7 @@ typedef struct product {
  * panel on the stack. BLOCKED: both are packed into scratch memory. */
 typedef enum form { ROW, OUTER, DOT, PANEL, BLOCKED } form;
 
-static ALWAYS_INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
+INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 
 /* The product without its batch; n = 1 is transposed, C^T = B^T A^T, so that ROW computes it as well. */
 static void first_product(const nr_call *call, product *p) {
@@ -66,7 +66,7 @@ static void batch_offsets(const nr_matmul_plan *plan, int64_t index, int64_t off
     }
 }
 
-static ALWAYS_INLINE int64_t batch_count(const nr_matmul_plan *plan) {
+INLINE int64_t batch_count(const nr_matmul_plan *plan) {
     int64_t count = 1;
     for (int32_t d = 0; d < plan->batch_ndim; d++) count *= plan->batch[d];
     return count;

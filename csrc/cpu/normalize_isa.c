@@ -21,8 +21,6 @@
 #define MOST_ROWS 256 /* that a thread takes at a time: their sums make the gradient of the weight ... */
 #define LEAST_ROWS 16 /* ... for which memory is needed beside those of x */
 
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 typedef struct norm {
     const nr_normalize_plan *plan;
     bool is_backward;

@@ -75,10 +75,8 @@ static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, c
 
 /* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was; and to sums, if
  * there are any, g h, and behind those of all weights g. */
-static inline __attribute__((always_inline)) void NAME(backward_row)(const nr_normalize_plan *p, const T *restrict x,
-                                                                     const T *restrict g, const T *restrict weight,
-                                                                     T *restrict out, T *restrict sums,
-                                                                     const bool weighted) {
+INLINE void NAME(backward_row)(const nr_normalize_plan *p, const T *restrict x, const T *restrict g,
+                               const T *restrict weight, T *restrict out, T *restrict sums, const bool weighted) {
     const NAME(moments) m = NAME(moments_of)(p, x);
     const int64_t n = p->n;
     double sum = 0, product = 0;

@@ -8,7 +8,6 @@
 #include "../families/optim.h"
 #include "cpu.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define UNUSED __attribute__((unused))
 #define C(number) ((T)(number))
 #ifdef __clang__

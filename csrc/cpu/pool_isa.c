@@ -33,10 +33,6 @@
 #define SHUFFLE(a, b, order) __builtin_shuffle(a, b, (NAME(lanes)){order})
 #endif
 
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* A call, and for each tap of a row the windows for which it lies inside: [from, to). */
 typedef struct pool {
     const nr_pool_plan *plan;

@@ -16,18 +16,16 @@ typedef int64_t NAME(wide) __attribute__((vector_size(VECTOR / sizeof(T) * 8)));
 typedef int64_t NAME(wide_at) __attribute__((vector_size(VECTOR / sizeof(T) * 8), may_alias, aligned(8)));
 
 /* The sums of windows that move by `step`: strides of 1 and 2 are constants where this is inlined. */
-static inline __attribute__((always_inline)) void NAME(gather)(int64_t step, int64_t n, const T *restrict x,
-                                                               T *restrict sum) {
+INLINE void NAME(gather)(int64_t step, int64_t n, const T *restrict x, T *restrict sum) {
     for (int64_t i = 0; i < n; i++) sum[i] += x[i * step];
 }
 
-static inline __attribute__((always_inline)) void NAME(scatter)(int64_t step, int64_t n, const T *restrict part,
-                                                                T *restrict x) {
+INLINE void NAME(scatter)(int64_t step, int64_t n, const T *restrict part, T *restrict x) {
     for (int64_t i = 0; i < n; i++) x[i * step] += part[i];
 }
 
 /* LANES elements `step` apart. */
-static inline __attribute__((always_inline)) NAME(vec) NAME(apart)(const T *from, int64_t step) {
+INLINE NAME(vec) NAME(apart)(const T *from, int64_t step) {
     if (step == 1) return *(const NAME(vec_at) *)from;
     if (step == 2) return SHUFFLE(*(const NAME(vec_at) *)from, *(const NAME(vec_at) *)(from + LANES), NAME(EVEN));
     NAME(vec) v = {0}; /* gcc 12 warns at -O1 of lanes set one by one */
@@ -35,22 +33,20 @@ static inline __attribute__((always_inline)) NAME(vec) NAME(apart)(const T *from
     return v;
 }
 
-static inline __attribute__((always_inline)) NAME(vec) NAME(pick)(NAME(lanes) take, NAME(vec) a, NAME(vec) b) {
+INLINE NAME(vec) NAME(pick)(NAME(lanes) take, NAME(vec) a, NAME(vec) b) {
     return (NAME(vec))((take & (NAME(lanes))a) | (~take & (NAME(lanes))b));
 }
 
 /* Among equal elements the first is taken, among NaNs the last. */
-static inline __attribute__((always_inline)) void NAME(larger)(NAME(vec) v, NAME(lanes) position, NAME(vec) * best,
-                                                               NAME(lanes) * index) {
+INLINE void NAME(larger)(NAME(vec) v, NAME(lanes) position, NAME(vec) * best, NAME(lanes) * index) {
     NAME(lanes) take = (v > *best) | (v != v);
     *best = NAME(pick)(take, v, *best);
     *index = (take & position) | (~take & *index);
 }
 
 /* The windows of a vector, all of whose taps lie in x and may be read; `first` is that of window 0. */
-static inline __attribute__((always_inline)) void NAME(max_inside)(const nr_pool_plan *p, int64_t step, const T *first,
-                                                                   NAME(lanes) positions, NAME(vec) * best,
-                                                                   NAME(lanes) * index) {
+INLINE void NAME(max_inside)(const nr_pool_plan *p, int64_t step, const T *first, NAME(lanes) positions,
+                             NAME(vec) * best, NAME(lanes) * index) {
     for (int64_t r = 0; r < p->kernel[0]; r++) {
         for (int64_t c = 0; c < p->kernel[1]; c++) {
             int64_t at = r * p->dilation[0] * p->size[1] + c * p->dilation[1];
@@ -60,9 +56,8 @@ static inline __attribute__((always_inline)) void NAME(max_inside)(const nr_pool
 }
 
 /* The same for two by two taps: each row of them by itself, so that neither waits for the other. */
-static inline __attribute__((always_inline)) void NAME(max_four)(const nr_pool_plan *p, const T *first,
-                                                                 NAME(lanes) positions, NAME(vec) * best,
-                                                                 NAME(lanes) * index) {
+INLINE void NAME(max_four)(const nr_pool_plan *p, const T *first, NAME(lanes) positions, NAME(vec) * best,
+                           NAME(lanes) * index) {
     int64_t right = p->dilation[1], down = p->dilation[0] * p->size[1];
     NAME(vec) below = NAME(apart)(first + down, 2);
     NAME(lanes) there = positions + (INTEGER)down;
@@ -103,8 +98,7 @@ static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plan
 
 /* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow the
  * plane, for what runs over a row's end is overwritten by the next one. */
-static inline __attribute__((always_inline)) void NAME(max_plane)(const pool *s, int64_t plane, bool twos,
-                                                                  int64_t after) {
+INLINE void NAME(max_plane)(const pool *s, int64_t plane, bool twos, int64_t after) {
     const nr_pool_plan own = *s->plan, *p = &own; /* of its own, which no store can alter */
     int64_t n = p->result[1], count = p->result[0] * n, wide = p->size[1], area = p->size[0] * wide;
     int64_t step = twos ? 2 : p->stride[1], below = (p->kernel[0] - 1) * p->dilation[0];

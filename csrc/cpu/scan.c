@@ -22,8 +22,6 @@ typedef struct lanes {
     int64_t n, step[2], next[2], width;
 } lanes;
 
-#define INLINE static inline __attribute__((always_inline))
-
 #pragma GCC diagnostic ignored "-Wtautological-compare" /* it looks for NaN among integers too */
 #define TEMPLATE "scan_loops.h"
 #define WANTED(kind, bits) (kind == 'f' || (kind == 'i' && bits == 64))
