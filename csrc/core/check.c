@@ -21,12 +21,11 @@ int32_t nr_check_same_device(const char *op, const norch_tensor *x, const norch_
 
 int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
                          int32_t ndim, const int64_t *shape) {
-    char wanted[NR_SHAPE_TEXT], text[NR_SHAPE_TEXT];
     NR_TRY(nr_check_tensor(op, written));
     if (written->dtype == x->dtype && nr_same_shape(written->ndim, written->shape, ndim, shape))
         return nr_check_same_device(op, x, written);
     return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit into shape %s; dtypes %s and %s", op, what,
-                   nr_shape_text(wanted, ndim, shape), nr_shape_of(text, written), nr_dtypes[x->dtype].name,
+                   nr_shape_text(ndim, shape), nr_shape_of(written), nr_dtypes[x->dtype].name,
                    nr_dtypes[written->dtype].name);
 }
 
@@ -62,26 +61,24 @@ int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
     if (ndim < 0 || ndim > NORCH_MAX_DIMS)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim,
                        NORCH_MAX_DIMS);
-    char text[NR_SHAPE_TEXT];
     for (int64_t i = 0; i < ndim; i++)
         if (shape[i] < 0)
             return nr_fail(NORCH_ERROR_SHAPE, "%s: negative size %lld in shape %s", op, (long long)shape[i],
-                           nr_shape_text(text, (int32_t)ndim, shape));
+                           nr_shape_text((int32_t)ndim, shape));
     int64_t count;
     if (!nr_count((int32_t)ndim, shape, &count))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s needs more than 2**63 bytes", op,
-                       nr_shape_text(text, (int32_t)ndim, shape));
+                       nr_shape_text((int32_t)ndim, shape));
     return NORCH_OK;
 }
 
 int32_t nr_check_writable(const char *op, const norch_tensor *x) {
     for (int32_t i = 0; i < x->ndim && x->numel > 0; i++)
         if (x->shape[i] > 1 && x->strides[i] == 0) {
-            char text[NR_SHAPE_TEXT];
             return nr_fail(
                 NORCH_ERROR_VALUE,
                 "%s: an expanded tensor %s has several elements in one place and cannot be written to; clone() it first",
-                op, nr_shape_of(text, x));
+                op, nr_shape_of(x));
         }
     return NORCH_OK;
 }

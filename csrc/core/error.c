@@ -31,7 +31,7 @@ const char *norch_last_error(void) { return message; }
 
 int32_t norch_last_error_kind(void) { return last_kind; }
 
-const char *nr_shape_text(char text[NR_SHAPE_TEXT], int32_t ndim, const int64_t *shape) {
+const char *nr_write_shape(char text[NR_SHAPE_TEXT], int32_t ndim, const int64_t *shape) {
     int at = snprintf(text, NR_SHAPE_TEXT, "(");
     for (int32_t i = 0; i < ndim && at < NR_SHAPE_TEXT - 24; i++)
         at += snprintf(text + at, (size_t)(NR_SHAPE_TEXT - at), i ? ", %lld" : "%lld", (long long)shape[i]);

@@ -19,8 +19,9 @@ void nr_name_shortage(const char *name);
         if (nr_status != NORCH_OK) return nr_status; \
     } while (0)
 
-/* A shape for messages, "(2, 3)", written into a buffer of the caller. */
+/* A shape for messages, "(2, 3)": good until the block ends. */
+#define nr_shape_text(ndim, shape) nr_write_shape((char[NR_SHAPE_TEXT]){0}, ndim, shape)
 #define NR_SHAPE_TEXT 160
-const char *nr_shape_text(char text[NR_SHAPE_TEXT], int32_t ndim, const int64_t *shape);
+const char *nr_write_shape(char text[NR_SHAPE_TEXT], int32_t ndim, const int64_t *shape);
 
 #endif

@@ -36,11 +36,9 @@ static norch_tensor *make_header(norch_storage *storage, int32_t ndim, const int
 
 norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const norch_tensor *where) {
     int64_t count;
-    if (!nr_count(ndim, shape, &count)) {
-        char text[NR_SHAPE_TEXT];
+    if (!nr_count(ndim, shape, &count))
         return NR_REFUSE(NORCH_ERROR_SHAPE, "a tensor of shape %s needs more than 2**63 bytes",
-                         nr_shape_text(text, ndim, shape));
-    }
+                         nr_shape_text(ndim, shape));
     const nr_backend *backend = where && where->storage ? where->storage->backend
                                 : where                 ? nr_backend_find(where->device_type, where->device_index)
                                                         : nr_backend_find(NORCH_CPU, 0);

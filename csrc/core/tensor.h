@@ -40,8 +40,6 @@ static inline norch_tensor *nr_finished(norch_tensor *x, int32_t status) {
 /* Releases what x holds, when its last reference is gone. */
 void nr_tensor_clear(norch_tensor *x);
 
-static inline const char *nr_shape_of(char text[NR_SHAPE_TEXT], const norch_tensor *x) {
-    return nr_shape_text(text, x->ndim, x->shape);
-}
+#define nr_shape_of(x) nr_shape_text((x)->ndim, (x)->shape)
 
 #endif

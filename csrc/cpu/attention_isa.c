@@ -2,7 +2,7 @@
  * products are). The scores of some queries against all keys stay in the second cache and are never stored; the backward
  * pass recomputes them, as in Dao et al., "FlashAttention" (2022). A softmax over whole rows needs no rescaling.
  *
- * This file cuts the work; attention_loops.h holds the loops and their picture, and is included once for each float type. */
+ * This file cuts the work; attention_loops.h holds the loops and their picture, for each float type. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -41,28 +41,11 @@ static int64_t item_offset(const nr_attention_plan *p, nr_attention_operand x, i
     return offset;
 }
 
-#define T float
-#define LANE_INDEX int32_t
-#define SUFFIX f32
-#define EXP nr_exp_below_f32
-#include "gemm_pack.h"
-#include "gemm_tile.h"
-#include "fold.h"
-#include "attention_loops.h"
-#undef T
-#undef LANE_INDEX
-#undef SUFFIX
-#undef EXP
-
-#define T double
-#define LANE_INDEX int64_t
-#define SUFFIX f64
-#define EXP nr_exp_f64
-#include "gemm_pack.h"
-#include "gemm_tile.h"
-#include "fold.h"
-#include "attention_loops.h"
+#define TEMPLATE "attention_loops.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
 
 int32_t NR_ISA(nr_run_attention)(const nr_call *call) {
-    return (call->dtype == NORCH_FLOAT32 ? attend_f32 : attend_f64)(call->plan, call->op == NR_ATTENTION_BACK);
+    return (call->dtype == NORCH_FLOAT32 ? attend_float32 : attend_float64)(call->plan,
+                                                                            call->op == NR_ATTENTION_BACK);
 }

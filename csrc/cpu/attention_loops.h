@@ -1,4 +1,4 @@
-/* attention_loops: one head of attention for a float type T, included by attention_isa.c after gemm_tile.h.
+/* attention_loops: one head of attention for a float type: a template of each_dtype.h.
  *
  *   for some queries (R rows):           K^T packed: (E, S)      V packed: (S, V)
  *     scores (R, S) = Q K^T              +----------------+      causal: tile by tile, the keys that no
@@ -8,6 +8,10 @@
  *     D = P * (g V^T);  dS = scale (D - P sum(D))  rows;  dQ = dS K;  dK += dS^T Q;  dV += P^T g
  *
  * The products are made of the tiles of gemm_tile.h. */
+
+#include "gemm_pack.h"
+#include "gemm_tile.h"
+#include "fold.h"
 
 #define REACH (2 * PANEL_COLS) /* rows are 0 that far beyond the keys that are seen, as tiles of keys may reach there */
 
@@ -33,22 +37,22 @@ static void NAME(times)(T *c, int64_t c_row, bool add, int64_t rows, int64_t col
 
 /* ---- rows of scores, n of them a multiple of LANES; what lies beyond the keys that are seen becomes 0 ------------------ */
 
-typedef LANE_INDEX NAME(index) __attribute__((vector_size(VECTOR)));
+typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 
-static ALWAYS_INLINE NAME(vec) NAME(either)(NAME(index) choose, NAME(vec) a, NAME(vec) b) {
+INLINE NAME(vec) NAME(either)(NAME(index) choose, NAME(vec) a, NAME(vec) b) {
     return (NAME(vec))((choose & (NAME(index))a) | (~choose & (NAME(index))b));
 }
 
-static ALWAYS_INLINE NAME(vec) NAME(larger)(NAME(vec) a, NAME(vec) b) { return NAME(either)(a > b, a, b); }
+INLINE NAME(vec) NAME(larger)(NAME(vec) a, NAME(vec) b) { return NAME(either)(a > b, a, b); }
 
-static ALWAYS_INLINE NAME(vec) NAME(exp_of)(NAME(vec) v) {
+INLINE NAME(vec) NAME(exp_of)(NAME(vec) v) {
     T lane[LANES] __attribute__((aligned(VECTOR)));
     *(NAME(vec) *)lane = v;
-    for (int l = 0; l < LANES; l++) lane[l] = EXP(lane[l]);
+    for (int l = 0; l < LANES; l++) lane[l] = exp_below(lane[l]);
     return *(NAME(vec) *)lane;
 }
 
-static ALWAYS_INLINE void NAME(clear)(T *x, int64_t n) {
+INLINE void NAME(clear)(T *x, int64_t n) {
     for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(x + i) = (NAME(vec)){0};
 }
 
@@ -71,7 +75,7 @@ static void NAME(softmax_row)(T *x, int64_t seen, int64_t n, T scale) {
     for (int l = 0; l < LANES; l++) lane[l] = l;
     NAME(vec) hidden = top;
     for (int64_t i = 0; i < n; i += LANES) {
-        NAME(vec) here = NAME(either)(lane < (LANE_INDEX)(seen - i), VEC(x + i) * scale, hidden);
+        NAME(vec) here = NAME(either)(lane < (INTEGER)(seen - i), VEC(x + i) * scale, hidden);
         top = NAME(larger)(here, top);
         *(NAME(vec_at) *)(x + i) = here;
     }
@@ -91,7 +95,7 @@ static void NAME(softmax_row)(T *x, int64_t seen, int64_t n, T scale) {
 }
 
 /* d = scale p (d - sum(p d)): from the gradient of the probabilities p to that of the scores. */
-static void NAME(softmax_row_back)(T *restrict d, const T *restrict p, int64_t n, T scale) {
+static void NAME(softmax_row_backward)(T *restrict d, const T *restrict p, int64_t n, T scale) {
     double total = 0;
     for (int64_t i = 0; i < n;) {
         NAME(vec) sum = {0};
@@ -161,7 +165,7 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
         NAME(times)(slopes, h->pitch, false, count, width, p->value_width, h->g + (first + i) * p->row[NR_ATTENTION_G],
                     p->row[NR_ATTENTION_G], 1, h->values_across, p->value_width, 0);
         for (int64_t r = 0; r < count; r++) {
-            NAME(softmax_row_back)(slopes + r * h->pitch, scores + r * h->pitch, width, (T)p->scale);
+            NAME(softmax_row_backward)(slopes + r * h->pitch, scores + r * h->pitch, width, (T)p->scale);
             NAME(clear)(slopes + r * h->pitch + width, zeros);
         }
         NAME(times)(h->grad_q + (first + i) * p->row[NR_ATTENTION_GRAD_Q], p->row[NR_ATTENTION_GRAD_Q], false, count,
@@ -181,7 +185,7 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
 /* Lays the buffers of a head into scratch memory, or with `from` NULL counts their elements. */
-static int64_t NAME(lay_out)(NAME(head) * h, const cut *s, bool back, T *from) {
+static int64_t NAME(lay_out)(NAME(head) * h, const cut *s, bool is_backward, T *from) {
     const nr_attention_plan *p = s->plan;
     int64_t used = 0;
 #define BUFFER(name, size)                                                           \
@@ -191,7 +195,7 @@ static int64_t NAME(lay_out)(NAME(head) * h, const cut *s, bool back, T *from) {
     } while (0)
     BUFFER(scores, s->queries * s->pitch);
     BUFFER(keys, NAME(packed_size)(p->width, p->keys));
-    if (back) {
+    if (is_backward) {
         BUFFER(slopes, s->queries * s->pitch);
         BUFFER(values_across, NAME(packed_size)(p->value_width, p->keys));
         BUFFER(keys_along, NAME(packed_size)(p->keys, p->width));
@@ -205,7 +209,7 @@ static int64_t NAME(lay_out)(NAME(head) * h, const cut *s, bool back, T *from) {
 }
 
 /* A task: an item of the batch, or (forward) a part of its queries. */
-static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool back) {
+static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool is_backward) {
     const nr_attention_plan *p = s->plan;
     int64_t item = task / s->parts, blocks = ceil_div(p->queries, s->queries), part = task % s->parts;
     int64_t begin = part * blocks / s->parts * s->queries, end = (part + 1) * blocks / s->parts * s->queries;
@@ -213,7 +217,7 @@ static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool back
     h->k = (const T *)p->k + item_offset(p, NR_ATTENTION_K, item);
     h->v = (const T *)p->v + item_offset(p, NR_ATTENTION_V, item);
     NAME(pack_panels)(h->keys, p->width, p->keys, h->k, 1, p->row[NR_ATTENTION_K]);
-    if (back) {
+    if (is_backward) {
         h->g = (const T *)p->g + item_offset(p, NR_ATTENTION_G, item);
         h->grad_q = (T *)p->grad_q + item_offset(p, NR_ATTENTION_GRAD_Q, item);
         h->grad_k = (T *)p->grad_k + item_offset(p, NR_ATTENTION_GRAD_K, item);
@@ -227,20 +231,20 @@ static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool back
         NAME(pack_panels)(h->values, p->keys, p->value_width, h->v, p->row[NR_ATTENTION_V], 1);
     }
     for (int64_t first = begin; first < least(end, p->queries); first += s->queries)
-        (back ? NAME(backward) : NAME(forward))(h, first, least(s->queries, p->queries - first));
+        (is_backward ? NAME(backward) : NAME(forward))(h, first, least(s->queries, p->queries - first));
 }
 
-static void NAME(run_slot)(cut *s, int64_t slot, bool back) {
+static void NAME(run_slot)(cut *s, int64_t slot, bool is_backward) {
     NAME(head) h = {.p = s->plan, .pitch = s->pitch};
-    NAME(lay_out)(&h, s, back, (T *)s->scratch + slot * s->scratch_size);
+    NAME(lay_out)(&h, s, is_backward, (T *)s->scratch + slot * s->scratch_size);
     for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->items * s->parts;)
-        NAME(run_task)(s, task, &h, back);
+        NAME(run_task)(s, task, &h, is_backward);
 }
 
 static void NAME(forward_slot)(void *context, int64_t slot) { NAME(run_slot)(context, slot, false); }
 static void NAME(backward_slot)(void *context, int64_t slot) { NAME(run_slot)(context, slot, true); }
 
-static int32_t NAME(attend)(const nr_attention_plan *p, bool back) {
+static int32_t NAME(attend)(const nr_attention_plan *p, bool is_backward) {
     cut s = {.plan = p, .items = item_count(p), .parts = 1};
     NAME(head) none;
     if (s.items == 0) return NORCH_OK;
@@ -250,18 +254,15 @@ static int32_t NAME(attend)(const nr_attention_plan *p, bool back) {
     if (most < TILE_ROWS) most = TILE_ROWS;
     s.queries = ceil_div(queries, ceil_div(queries, most));
     /* going backward, all queries add to the gradient of a key, in order */
-    if (!back) s.parts = least(ceil_div(queries, s.queries), ceil_div(TASKS_WANTED, s.items));
-    s.scratch_size = NAME(lay_out)(&none, &s, back, NULL);
+    if (!is_backward) s.parts = least(ceil_div(queries, s.queries), ceil_div(TASKS_WANTED, s.items));
+    s.scratch_size = NAME(lay_out)(&none, &s, is_backward, NULL);
     double work = (double)s.items * (double)queries * (double)p->keys * (double)(p->width + p->value_width);
     int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s.items * s.parts);
     size_t bytes = (size_t)(s.scratch_size * slots) * sizeof(T);
     s.scratch = nr_scratch(bytes);
     if (!s.scratch)
         return nr_fail(NORCH_ERROR_MEMORY, "attention: no memory for %lld bytes of scratch", (long long)bytes);
-    if (slots == 1)
-        (back ? NAME(backward_slot) : NAME(forward_slot))(&s, 0);
-    else
-        nr_parallel(slots, back ? NAME(backward_slot) : NAME(forward_slot), &s);
+    nr_parallel(slots, is_backward ? NAME(backward_slot) : NAME(forward_slot), &s);
     nr_scratch_free(s.scratch, bytes);
     return NORCH_OK;
 }

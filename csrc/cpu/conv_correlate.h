@@ -1,5 +1,5 @@
-/* conv_correlate: the outputs of a grid from the taps of a source, for one float type T; included by conv_isa.c after
- * conv_pad.h. Forward it gives y of x, backward x of y.
+/* conv_correlate: the outputs of a grid from the taps of a source, for one float type: a template of
+ * each_dtype.h. Forward it gives y of x, backward x of y.
  *
  *   C[channel][position] = sum over taps of A[channel][tap] B[tap][position]
  *
@@ -11,6 +11,8 @@
  * Nothing is unfolded: Zhang, Franchetti and Low, "High Performance Zero-Memory Overhead Direct Convolutions" (2018). A
  * vector ends with its row of the grid; where that would leave too many lanes idle (a 7 wide grid), the taps of PANEL_COLS
  * positions across rows are packed into a panel first, as a matrix product would have them. */
+
+#include "conv_pad.h"
 
 typedef struct NAME(correlation) {
     view v;
@@ -47,8 +49,8 @@ static void NAME(find_moves)(const view *v, int64_t position, int64_t columns, N
     }
 }
 
-static ALWAYS_INLINE void NAME(pack_moves)(int count, const NAME(moves) * moves, const view *v, const int64_t *offset,
-                                           const T *padded, int64_t channels, T *to) {
+INLINE void NAME(pack_moves)(int count, const NAME(moves) * moves, const view *v, const int64_t *offset,
+                             const T *padded, int64_t channels, T *to) {
     for (int64_t c = 0; c < channels; c++, padded += v->plane) {
         for (int64_t t = 0; t < v->taps; t++, to += PANEL_COLS) {
             const T *from = padded + offset[t];
@@ -78,8 +80,8 @@ typedef struct NAME(spot) {
 
 /* rows channels x vectors of positions: tap k of vector j lies at from[j] + offset[k]. `rows` and `vectors` are constants
  * wherever this is inlined. */
-static ALWAYS_INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t a_row,
-                                    const int64_t *offset, const T *start, T *out, const NAME(spot) * spot) {
+INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t a_row, const int64_t *offset,
+                      const T *start, T *out, const NAME(spot) * spot) {
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
     const T *at[TILE_VECTORS];
     UNROLL for (int j = 0; j < vectors; j++) at[j] = spot->from[j];
@@ -235,10 +237,7 @@ static int32_t NAME(correlate)(NAME(correlation) * s, int64_t batch, const int64
         tap_offset[k] = s->packed ? k * PANEL_COLS : k / v->taps * v->plane + offset[k % v->taps];
     s->tap_offset = tap_offset;
     s->scratch = (T *)((char *)tap_offset + tap_bytes);
-    if (slots == 1)
-        NAME(correlate_slot)(s, 0);
-    else
-        nr_parallel(slots, NAME(correlate_slot), s);
+    nr_parallel(slots, NAME(correlate_slot), s);
     nr_scratch_free(tap_offset, bytes);
     return NORCH_OK;
 }

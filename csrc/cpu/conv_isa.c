@@ -118,29 +118,14 @@ static int32_t no_scratch(size_t bytes) {
     return nr_fail(NORCH_ERROR_MEMORY, "conv: no memory for %lld bytes of scratch", (long long)bytes);
 }
 
-#define T float
-#define LANE_INDEX int32_t
-#define SUFFIX f32
-#include "gemm_pack.h"
-#include "conv_pad.h"
-#include "conv_correlate.h"
-#include "conv_weight.h"
-#undef T
-#undef LANE_INDEX
-#undef SUFFIX
-
-#define T double
-#define LANE_INDEX int64_t
-#define SUFFIX f64
-#include "gemm_pack.h"
-#include "conv_pad.h"
-#include "conv_correlate.h"
-#include "conv_weight.h"
+#define TEMPLATE "conv_weight.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
 
 int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     const nr_conv_plan *plan = call->plan;
     bool narrow = call->dtype == NORCH_FLOAT32;
-    if (call->op == NR_CONV_FORWARD) return (narrow ? forward_f32 : forward_f64)(plan);
-    if (call->op == NR_CONV_INPUT) return (narrow ? input_f32 : input_f64)(plan);
-    return (narrow ? weight_f32 : weight_f64)(plan);
+    if (call->op == NR_CONV_FORWARD) return (narrow ? forward_float32 : forward_float64)(plan);
+    if (call->op == NR_CONV_INPUT) return (narrow ? input_float32 : input_float64)(plan);
+    return (narrow ? weight_float32 : weight_float64)(plan);
 }

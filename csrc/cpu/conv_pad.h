@@ -1,4 +1,4 @@
-/* conv_pad: rows of a source between their padding, for one float type T; included by conv_isa.c after gemm_pack.h.
+/* conv_pad: rows of a source between their padding, for one float type: a template of each_dtype.h.
  *
  *   source, 3 wide:  a b c      padding 1:  0 a b c 0        stride 2:  0 b 0 | a c .     the columns of one residue
  *                    d e f                  0 d e f 0                   0 e 0 | d f .     after the other
@@ -7,21 +7,22 @@
  * The rows of a band of a few channels at a time are copied, never a whole input. By residues: a polyphase
  * decomposition (Vaidyanathan, "Multirate Systems and Filter Banks", 1993, chapter 4). */
 
-typedef LANE_INDEX NAME(index) __attribute__((vector_size(VECTOR)));
+#include "gemm_pack.h"
+
+typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 
 /* Which lanes of a vector, whose first is `at`, are below n and not negative. */
-static ALWAYS_INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
+INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
     NAME(index) lane;
     for (int i = 0; i < LANES; i++) lane[i] = i;
-    return (lane >= (LANE_INDEX)least(at < 0 ? -at : 0, LANES)) &
-           (lane < (LANE_INDEX)(at < n ? least(n - at, LANES) : 0));
+    return (lane >= (INTEGER)least(at < 0 ? -at : 0, LANES)) & (lane < (INTEGER)(at < n ? least(n - at, LANES) : 0));
 }
 
 /* n elements of each of `rows` rows, `wide` apart from `from` on, into rows of `pitch` at `to`: `before` zeros lead each.
  * Whole vectors are moved: they write up to LANES beyond a row, where the next one will lie. inside: whether they may also
  * be read so. */
-static ALWAYS_INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitch, const T *from,
-                                         int64_t wide, bool inside, T *to) {
+INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitch, const T *from, int64_t wide,
+                           bool inside, T *to) {
     const int64_t last = (pitch - 1) / LANES * LANES;
     const NAME(index) head = NAME(within)(-before, n), tail = NAME(within)(last - before, n);
     if (inside && last == 0) { /* a vector a row */
@@ -46,7 +47,7 @@ static ALWAYS_INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n
 }
 
 /* n elements, every other one from `from` on, which a stride of 2 leaves. */
-static ALWAYS_INLINE void NAME(every_other)(int64_t n, const T *from, T *to) {
+INLINE void NAME(every_other)(int64_t n, const T *from, T *to) {
 #define EVEN(lanes, d, i) 2 * (i)
     for (; n > 0; n -= LANES, from += 2 * LANES, to += LANES) {
         const int64_t some = least(n, LANES), reach = 2 * some - 1;

@@ -1,5 +1,5 @@
-/* conv_weight: the gradient of the weight, sums over all positions, for one float type T; included by conv_isa.c after
- * conv_pad.h.
+/* conv_weight: the gradient of the weight, sums over all positions, for one float type: a template of
+ * each_dtype.h.
  *
  *   C[tap][channel] += A[tap][position] B[position][channel]
  *
@@ -11,6 +11,8 @@
  * lose a percent to rounding (Higham, "The Accuracy of Floating Point Summation", 1993). The gradient as a product:
  * Chetlur et al., "cuDNN" (2014); a product as rank-1 updates of what stays in registers: Goto and van de Geijn (2008),
  * see gemm.h. */
+
+#include "conv_correlate.h"
 
 typedef struct NAME(weights) {
     view v;
@@ -28,8 +30,8 @@ typedef struct NAME(weights) {
 } NAME(weights);
 
 /* rows taps x vectors of channels: each position of a panel, grid_rows x wide, gives one rank-1 update. */
-static ALWAYS_INLINE void NAME(outer)(int rows, int vectors, const view *v, int64_t grid_rows, int64_t wide,
-                                      const T *padded, const int64_t *offset, const T *b, T *c, int64_t c_row) {
+INLINE void NAME(outer)(int rows, int vectors, const view *v, int64_t grid_rows, int64_t wide, const T *padded,
+                        const int64_t *offset, const T *b, T *c, int64_t c_row) {
     NAME(vec) sum[OUTER_ROWS][TILE_VECTORS] = {0};
     for (int64_t r = 0; r < grid_rows; r++) {
         const T *at[OUTER_ROWS];
@@ -224,10 +226,7 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
     s.sums = nr_scratch(bytes);
     if (s.sums) {
         s.scratch = s.sums + sums;
-        if (slots == 1)
-            NAME(weight_slot)(&s, 0);
-        else
-            nr_parallel(slots, NAME(weight_slot), &s);
+        nr_parallel(slots, NAME(weight_slot), &s);
         NAME(gather_sums)(&s);
         nr_scratch_free(s.sums, bytes);
     }

@@ -329,10 +329,6 @@ int32_t nr_run_copy(const nr_call *call) {
     }
     j.per_chunk = CHUNK / (j.block[0] * j.block[1]);
     if (j.per_chunk < 1) j.per_chunk = 1;
-    int64_t chunks = (j.blocks + j.per_chunk - 1) / j.per_chunk;
-    if (chunks == 1)
-        run_chunk(&j, 0);
-    else
-        nr_parallel(chunks, run_chunk, &j);
+    nr_parallel((j.blocks + j.per_chunk - 1) / j.per_chunk, run_chunk, &j);
     return NORCH_OK;
 }

@@ -2,7 +2,7 @@
  * the table from_DTYPE[to]. */
 
 /* dtype is a constant wherever this and convert are inlined. */
-static inline __attribute__((always_inline)) void OF_DTYPE(store)(char *to, S x, int32_t dtype) {
+INLINE void OF_DTYPE(store)(char *to, S x, int32_t dtype) {
     switch (dtype) {
 #define WIDE(NAME, name, stored, ...) \
     case NORCH_##NAME: *(stored *)(void *)to = NR_TO_##name((T)x); break;
@@ -11,10 +11,8 @@ static inline __attribute__((always_inline)) void OF_DTYPE(store)(char *to, S x,
     }
 }
 
-static inline __attribute__((always_inline)) void OF_DTYPE(convert)(char *restrict to, const int64_t *to_step,
-                                                                    const char *restrict from, const int64_t *from_step,
-                                                                    int64_t n0, int64_t n1, int32_t dtype,
-                                                                    int64_t size) {
+INLINE void OF_DTYPE(convert)(char *restrict to, const int64_t *to_step, const char *restrict from,
+                              const int64_t *from_step, int64_t n0, int64_t n1, int32_t dtype, int64_t size) {
     const bool dense = to_step[0] == size && from_step[0] == sizeof(S);
     for (int64_t j = 0; j < n1; j++, to += to_step[1], from += from_step[1]) {
         if (dense)

@@ -9,6 +9,11 @@
 
 const nr_backend *nr_cpu_backend(void);
 
+#define INLINE static inline __attribute__((always_inline))
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 /* Under a memory checker freed blocks go straight back, so that it sees every use after free. */
 #ifdef __SANITIZE_ADDRESS__
 #define NR_CACHING 0
@@ -18,7 +23,13 @@ const nr_backend *nr_cpu_backend(void);
 
 /* Calls body(context, chunk) for each chunk in [0, chunks), on as many threads as are free. Which
  * thread runs which chunk is chance; so cut chunks by shape alone, and let none depend on another. */
-void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
+void nr_share(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
+static inline void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context) {
+    if (chunks == 1)
+        body(context, 0);
+    else
+        nr_share(chunks, body, context);
+}
 /* 1 when nr_parallel would run everything in the caller. */
 int32_t nr_threads(void);
 /* Index in [0, 256) of the thread that runs the present chunk, for scratch memory a thread. */

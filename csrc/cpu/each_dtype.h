@@ -3,7 +3,8 @@
  *
  *   DTYPE_NAME            the name               NUMBER   the number: NORCH_FLOAT32
  *   S, T, ACC        the types that dtypes.def calls stored, computed and sum
- *   KIND_OF_DTYPE    F, I or B
+ *   INTEGER          a signed integer as wide as an element
+ *   KIND_OF_DTYPE    F, I or B; IS_FLOAT is 1 or 0, for #if
  *   OF_DTYPE(name)   name with that of the dtype behind it */
 #ifndef NR_EACH_DTYPE_H
 #define NR_EACH_DTYPE_H
@@ -18,10 +19,17 @@
     int64_t: nr_##name##_int64
 /* clang-format on */
 
-#define WIDE(NAME, name, stored, computed, sum, ...) \
-    typedef stored NR_JOIN2(nr_stored, name);        \
-    typedef computed NR_JOIN2(nr_computed, name);    \
-    typedef sum NR_JOIN2(nr_sum, name);              \
+#define NR_BY_SIZE(S) \
+    __builtin_choose_expr(sizeof(S) == 8, (int64_t)0, __builtin_choose_expr(sizeof(S) == 4, (int32_t)0, (int8_t)0))
+#define NR_FLOAT_F 1
+#define NR_FLOAT_I 0
+#define NR_FLOAT_B 0
+
+#define WIDE(NAME, name, stored, computed, sum, ...)                   \
+    typedef stored NR_JOIN2(nr_stored, name);                          \
+    typedef computed NR_JOIN2(nr_computed, name);                      \
+    typedef sum NR_JOIN2(nr_sum, name);                                \
+    typedef __typeof__(NR_BY_SIZE(stored)) NR_JOIN2(nr_integer, name); \
     enum { NR_JOIN2(nr_number_of, name) = NORCH_##NAME };
 #define NARROW(...)
 #include "../dtypes.def"
@@ -33,6 +41,8 @@
 #define S OF_DTYPE(nr_stored)
 #define T OF_DTYPE(nr_computed)
 #define ACC OF_DTYPE(nr_sum)
+#define INTEGER OF_DTYPE(nr_integer)
+#define IS_FLOAT NR_JOIN2(NR_FLOAT, KIND_OF_DTYPE)
 
 #if WANTED('f', 32)
 #define DTYPE_NAME float32
@@ -87,5 +97,7 @@
 #undef S
 #undef T
 #undef ACC
+#undef INTEGER
+#undef IS_FLOAT
 #undef WANTED
 #undef TEMPLATE

@@ -1,4 +1,4 @@
-/* gemm: C = A B (+ bias), or a function of it, for one float type T, included by matmul_isa.c after gemm_pack.h and gemm_tile.h.
+/* gemm: C = A B (+ bias), or a function of it, for one float type: a template of each_dtype.h, as the files that it includes are.
  *
  * The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), with
  * the loops of BLIS (Van Zee and van de Geijn 2015):
@@ -16,6 +16,9 @@
  * Small and slender products take shorter ways (enum form). Each element of C is summed in the order of k,
  * in blocks cut by the shape of the product alone, so neither chunks nor threads can change a result. */
 
+#include "gemm_pack.h"
+#include "gemm_tile.h"
+
 #define BLOCKS NAME(blocks)
 
 /* The same from packed panels, where every stride is a constant. */
@@ -27,8 +30,8 @@ static void NAME(tile_packed)(int64_t k, const T *a, const T *b, const TARGET *t
 }
 
 /* rows x cols dot products of rows of A and columns of B, both contiguous along k. */
-static ALWAYS_INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col,
-                                    const TARGET *to) {
+INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col,
+                      const TARGET *to) {
     NAME(vec) sum[DOT_ROWS][4];
     UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (NAME(vec)){0}; }
     int64_t p = 0;
@@ -116,7 +119,7 @@ static __attribute__((noinline)) void NAME(pack_a)(T *to, int64_t k, const T *a,
 
 /* ---- short ways ------------------------------------------------------------------------------ */
 
-static ALWAYS_INLINE const T *NAME(bias_at)(const product *p, int64_t j) {
+INLINE const T *NAME(bias_at)(const product *p, int64_t j) {
     return p->bias ? (const T *)p->bias + j * p->bias_step : NULL;
 }
 
@@ -426,10 +429,6 @@ static int32_t NAME(run)(const nr_call *call) {
             job.parts = ceil_div(p->m, job.rows) * ceil_div(p->n, job.cols);
         }
     }
-    int64_t chunks = job.parts > 1 ? job.count * job.parts : ceil_div(job.count, job.group);
-    if (chunks == 1)
-        NAME(job_chunk)(&job, 0);
-    else
-        nr_parallel(chunks, NAME(job_chunk), &job);
+    nr_parallel(job.parts > 1 ? job.count * job.parts : ceil_div(job.count, job.group), NAME(job_chunk), &job);
     return NORCH_OK;
 }

@@ -34,7 +34,6 @@
 #endif
 #define TILE_VECTORS 2
 
-#define ALWAYS_INLINE inline __attribute__((always_inline))
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -46,37 +45,34 @@
     F(n, d, i), F(n, d, i + 1), F(n, d, i + 2), F(n, d, i + 3), F(n, d, i + 4), F(n, d, i + 5), F(n, d, i + 6), \
         F(n, d, i + 7)
 #if VECTOR == 64
-#define EACH_LANE_f32(F, d) EIGHT_LANES(16, F, d, 0), EIGHT_LANES(16, F, d, 8)
-#define EACH_LANE_f64(F, d) EIGHT_LANES(8, F, d, 0)
+#define EACH_LANE_float32(F, d) EIGHT_LANES(16, F, d, 0), EIGHT_LANES(16, F, d, 8)
+#define EACH_LANE_float64(F, d) EIGHT_LANES(8, F, d, 0)
 #elif VECTOR == 32
-#define EACH_LANE_f32(F, d) EIGHT_LANES(8, F, d, 0)
-#define EACH_LANE_f64(F, d) F(4, d, 0), F(4, d, 1), F(4, d, 2), F(4, d, 3)
+#define EACH_LANE_float32(F, d) EIGHT_LANES(8, F, d, 0)
+#define EACH_LANE_float64(F, d) F(4, d, 0), F(4, d, 1), F(4, d, 2), F(4, d, 3)
 #else
-#define EACH_LANE_f32(F, d) F(4, d, 0), F(4, d, 1), F(4, d, 2), F(4, d, 3)
-#define EACH_LANE_f64(F, d) F(2, d, 0), F(2, d, 1)
+#define EACH_LANE_float32(F, d) F(4, d, 0), F(4, d, 1), F(4, d, 2), F(4, d, 3)
+#define EACH_LANE_float64(F, d) F(2, d, 0), F(2, d, 1)
 #endif
 
-static ALWAYS_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static ALWAYS_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-/* Names that carry the type, in headers included once for each. */
-#define NAME(x) NR_JOIN2(x, SUFFIX)
+/* Names that carry the type, in templates of each_dtype.h. */
+#define NAME OF_DTYPE
 
 /* The first `count` lanes of a vector, fewer than it has; the others are 0. */
 #if defined(__AVX512F__)
 #define PARTS
-#define PART_LOAD_f32(at, count) _mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), at)
-#define PART_STORE_f32(at, count, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (count)) - 1), v)
-#define PART_LOAD_f64(at, count) _mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), at)
-#define PART_STORE_f64(at, count, v) _mm512_mask_storeu_pd(at, (__mmask8)((1u << (count)) - 1), v)
+#define PART_LOAD_float32(at, count) _mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), at)
+#define PART_STORE_float32(at, count, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (count)) - 1), v)
+#define PART_LOAD_float64(at, count) _mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), at)
+#define PART_STORE_float64(at, count, v) _mm512_mask_storeu_pd(at, (__mmask8)((1u << (count)) - 1), v)
 #elif defined(__AVX2__)
 #define PARTS
-static const int32_t mask_f32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-static const int64_t mask_f64[8] = {-1, -1, -1, -1};
-#define PART_MASK_f32(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_f32 + 8 - (count)))
-#define PART_MASK_f64(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_f64 + 4 - (count)))
-#define PART_LOAD_f32(at, count) _mm256_maskload_ps(at, PART_MASK_f32(count))
-#define PART_STORE_f32(at, count, v) _mm256_maskstore_ps(at, PART_MASK_f32(count), v)
-#define PART_LOAD_f64(at, count) _mm256_maskload_pd(at, PART_MASK_f64(count))
-#define PART_STORE_f64(at, count, v) _mm256_maskstore_pd(at, PART_MASK_f64(count), v)
+static const int32_t mask_float32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+static const int64_t mask_float64[8] = {-1, -1, -1, -1};
+#define PART_MASK_float32(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_float32 + 8 - (count)))
+#define PART_MASK_float64(count) _mm256_loadu_si256((const __m256i *)(const void *)(mask_float64 + 4 - (count)))
+#define PART_LOAD_float32(at, count) _mm256_maskload_ps(at, PART_MASK_float32(count))
+#define PART_STORE_float32(at, count, v) _mm256_maskstore_ps(at, PART_MASK_float32(count), v)
+#define PART_LOAD_float64(at, count) _mm256_maskload_pd(at, PART_MASK_float64(count))
+#define PART_STORE_float64(at, count, v) _mm256_maskstore_pd(at, PART_MASK_float64(count), v)
 #endif

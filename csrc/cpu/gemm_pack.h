@@ -27,8 +27,8 @@ typedef T NAME(four_at) __attribute__((vector_size(4 * sizeof(T)), may_alias, al
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #define SHUFFLE_LANES(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-typedef LANE_INDEX NAME(order) __attribute__((vector_size(4 * sizeof(T))));
-typedef LANE_INDEX NAME(lane_order) __attribute__((vector_size(VECTOR)));
+typedef INTEGER NAME(order) __attribute__((vector_size(4 * sizeof(T))));
+typedef INTEGER NAME(lane_order) __attribute__((vector_size(VECTOR)));
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (NAME(order)){__VA_ARGS__})
 #define SHUFFLE_LANES(a, b, ...) __builtin_shuffle(a, b, (NAME(lane_order)){__VA_ARGS__})
 #endif
@@ -47,7 +47,7 @@ typedef LANE_INDEX NAME(lane_order) __attribute__((vector_size(VECTOR)));
     } while (0)
 
 /* Four lanes whose elements are contiguous along k. */
-static ALWAYS_INLINE void NAME(pack_four)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane) {
+INLINE void NAME(pack_four)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane) {
     int64_t p = 0;
     for (; p + 4 <= k; p += 4) {
         NAME(four) r0 = FOUR(from + p), r1 = FOUR(from + lane + p);
@@ -76,8 +76,7 @@ static ALWAYS_INLINE void NAME(pack_four)(int width, T *restrict to, int64_t k, 
         row[i] = SHUFFLE_LANES(a, b, NAME(EACH_LANE)(FIRST_OF, d));                  \
         row[(i + (d)) % LANES] = SHUFFLE_LANES(a, b, NAME(EACH_LANE)(SECOND_OF, d)); \
     }
-static ALWAYS_INLINE void NAME(pack_square)(int width, T *restrict to, int64_t k, const T *restrict from,
-                                            int64_t lane) {
+INLINE void NAME(pack_square)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane) {
     int64_t p = 0;
     for (; p + LANES <= k; p += LANES) {
         NAME(vec) row[LANES];
@@ -97,8 +96,8 @@ static ALWAYS_INLINE void NAME(pack_square)(int width, T *restrict to, int64_t k
 #undef SWAP
 
 /* to[p * width + i] = from[i * lane + p * step] for i < lanes, and 0 for the other i < width. */
-static ALWAYS_INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane,
-                                     int64_t step, int lanes) {
+INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane, int64_t step,
+                       int lanes) {
     if (lanes == width && lane == 1) {
         for (int64_t p = 0; p < k; p++) memcpy(to + p * width, from + p * step, (size_t)width * sizeof(T));
         return;
@@ -125,7 +124,7 @@ static ALWAYS_INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const
 
 /* ---- a part of a vector: its first `count` elements, the others 0 ------------------------------------ */
 
-static ALWAYS_INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
+INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
 #ifdef PARTS
     return (NAME(vec))NAME(PART_LOAD)(at, count);
 #else
@@ -135,7 +134,7 @@ static ALWAYS_INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
 #endif
 }
 
-static ALWAYS_INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
+INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
 #ifdef PARTS
     NAME(PART_STORE)(at, count, v);
 #else

@@ -39,8 +39,8 @@ static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width,
 
 /* rows x (vectors * LANES) of C: k rank-1 updates kept in registers. `rows` and `vectors` are constants
  * wherever this is inlined. B's rows are contiguous and readable to the tile's full width. */
-static ALWAYS_INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_row, int64_t a_col,
-                                     const T *b, int64_t b_row, const TARGET *to) {
+INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b,
+                       int64_t b_row, const TARGET *to) {
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
     T *c = to->c;
     const T *more = to->add ? c : to->bias;

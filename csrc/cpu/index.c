@@ -156,10 +156,6 @@ int32_t nr_run_index(const nr_call *call) {
     }
     if (parts > wanted) parts = wanted;
     j.part = (nest->size[j.cut] + parts - 1) / parts;
-    int64_t chunks = (nest->size[j.cut] + j.part - 1) / j.part;
-    if (chunks == 1)
-        run_chunk(&j, 0);
-    else
-        nr_parallel(chunks, run_chunk, &j);
+    nr_parallel((nest->size[j.cut] + j.part - 1) / j.part, run_chunk, &j);
     return j.lost ? fail_lost(call) : NORCH_OK;
 }

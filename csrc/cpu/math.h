@@ -57,6 +57,7 @@ NR_INLINE double nr_fma_f64(double a, double b, double c) { return NR_HAS_FMA ? 
 
 #define exp(x) NR_OF_FLOATS(exp, x)(x)
 #define exp_beside_1(x) NR_OF_FLOATS(exp_beside_1, x)(x)
+#define exp_below(x) NR_OF_FLOATS(exp_below, x)(x)
 #define exp2(x) NR_OF_FLOATS(exp2, x)(x)
 #define expm1(x) NR_OF_FLOATS(expm1, x)(x)
 #define log(x) NR_OF_FLOATS(log, x)(x)

@@ -6,51 +6,17 @@
  * polynomials were fitted by Remez exchange. */
 
 #define T float
-#define U uint32_t
 #define F(name) nr_##name##_f32
-#define LIBM(name) name##f
-#define DIGITS 23
-#define BIAS 127
-#define LOG2E 1.44269504f
-#define LN2 0.693147182f
-#define LN2_HIGH 0.693145752f
-#define LN2_LOW 1.42860682e-06f
+#include "math_float.h"
 #define NR_MAGIC_F32 0x1.8p23f
-#define EXP_LEAST -104.0f
-#define EXP_MOST 88.7228317f
-#define EXP_LOW -87.0f
-#define EXP_SHIFT 64
-#define EXP_UNSHIFT 0x1p-64f
-#define EXP2_LEAST -151.0f
-#define EXP2_MOST 129.0f
-#define EXPM1_LEAST -18.0f
-#define EXPM1_MOST 89.0f
-#define EXPM1_TINY 0x1p-25f
-#define ROOT_BITS 0x3f3504f3u
-#define SMALLEST 0x1p-126f
-#define LOG1P_MOST 0x1p30f
-
-NR_INLINE uint32_t nr_bits_f32(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-NR_INLINE float nr_from_bits_f32(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* ---- in float ---------------------------------------------------------------------------------- */
 
-/* e^r - 1 for |r| <= ln(2) / 2. */
 NR_INLINE float nr_expm1_reduced_f32(float r) {
     float p = NR_POLY(r, 0.5f, 0.166666672f, 0.041666355f, 0.00833327323f, 0.00139410654f, 0.000199141534f);
     return NR_FMA(r * r, p, r);
 }
 
-/* k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2). */
 NR_INLINE float nr_log_reduced_f32(float k, float f) {
     float square = f * f;
     float p = NR_POLY(f, 0.333333164f, -0.250008076f, 0.200022846f, -0.166245997f, 0.141812488f, -0.131284103f,
@@ -59,8 +25,6 @@ NR_INLINE float nr_log_reduced_f32(float k, float f) {
 }
 
 NR_INLINE float nr_exponent_f32(uint32_t bits, int32_t less) { return (float)((int32_t)(bits >> 23) - (127 + less)); }
-
-#include "math_float.h"
 
 /* e^x as a summand of 1: results below 2^-125 may be inexact. */
 NR_INLINE float nr_exp_beside_1_f32(float x) {
@@ -295,7 +259,6 @@ NR_INLINE float nr_easy_rest_f32(float a, float b) {
 }
 NR_INLINE float nr_rest_f32(float a, float b) { return nr_easy_f32(a, b) ? nr_easy_rest_f32(a, b) : fmodf(a, b); }
 
-NR_INLINE float nr_floor_remainder_f32(float a, float b) { return nr_upward_f32(nr_rest_f32(a, b), b); }
 NR_INLINE float nr_easy_floor_remainder_f32(float a, float b) { return nr_upward_f32(nr_easy_rest_f32(a, b), b); }
 
 /* floor(a / b): a quotient in double is no integer unless it is one exactly, up to 2^28. Beyond infinity, a number goes
@@ -338,7 +301,6 @@ NR_INLINE float nr_gelu_slope_f32(float x) {
     return x > 0 ? 1.0f - tail : tail;
 }
 
-NR_INLINE float nr_trunc_remainder_f32(float a, float b) { return nr_rest_f32(a, b); }
 NR_INLINE float nr_hypot_f32(float a, float b) {
     double x = (double)a, y = (double)b, result = sqrt(x * x + y * y);
     return (float)(((fabs(x) == HUGE_VAL) | (fabs(y) == HUGE_VAL)) ? HUGE_VAL : result);

@@ -2,43 +2,10 @@
  * exp, log ... become macros: so here they are still those of libm. The template math_float.h holds what float has alike. */
 
 #define T double
-#define U uint64_t
 #define F(name) nr_##name##_f64
-#define LIBM(name) name
-#define DIGITS 52
-#define BIAS 1023
-#define LOG2E 1.4426950408889634
-#define LN2 0.69314718055994531
-#define LN2_HIGH 0.69314718055920821
-#define LN2_LOW 7.3710025651677989e-13
+#include "math_float.h"
 #define NR_MAGIC_F64 0x1.8p52
-#define EXP_LEAST -746.0
-#define EXP_MOST 709.782712893384
-#define EXP_LOW -708.0
-#define EXP_SHIFT 128
-#define EXP_UNSHIFT 0x1p-128
-#define EXP2_LEAST -1076.0
-#define EXP2_MOST 1025.0
-#define EXPM1_LEAST -40.0
-#define EXPM1_MOST 710.0
-#define EXPM1_TINY 0x1p-54
-#define ROOT_BITS 0x3fe6a09e667f3bcdu
-#define SMALLEST 0x1p-1022
-#define LOG1P_MOST 0x1p60
 
-NR_INLINE uint64_t nr_bits_f64(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-NR_INLINE double nr_from_bits_f64(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* e^r - 1 for |r| <= ln(2) / 2. */
 NR_INLINE double nr_expm1_reduced_f64(double r) {
     double p = NR_POLY(r, 0.50000000000000056, 0.16666666666666685, 0.041666666666573426, 0.0083333333333146676,
                        0.0013888888932491819, 0.0001984126990290091, 2.4801504270162955e-05, 2.7557228038025912e-06,
@@ -46,7 +13,7 @@ NR_INLINE double nr_expm1_reduced_f64(double r) {
     return NR_FMA(r * r, p, r);
 }
 
-/* k ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2), in powers of f / (2 + f). */
+/* In powers of f / (2 + f). */
 NR_INLINE double nr_log_reduced_f64(double k, double f) {
     double s = f / (2.0 + f), z = s * s, square = 0.5 * f * f;
     double tail = z * NR_POLY(z, 0.66666666666667307, 0.39999999999435404, 0.28571428738538585, 0.22222198915525462,
@@ -60,9 +27,8 @@ NR_INLINE double nr_exponent_f64(uint64_t bits, int32_t less) {
     return less ? k - (double)less : k;
 }
 
-#include "math_float.h"
-
 NR_INLINE double nr_exp_beside_1_f64(double x) { return nr_exp_f64(x); }
+NR_INLINE double nr_exp_below_f64(double x) { return nr_exp_f64(x); }
 
 NR_INLINE double nr_tanh_f64(double x) {
     double y = fabs(x);
@@ -108,8 +74,6 @@ NR_INLINE double nr_rest_f64(double a, double b) {
     return fmod(a, b);
 }
 
-NR_INLINE double nr_floor_remainder_f64(double a, double b) { return nr_upward_f64(nr_rest_f64(a, b), b); }
-
 /* floor(a / b), from the exact rest so that the quotient's rounding cannot carry it over an integer. */
 NR_INLINE double nr_floor_quotient_f64(double a, double b) {
     double rest = nr_rest_f64(a, b);
@@ -127,5 +91,3 @@ NR_INLINE double nr_sinc_f64(double x) {
     double wave = nr_floor_f64(half) == half ? sine : -sine;
     return x == 0 ? 1.0 : wave / (3.1415926535897931 * x);
 }
-
-NR_INLINE double nr_trunc_remainder_f64(double a, double b) { return nr_rest_f64(a, b); }

@@ -1,24 +1,68 @@
 /* math_float: the part of math.h whose algorithm is the same for float and double: a template that math_f64.h and
- * math_f32.h include once each. It takes, and undefines,
- *   T, U           the type, and the unsigned integer of its size
- *   F(name)        the name of a function of ours for T: nr_exp_f32
- *   LIBM(name)     the name of libm's: fabsf
- *   DIGITS, BIAS   bits of the mantissa, and the exponent's bias
- *   constants      LOG2E, LN2, LN2_HIGH + LN2_LOW (ln 2 in two parts, of which the first has few bits), SMALLEST (normal
- *                  number), ROOT_BITS (those of sqrt(1/2)), and the bounds that are named by their functions
- *   functions      F(expm1_reduced)(r) = e^r - 1 for |r| <= ln(2) / 2
- *                  F(log_reduced)(k, f) = k ln(2) + log(1 + f) for sqrt(1/2) <= 1 + f < sqrt(2)
- *                  F(exponent)(bits, less): the exponent of a positive number, without its bias, less an integer, as T
+ * math_f32.h include once each, with T and F(name), the name of a function of ours for T: nr_exp_f32. They define what it
+ * declares.
  *
  * exp and log reduce the argument as in Tang, "Table-driven implementation of the exponential function" and "... of the
  * logarithm function" (ACM TOMS 1989, 1990), tables replaced by polynomials fitted by Remez exchange. Selects keep NaN: a
  * comparison with NaN is false and the false arm holds the argument. */
 
+#ifndef NR_MATH_FLOAT_H
+#define NR_MATH_FLOAT_H
+
 #define C(number) ((T)(number))
-#define WHOLE C((U)1 << DIGITS)       /* numbers from here on are integers */
-#define MAGIC C((U)3 << (DIGITS - 1)) /* 1.5 WHOLE */
+/* What is another for double and for float. */
+#define PER_TYPE(f64, f32) _Generic((T)0, double: f64, float: f32)
+#define U __typeof__(PER_TYPE((uint64_t)0, (uint32_t)0))
+#define LIBM(name) PER_TYPE(name, name##f)
+
+#define DIGITS PER_TYPE(52, 23) /* of the mantissa */
+#define BIAS PER_TYPE(1023, 127)
+#define SMALLEST PER_TYPE(0x1p-1022, 0x1p-126f) /* normal number */
+#define WHOLE C((U)1 << DIGITS)                 /* numbers from here on are integers */
+#define MAGIC C((U)3 << (DIGITS - 1))           /* 1.5 WHOLE */
 #define MANTISSA (((U)1 << DIGITS) - 1)
+#define ROOT_BITS PER_TYPE(0x3fe6a09e667f3bcdu, 0x3f3504f3u) /* of sqrt(1/2) */
 #define ABOVE_ROOT (F(bits)(C(1)) - ROOT_BITS)
+
+#define LOG2E PER_TYPE(1.4426950408889634, 1.44269504f)
+#define LN2 PER_TYPE(0.69314718055994531, 0.693147182f)
+#define LN2_HIGH PER_TYPE(0.69314718055920821, 0.693145752f) /* ln 2 in two parts, of which the first has few bits */
+#define LN2_LOW PER_TYPE(7.3710025651677989e-13, 1.42860682e-06f)
+
+#define EXP_LEAST PER_TYPE(-746.0, -104.0f)
+#define EXP_MOST PER_TYPE(709.782712893384, 88.7228317f)
+#define EXP_LOW PER_TYPE(-708.0, -87.0f)
+#define EXP_SHIFT PER_TYPE(128, 64)
+#define EXP_UNSHIFT PER_TYPE(0x1p-128, 0x1p-64f)
+#define EXP2_LEAST PER_TYPE(-1076.0, -151.0f)
+#define EXP2_MOST PER_TYPE(1025.0, 129.0f)
+#define EXPM1_LEAST PER_TYPE(-40.0, -18.0f)
+#define EXPM1_MOST PER_TYPE(710.0, 89.0f)
+#define EXPM1_TINY PER_TYPE(0x1p-54, 0x1p-25f)
+#define LOG1P_MOST PER_TYPE(0x1p60, 0x1p30f)
+
+#endif
+
+/* e^r - 1 for |r| <= ln(2) / 2. */
+NR_INLINE T F(expm1_reduced)(T r);
+/* k ln(2) + log(1 + f) for sqrt(1/2) <= 1 + f < sqrt(2). */
+NR_INLINE T F(log_reduced)(T k, T f);
+/* The exponent of a positive number, without its bias, less an integer. */
+NR_INLINE T F(exponent)(U bits, int32_t less);
+/* fmod(a, b) */
+NR_INLINE T F(rest)(T a, T b);
+
+NR_INLINE U F(bits)(T x) {
+    U bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+NR_INLINE T F(from_bits)(U bits) {
+    T x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 /* ---- exponentials ------------------------------------------------------------------------------ */
 
@@ -157,31 +201,8 @@ NR_INLINE T F(trunc_quotient)(T a, T b) { return F(trunc)(a / b); }
 /* The rest of a / b, moved to the sign of b. */
 NR_INLINE T F(upward)(T rest, T b) { return F(choose)((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest); }
 
-#undef C
-#undef WHOLE
-#undef MAGIC
-#undef MANTISSA
-#undef ABOVE_ROOT
+NR_INLINE T F(trunc_remainder)(T a, T b) { return F(rest)(a, b); }
+NR_INLINE T F(floor_remainder)(T a, T b) { return F(upward)(F(rest)(a, b), b); }
+
 #undef T
-#undef U
 #undef F
-#undef LIBM
-#undef DIGITS
-#undef BIAS
-#undef LOG2E
-#undef LN2
-#undef LN2_HIGH
-#undef LN2_LOW
-#undef SMALLEST
-#undef ROOT_BITS
-#undef EXP_LEAST
-#undef EXP_MOST
-#undef EXP_LOW
-#undef EXP_SHIFT
-#undef EXP_UNSHIFT
-#undef EXP2_LEAST
-#undef EXP2_MOST
-#undef EXPM1_LEAST
-#undef EXPM1_MOST
-#undef EXPM1_TINY
-#undef LOG1P_MOST

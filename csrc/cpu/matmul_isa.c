@@ -2,7 +2,7 @@
  * that a * b + c becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
  *
  * This file knows the register tile of each instruction set, the integers and the batch; gemm.h holds the algorithm for
- * floats, its picture and its source, and is included once for float32 and once for float64. Integers go the plain way. */
+ * floats, its picture and its source: a template of each_dtype.h. Integers go the plain way. */
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/matmul.h"
@@ -39,7 +39,7 @@ typedef struct product {
  * panel on the stack. BLOCKED: both are packed into scratch memory. */
 typedef enum form { ROW, OUTER, DOT, PANEL, BLOCKED } form;
 
-static ALWAYS_INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
+INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 
 /* The product without its batch; n = 1 is transposed, C^T = B^T A^T, so that ROW computes it as well. */
 static void first_product(const nr_call *call, product *p) {
@@ -66,7 +66,7 @@ static void batch_offsets(const nr_matmul_plan *plan, int64_t index, int64_t off
     }
 }
 
-static ALWAYS_INLINE int64_t batch_count(const nr_matmul_plan *plan) {
+INLINE int64_t batch_count(const nr_matmul_plan *plan) {
     int64_t count = 1;
     for (int32_t d = 0; d < plan->batch_ndim; d++) count *= plan->batch[d];
     return count;
@@ -92,33 +92,17 @@ static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols
 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
-#define T float
-#define LANE_INDEX int32_t
-#define SUFFIX f32
-#include "gemm_pack.h"
-#include "gemm_tile.h"
-#include "gemm.h"
-#undef T
-#undef LANE_INDEX
-#undef SUFFIX
-
-#define T double
-#define LANE_INDEX int64_t
-#define SUFFIX f64
-#include "gemm_pack.h"
-#include "gemm_tile.h"
-#include "gemm.h"
-#undef T
-#undef LANE_INDEX
-#undef SUFFIX
+#define TEMPLATE "gemm.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
 
 /* ---- integers: plain loops, whose sums wrap --------------------------------------------------- */
 
 #ifdef NR_ISA_BASELINE
 
 #define TEMPLATE "matmul_integer.h"
-#define INTEGER(kind, bits) (kind == 'i' || kind == 'u')
-#define WANTED INTEGER
+#define IS_INTEGER(kind, bits) (kind == 'i' || kind == 'u')
+#define WANTED IS_INTEGER
 #include "each_dtype.h"
 
 typedef void (*integer_rows)(const product *p, int64_t first, int64_t last);
@@ -147,7 +131,7 @@ static int32_t run_integers(const nr_call *call) {
     static const integer_rows kernels[NR_DTYPE_COUNT] = {
 #define LINE [NUMBER] = OF_DTYPE(rows),
 #define TEMPLATE "each_line.h"
-#define WANTED INTEGER
+#define WANTED IS_INTEGER
 #include "each_dtype.h"
     };
     integer_job job = {.plan = call->plan};
@@ -158,19 +142,15 @@ static int32_t run_integers(const nr_call *call) {
     if (!job.run) return nr_fail(NORCH_ERROR_DTYPE, "matmul: no kernel for this dtype");
     double row_work = (double)job.first.n * (double)(job.first.k + 1);
     job.rows = row_work * (double)job.total < SERIAL_WORK ? job.total : 1 + (int64_t)(CHUNK_WORK / row_work);
-    int64_t chunks = ceil_div(job.total, job.rows);
-    if (chunks == 1)
-        integer_chunk(&job, 0);
-    else
-        nr_parallel(chunks, integer_chunk, &job);
+    nr_parallel(ceil_div(job.total, job.rows), integer_chunk, &job);
     return NORCH_OK;
 }
 
 #endif
 
 int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
-    if (call->dtype == NORCH_FLOAT32) return run_f32(call);
-    if (call->dtype == NORCH_FLOAT64) return run_f64(call);
+    if (call->dtype == NORCH_FLOAT32) return run_float32(call);
+    if (call->dtype == NORCH_FLOAT64) return run_float64(call);
 #ifdef NR_ISA_BASELINE
     return run_integers(call);
 #else

@@ -21,41 +21,30 @@
 #define MOST_ROWS 256 /* that a thread takes at a time: their sums make the gradient of the weight ... */
 #define LEAST_ROWS 16 /* ... for which memory is needed beside those of x */
 
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 typedef struct norm {
     const nr_normalize_plan *plan;
-    bool back;
+    bool is_backward;
     int32_t dtype;
     int64_t each; /* rows in a chunk */
     void *sums;   /* for each chunk, the two sums, where they are wanted */
 } norm;
 
-#define NAME(x) NR_JOIN2(x, SUFFIX)
-
-#define T float
-#define SUFFIX f32
-#define SQRT sqrtf
-#include "normalize_loops.h"
-#undef T
-#undef SUFFIX
-#undef SQRT
-
-#define T double
-#define SUFFIX f64
-#define SQRT sqrt
-#include "normalize_loops.h"
+#define NAME OF_DTYPE
+#define SQRT _Generic((T)0, float: sqrtf, double: sqrt)
+#define TEMPLATE "normalize_loops.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
 
 static void run_chunk(void *context, int64_t chunk) {
     const norm *s = context;
     int64_t first = chunk * s->each, last = least(first + s->each, s->plan->rows);
-    (s->dtype == NORCH_FLOAT32 ? run_f32 : run_f64)(s, chunk, first, last);
+    (s->dtype == NORCH_FLOAT32 ? run_float32 : run_float64)(s, chunk, first, last);
 }
 
 int32_t NR_ISA(nr_run_normalize)(const nr_call *call) {
     const nr_normalize_plan *p = call->plan;
     const bool single = call->dtype == NORCH_FLOAT32;
-    norm s = {.plan = p, .back = call->op == NR_NORMALIZE_BACK, .dtype = call->dtype};
+    norm s = {.plan = p, .is_backward = call->op == NR_NORMALIZE_BACK, .dtype = call->dtype};
     size_t row = (size_t)(2 * p->weights) * (single ? sizeof(float) : sizeof(double));
     if (p->sums) memset(p->sums, 0, row);
     if (p->rows == 0 || p->n == 0) return NORCH_OK;
@@ -70,7 +59,7 @@ int32_t NR_ISA(nr_run_normalize)(const nr_call *call) {
     }
     nr_parallel(chunks, run_chunk, &s);
     if (s.sums) {
-        (single ? add_chunks_f32 : add_chunks_f64)(p->sums, s.sums, chunks, 2 * p->weights);
+        (single ? add_chunks_float32 : add_chunks_float64)(p->sums, s.sums, chunks, 2 * p->weights);
         nr_scratch_free(s.sums, (size_t)chunks * row);
     }
     return NORCH_OK;

@@ -1,4 +1,4 @@
-/* normalize_loops: the rows of normalize_isa.c for a float type T: Ba, Kiros and Hinton, "Layer Normalization" (2016).
+/* normalize_loops: the rows of normalize_isa.c for a float type, a template of each_dtype.h: Ba, Kiros and Hinton, "Layer Normalization" (2016).
  *
  *   x  [ PIECE                              | PIECE | ... ]     one row, in the first cache from the first pass on
  *        v0 v1 v2 v3 ... rest                                   vectors of VECTOR bytes, in registers:
@@ -75,10 +75,8 @@ static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, c
 
 /* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was; and to sums, if
  * there are any, g h, and behind those of all weights g. */
-static inline __attribute__((always_inline)) void NAME(backward_row)(const nr_normalize_plan *p, const T *restrict x,
-                                                                     const T *restrict g, const T *restrict weight,
-                                                                     T *restrict out, T *restrict sums,
-                                                                     const bool weighted) {
+INLINE void NAME(backward_row)(const nr_normalize_plan *p, const T *restrict x, const T *restrict g,
+                               const T *restrict weight, T *restrict out, T *restrict sums, const bool weighted) {
     const NAME(moments) m = NAME(moments_of)(p, x);
     const int64_t n = p->n;
     double sum = 0, product = 0;
@@ -137,7 +135,7 @@ static void NAME(run)(const norm *s, int64_t chunk, int64_t first, int64_t last)
         const int64_t begin = row * (p->n / p->each) % p->weights;
         const T *weight = p->weight ? (const T *)p->weight + begin : NULL;
         T *sums = all ? all + begin : NULL;
-        if (!s->back)
+        if (!s->is_backward)
             NAME(forward_row)(p, x, weight, p->bias ? (const T *)p->bias + begin : NULL, out);
         else if (p->each > 1)
             NAME(backward_channels)(p, x, g, weight, out, sums);
@@ -155,7 +153,3 @@ static void NAME(add_chunks)(void *to, const void *from, int64_t chunks, int64_t
         for (int64_t i = 0; i < n; i++) out[i] += sums[chunk * n + i];
     }
 }
-#undef ROW_SUM
-#undef LANES
-#undef MANY
-#undef ONE

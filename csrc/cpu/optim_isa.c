@@ -8,7 +8,6 @@
 #include "../families/optim.h"
 #include "cpu.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define UNUSED __attribute__((unused))
 #define C(number) ((T)(number))
 #ifdef __clang__
@@ -34,12 +33,18 @@ INLINE void specialized(step_loop *step, int needed, int count, const nr_optim_p
           : (a ? step(plan, item, from, to, 1) : step(plan, item, from, to, 0));
 }
 
-#define T float
-#define NAME float32
-#include "optim_loops.h"
-#define T double
-#define NAME float64
-#include "optim_loops.h"
+/* For the k-th state tensor of a row, which is there where bit k of `has` is set. */
+#define FIND(k, one)                    \
+    T *restrict at##k = item->state[k]; \
+    UNUSED const bool has_##one = (has >> k & 1) != 0;
+#define COUNT(k, one) +1
+#define LOAD(k, one) T one = has_##one ? at##k[i] : C(0);
+#define STORE(k, one) \
+    if (has_##one) at##k[i] = one;
+
+#define TEMPLATE "optim_loops.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
 
 /* One tensor on its way through the threads. */
 typedef struct job {
@@ -61,10 +66,7 @@ int32_t NR_ISA(nr_run_optim)(const nr_call *call) {
     const nr_optim_plan *plan = call->plan;
     for (int64_t i = 0; i < plan->count; i++) {
         job j = {call, &plan->items[i]};
-        if (j.item->n <= CHUNK)
-            run_chunk(&j, 0);
-        else
-            nr_parallel((j.item->n + CHUNK - 1) / CHUNK, run_chunk, &j);
+        nr_parallel((j.item->n + CHUNK - 1) / CHUNK, run_chunk, &j);
     }
     return NORCH_OK;
 }

@@ -1,5 +1,5 @@
-/* optim_loops: the rows of optim.def as loops over neighbouring elements, included once per dtype (T, NAME) by optim_isa.c,
- * which cuts tensors into parts. Here: elements `from` to `to` of one tensor, as Adam does:
+/* optim_loops: the rows of optim.def as loops over neighbouring elements, a template of each_dtype.h; optim_isa.c cuts
+ * tensors into parts. Here: elements `from` to `to` of one tensor, as Adam does:
  *
  *   grad    g --+--> exp_avg     m += take1 (g - m) -----------+      a plain loop over neighbours, which compilers turn
  *               |                                              |      into vectors: each tensor has one load and one
@@ -7,39 +7,24 @@
  *                                                          |   |
  *   param   p ----------------> p + rate (m / (sqrt(v) / root + eps)) */
 
-/* For the k-th state tensor of a row, which is there where bit k of `has` is set. */
-#define FIND(k, one)                    \
-    T *restrict at##k = item->state[k]; \
-    UNUSED const bool has_##one = (has >> k & 1) != 0;
-#define COUNT(k, one) +1
-#define LOAD(k, one) T one = has_##one ? at##k[i] : C(0);
-#define STORE(k, one) \
-    if (has_##one) at##k[i] = one;
-
-#define OPTIMIZER(name, work, hypers, needed, states, scalars, ...)                                                    \
-    INLINE void NR_JOIN2(name##_step, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from,        \
-                                            int64_t to, const int has) {                                               \
-        const nr_##name##_hyper h = *(const nr_##name##_hyper *)plan->hyper;                                           \
-        const T NR_UNPACK scalars;                                                                                     \
-        const T *restrict grads = item->grad;                                                                          \
-        T *restrict params = item->param;                                                                              \
-        NR_EACH(FIND, NR_UNPACK states)                                                                                \
-        IVDEP for (int64_t i = from; i < to; i++) {                                                                    \
-            const T grad = grads[i];                                                                                   \
-            T param = params[i];                                                                                       \
-            NR_EACH(LOAD, NR_UNPACK states)                                                                            \
-            __VA_ARGS__                                                                                                \
-            params[i] = param;                                                                                         \
-            NR_EACH(STORE, NR_UNPACK states)                                                                           \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static void NR_JOIN2(name, NAME)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) { \
-        specialized(NR_JOIN2(name##_step, NAME), needed, 0 NR_EACH(COUNT, NR_UNPACK states), plan, item, from, to);    \
+#define OPTIMIZER(name, work, hypers, needed, states, scalars, ...)                                                   \
+    INLINE void OF_DTYPE(name##_step)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to, \
+                                      const int has) {                                                                \
+        const nr_##name##_hyper h = *(const nr_##name##_hyper *)plan->hyper;                                          \
+        const T NR_UNPACK scalars;                                                                                    \
+        const T *restrict grads = item->grad;                                                                         \
+        T *restrict params = item->param;                                                                             \
+        NR_EACH(FIND, NR_UNPACK states)                                                                               \
+        IVDEP for (int64_t i = from; i < to; i++) {                                                                   \
+            const T grad = grads[i];                                                                                  \
+            T param = params[i];                                                                                      \
+            NR_EACH(LOAD, NR_UNPACK states)                                                                           \
+            __VA_ARGS__                                                                                               \
+            params[i] = param;                                                                                        \
+            NR_EACH(STORE, NR_UNPACK states)                                                                          \
+        }                                                                                                             \
+    }                                                                                                                 \
+    static void OF_DTYPE(name)(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to) {      \
+        specialized(OF_DTYPE(name##_step), needed, 0 NR_EACH(COUNT, NR_UNPACK states), plan, item, from, to);         \
     }
 #include "../optim.def"
-#undef FIND
-#undef COUNT
-#undef LOAD
-#undef STORE
-#undef T
-#undef NAME

@@ -13,7 +13,6 @@
 #define C(number) ((T)(number))
 #define PACKED 128 /* elements that are brought into order at once */
 #define EASY(stride) ((stride) == 0 || (stride) == sizeof(S) || (stride) == 2 * sizeof(S)) /* to pack */
-#define INLINED static inline __attribute__((always_inline))
 
 #if defined(__clang__)
 #define IVDEP _Pragma("clang loop vectorize(assume_safety)")

@@ -33,7 +33,7 @@ static __attribute__((noinline)) void LOOP_NAME(put)(const RS *room, char *p, in
         for (int64_t i = 0; i < n; i++) *(RS *)(void *)(p + i * stride) = room[i];
 }
 
-INLINED void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T)) {
+INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const bool dense = s[0] == sizeof(RS) && !streams;
     if (dense && s[1] == sizeof(S)) {
@@ -53,8 +53,8 @@ INLINED void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool 
 
 /* pack_scalars: one number is packed as operands with gaps are, because a formula with conditions on it would not become
  * vectors. quick, if given: a formula equal to f for easy arguments, used where all of a piece are easy. */
-INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T),
-                               const bool pack_scalars, bool (*easy)(T, T), T (*quick)(T, T)) {
+INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T),
+                              const bool pack_scalars, bool (*easy)(T, T), T (*quick)(T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const S *a = (const S *)(const void *)p[1], *b = (const S *)(const void *)p[2];
     const bool dense = s[0] == sizeof(RS) && !streams;
@@ -96,7 +96,7 @@ INLINED void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool
     }
 }
 
-INLINED void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T, T)) {
+INLINE void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const bool dense = s[0] == sizeof(RS) && !streams;
     if (dense && s[1] == sizeof(S) && s[2] == 0 && s[3] == 0) { /* clamp, elu */
@@ -124,7 +124,7 @@ INLINED void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, boo
 }
 
 /* The first operand is a bool in memory of its own size. */
-INLINED void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(bool, T, T)) {
+INLINE void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(bool, T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const bool dense = s[0] == sizeof(RS) && !streams;
     S room[2][PACKED];

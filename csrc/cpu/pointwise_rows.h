@@ -25,10 +25,10 @@
         _Generic((T)0, float: nr_easy_f32, default: NULL), _Generic((T)0, float: QUICK(name), default: NULL)
 
 /* One formula and its kernel. */
-#define MAKE(form, name, result, formula, parameters, extras)                               \
-    INLINED RESULT_##result FORMULA(name) parameters { return (RESULT_##result)(formula); } \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {   \
-        LOOP_OF_##result(form)(n, p, s, streams, FORMULA(name) extras);                     \
+#define MAKE(form, name, result, formula, parameters, extras)                              \
+    INLINE RESULT_##result FORMULA(name) parameters { return (RESULT_##result)(formula); } \
+    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {  \
+        LOOP_OF_##result(form)(n, p, s, streams, FORMULA(name) extras);                    \
     }
 
 #endif

@@ -18,12 +18,12 @@
 /* Bytes of windows whose maxima are computed side by side: rows are short, wider vectors would stay half empty. */
 #ifdef __AVX2__
 #define VECTOR 32
-#define EVEN_f32 0, 2, 4, 6, 8, 10, 12, 14
-#define EVEN_f64 0, 2, 4, 6
+#define EVEN_float32 0, 2, 4, 6, 8, 10, 12, 14
+#define EVEN_float64 0, 2, 4, 6
 #else
 #define VECTOR 16
-#define EVEN_f32 0, 2, 4, 6
-#define EVEN_f64 0, 2
+#define EVEN_float32 0, 2, 4, 6
+#define EVEN_float64 0, 2
 #endif
 
 /* Every other element of two vectors; gcc has the common builtin only since version 12. */
@@ -32,10 +32,6 @@
 #else
 #define SHUFFLE(a, b, order) __builtin_shuffle(a, b, (NAME(lanes)){order})
 #endif
-
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* A call, and for each tap of a row the windows for which it lies inside: [from, to). */
 typedef struct pool {
@@ -62,26 +58,16 @@ static int64_t counted(const nr_pool_plan *p, int d, int64_t i) {
     return least(end, p->size[d]) - (begin > 0 ? begin : 0);
 }
 
-#define NAME(x) NR_JOIN2(x, SUFFIX)
-
-#define T float
-#define WHOLE int32_t
-#define SUFFIX f32
-#include "pool_loops.h"
-#undef T
-#undef WHOLE
-#undef SUFFIX
-
-#define T double
-#define WHOLE int64_t
-#define SUFFIX f64
-#include "pool_loops.h"
+#define NAME OF_DTYPE
+#define TEMPLATE "pool_loops.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
 
 static void run_chunk(void *context, int64_t chunk) {
     const pool *s = context;
     int64_t first = chunk * s->each, last = least(first + s->each, s->plan->planes);
     for (int64_t i = first; i < last; i++)
-        (s->dtype == NORCH_FLOAT32 ? run_f32 : run_f64)(s, (nr_pool_kind)s->kind, i, last);
+        (s->dtype == NORCH_FLOAT32 ? run_float32 : run_float64)(s, (nr_pool_kind)s->kind, i, last);
 }
 
 int32_t NR_ISA(nr_run_pool)(const nr_call *call) {

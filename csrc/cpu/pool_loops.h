@@ -1,5 +1,4 @@
-/* pool_loops: one plane of each kind of pooling, for a float type T with integers WHOLE of its width; included by
- * pool_isa.c.
+/* pool_loops: one plane of each kind of pooling, for a float type: a template of each_dtype.h.
  *
  *   x  0 1 2 3 4 5 ...     tap (0, 0) of windows 0, 1, 2:  0 2 4     a tap is taken for a vector of windows (or, for
  *      p q r s t u ...     tap (0, 1):                     1 3 5     means, for RUN of them), and compared (max) or
@@ -12,23 +11,21 @@
 
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias));
 typedef T NAME(vec_at) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
-typedef WHOLE NAME(lanes) __attribute__((vector_size(VECTOR)));
+typedef INTEGER NAME(lanes) __attribute__((vector_size(VECTOR)));
 typedef int64_t NAME(wide) __attribute__((vector_size(VECTOR / sizeof(T) * 8)));
 typedef int64_t NAME(wide_at) __attribute__((vector_size(VECTOR / sizeof(T) * 8), may_alias, aligned(8)));
 
 /* The sums of windows that move by `step`: strides of 1 and 2 are constants where this is inlined. */
-static inline __attribute__((always_inline)) void NAME(gather)(int64_t step, int64_t n, const T *restrict x,
-                                                               T *restrict sum) {
+INLINE void NAME(gather)(int64_t step, int64_t n, const T *restrict x, T *restrict sum) {
     for (int64_t i = 0; i < n; i++) sum[i] += x[i * step];
 }
 
-static inline __attribute__((always_inline)) void NAME(scatter)(int64_t step, int64_t n, const T *restrict part,
-                                                                T *restrict x) {
+INLINE void NAME(scatter)(int64_t step, int64_t n, const T *restrict part, T *restrict x) {
     for (int64_t i = 0; i < n; i++) x[i * step] += part[i];
 }
 
 /* LANES elements `step` apart. */
-static inline __attribute__((always_inline)) NAME(vec) NAME(apart)(const T *from, int64_t step) {
+INLINE NAME(vec) NAME(apart)(const T *from, int64_t step) {
     if (step == 1) return *(const NAME(vec_at) *)from;
     if (step == 2) return SHUFFLE(*(const NAME(vec_at) *)from, *(const NAME(vec_at) *)(from + LANES), NAME(EVEN));
     NAME(vec) v = {0}; /* gcc 12 warns at -O1 of lanes set one by one */
@@ -36,41 +33,38 @@ static inline __attribute__((always_inline)) NAME(vec) NAME(apart)(const T *from
     return v;
 }
 
-static inline __attribute__((always_inline)) NAME(vec) NAME(pick)(NAME(lanes) take, NAME(vec) a, NAME(vec) b) {
+INLINE NAME(vec) NAME(pick)(NAME(lanes) take, NAME(vec) a, NAME(vec) b) {
     return (NAME(vec))((take & (NAME(lanes))a) | (~take & (NAME(lanes))b));
 }
 
 /* Among equal elements the first is taken, among NaNs the last. */
-static inline __attribute__((always_inline)) void NAME(larger)(NAME(vec) v, NAME(lanes) position, NAME(vec) * best,
-                                                               NAME(lanes) * index) {
+INLINE void NAME(larger)(NAME(vec) v, NAME(lanes) position, NAME(vec) * best, NAME(lanes) * index) {
     NAME(lanes) take = (v > *best) | (v != v);
     *best = NAME(pick)(take, v, *best);
     *index = (take & position) | (~take & *index);
 }
 
 /* The windows of a vector, all of whose taps lie in x and may be read; `first` is that of window 0. */
-static inline __attribute__((always_inline)) void NAME(max_inside)(const nr_pool_plan *p, int64_t step, const T *first,
-                                                                   NAME(lanes) positions, NAME(vec) * best,
-                                                                   NAME(lanes) * index) {
+INLINE void NAME(max_inside)(const nr_pool_plan *p, int64_t step, const T *first, NAME(lanes) positions,
+                             NAME(vec) * best, NAME(lanes) * index) {
     for (int64_t r = 0; r < p->kernel[0]; r++) {
         for (int64_t c = 0; c < p->kernel[1]; c++) {
             int64_t at = r * p->dilation[0] * p->size[1] + c * p->dilation[1];
-            NAME(larger)(NAME(apart)(first + at, step), positions + (WHOLE)at, best, index);
+            NAME(larger)(NAME(apart)(first + at, step), positions + (INTEGER)at, best, index);
         }
     }
 }
 
 /* The same for two by two taps: each row of them by itself, so that neither waits for the other. */
-static inline __attribute__((always_inline)) void NAME(max_four)(const nr_pool_plan *p, const T *first,
-                                                                 NAME(lanes) positions, NAME(vec) * best,
-                                                                 NAME(lanes) * index) {
+INLINE void NAME(max_four)(const nr_pool_plan *p, const T *first, NAME(lanes) positions, NAME(vec) * best,
+                           NAME(lanes) * index) {
     int64_t right = p->dilation[1], down = p->dilation[0] * p->size[1];
     NAME(vec) below = NAME(apart)(first + down, 2);
-    NAME(lanes) there = positions + (WHOLE)down;
+    NAME(lanes) there = positions + (INTEGER)down;
     *best = NAME(apart)(first, 2);
     *index = positions;
-    NAME(larger)(NAME(apart)(first + right, 2), positions + (WHOLE)right, best, index);
-    NAME(larger)(NAME(apart)(first + down + right, 2), positions + (WHOLE)(down + right), &below, &there);
+    NAME(larger)(NAME(apart)(first + right, 2), positions + (INTEGER)right, best, index);
+    NAME(larger)(NAME(apart)(first + down + right, 2), positions + (INTEGER)(down + right), &below, &there);
     NAME(larger)(below, there, best, index);
 }
 
@@ -84,10 +78,10 @@ static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plan
     const T *x = (const T *)p->x + plane * p->size[0] * p->size[1];
     NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
     NAME(lanes) positions, index;
-    for (int64_t u = 0; u < LANES; u++) positions[u] = (WHOLE)(u * step);
-    index = positions + (WHOLE)above; /* the first element that a window sees, if none is larger */
+    for (int64_t u = 0; u < LANES; u++) positions[u] = (INTEGER)(u * step);
+    index = positions + (INTEGER)above; /* the first element that a window sees, if none is larger */
     for (int64_t u = 0; u < LANES && side + u * step < 0; u++)
-        index[u] += (WHOLE)((p->dilation[1] - 1 - side - u * step) / p->dilation[1] * p->dilation[1]);
+        index[u] += (INTEGER)((p->dilation[1] - 1 - side - u * step) / p->dilation[1] * p->dilation[1]);
     for (int64_t r = 0; r < p->kernel[0]; r++) {
         int64_t row = top + r * p->dilation[0];
         if (row < 0 || row >= p->size[0]) continue;
@@ -96,7 +90,7 @@ static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plan
             int64_t from = greatest(s->from[c] - j, 0), to = least(s->to[c] - j, LANES);
             NAME(vec) v = (NAME(vec)){0} - (T)INFINITY;
             for (int64_t u = from; u < to; u++) v[u] = x[begin + at + u * step];
-            NAME(larger)(v, positions + (WHOLE)at, &best, &index);
+            NAME(larger)(v, positions + (INTEGER)at, &best, &index);
         }
     }
     for (int64_t u = 0; u < n; u++) y[u] = best[u], y_index[u] = begin + index[u];
@@ -104,8 +98,7 @@ static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plan
 
 /* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow the
  * plane, for what runs over a row's end is overwritten by the next one. */
-static inline __attribute__((always_inline)) void NAME(max_plane)(const pool *s, int64_t plane, bool twos,
-                                                                  int64_t after) {
+INLINE void NAME(max_plane)(const pool *s, int64_t plane, bool twos, int64_t after) {
     const nr_pool_plan own = *s->plan, *p = &own; /* of its own, which no store can alter */
     int64_t n = p->result[1], count = p->result[0] * n, wide = p->size[1], area = p->size[0] * wide;
     int64_t step = twos ? 2 : p->stride[1], below = (p->kernel[0] - 1) * p->dilation[0];
@@ -114,7 +107,7 @@ static inline __attribute__((always_inline)) void NAME(max_plane)(const pool *s,
     T *y = (T *)p->y + plane * count;
     int64_t *y_index = p->index + plane * count;
     NAME(lanes) positions;
-    for (int u = 0; u < LANES; u++) positions[u] = (WHOLE)(u * (int)step);
+    for (int u = 0; u < LANES; u++) positions[u] = (INTEGER)(u * (int)step);
     for (int64_t i = 0; i < p->result[0]; i++) {
         int64_t top = i * p->stride[0] - p->padding[0];
         bool high = top >= 0 && top + below < p->size[0];
@@ -204,5 +197,3 @@ static void NAME(run)(const pool *s, nr_pool_kind kind, int64_t plane, int64_t l
         }
     }
 }
-
-#undef LANES

@@ -279,11 +279,7 @@ int32_t nr_run_reduce(const nr_call *call) {
     j.ops = ((nr_reduce_kernel)call->kernel)();
     cut(&j);
     if (j.parts == 1) {
-        int64_t chunks = (j.tiles + j.tiles_in_chunk - 1) / j.tiles_in_chunk;
-        if (chunks == 1)
-            reduce_tiles(&j, 0);
-        else
-            nr_parallel(chunks, reduce_tiles, &j);
+        nr_parallel((j.tiles + j.tiles_in_chunk - 1) / j.tiles_in_chunk, reduce_tiles, &j);
         return NORCH_OK;
     }
     size_t bytes = (size_t)(j.tiles * j.parts * j.width * j.ops->state_size);

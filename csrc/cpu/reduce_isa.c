@@ -21,7 +21,6 @@
 #include "reduce_states.h"
 
 /* Without this the formulas stay calls, and the loops around them scalar. */
-#define INLINE static inline __attribute__((always_inline))
 #define UNUSED __attribute__((unused))
 
 /* SSE2 has no extremes of integers and compares no 64 bits, AVX2 does; each build takes what it has not from the one above. */

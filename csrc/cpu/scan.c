@@ -22,22 +22,10 @@ typedef struct lanes {
     int64_t n, step[2], next[2], width;
 } lanes;
 
-#define INLINE static inline __attribute__((always_inline))
-
-#define T int64_t
-#define ACC int64_t
-#define NAME int64
-#include "scan_loops.h"
-#define T float
-#define ACC double
-#define NAME float32
-#define IS_FLOAT
-#include "scan_loops.h"
-#define T double
-#define ACC double
-#define NAME float64
-#define IS_FLOAT
-#include "scan_loops.h"
+#pragma GCC diagnostic ignored "-Wtautological-compare" /* it looks for NaN among integers too */
+#define TEMPLATE "scan_loops.h"
+#define WANTED(kind, bits) (kind == 'f' || (kind == 'i' && bits == 64))
+#include "each_dtype.h"
 
 typedef void (*scan_kernel)(const lanes *l);
 

@@ -19,18 +19,12 @@
 #define LOGS(n) ((n) <= 128 ? 16 : 1) /* rows whose logarithms are taken together */
 #define CHUNK 16384                   /* elements from which a second thread pays */
 
-#define INLINE static inline __attribute__((always_inline))
-
-#define T float
-#define BITS_OF_ONE int32_t
-#define NAME float32
-#define EXP nr_exp_below_f32
-#include "softmax_loops.h"
-#define T double
-#define BITS_OF_ONE int64_t
-#define NAME float64
-#define EXP nr_exp_f64
-#include "softmax_loops.h"
+#define VEC OF_DTYPE(vector)
+#define BITS OF_DTYPE(bits)
+#define LANES (32 / (int64_t)sizeof(T))
+#define TEMPLATE "softmax_loops.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
 
 typedef struct job {
     const nr_softmax_plan *plan;
@@ -45,12 +39,13 @@ static void run_chunk(void *context, int64_t chunk) {
 }
 
 int32_t NR_ISA(nr_run_softmax)(const nr_call *call) {
-#define KERNELS(dtype)                                                                                          \
-    {                                                                                                           \
-        {row_softmax_##dtype, row_log_softmax_##dtype, row_softmax_back_##dtype, row_log_softmax_back_##dtype}, \
-            {columns_##dtype, log_columns_##dtype, columns_back_##dtype, log_columns_back_##dtype}, {           \
-            short_##dtype, log_short_##dtype, NULL, log_short_back_##dtype                                      \
-        }                                                                                                       \
+#define KERNELS(dtype)                                                                                        \
+    {                                                                                                         \
+        {row_softmax_##dtype, row_log_softmax_##dtype, row_softmax_backward_##dtype,                          \
+         row_log_softmax_backward_##dtype},                                                                   \
+            {columns_##dtype, log_columns_##dtype, columns_backward_##dtype, log_columns_backward_##dtype}, { \
+            short_##dtype, log_short_##dtype, NULL, log_short_backward_##dtype                                \
+        }                                                                                                     \
     }
     static void (*const kernels[2][3][4])(const nr_softmax_plan *p, int64_t tile) = {KERNELS(float32),
                                                                                      KERNELS(float64)};
@@ -59,9 +54,9 @@ int32_t NR_ISA(nr_run_softmax)(const nr_call *call) {
         ROWS,
         COLUMNS,
         SHORT_ROWS
-    } way = p->inner > 1                                   ? COLUMNS
+    } way = p->inner > 1                                       ? COLUMNS
             : p->n <= SHORT && call->op != NR_SOFTMAX_BACK ? SHORT_ROWS
-                                                           : ROWS;
+                                                               : ROWS;
     int64_t side = way == COLUMNS ? p->inner : p->outer;
     int64_t width = way != ROWS ? WIDTH : call->op == NR_LOG_SOFTMAX_OF ? LOGS(p->n) : 1;
     if (side < width) width = side;

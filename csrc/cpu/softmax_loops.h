@@ -1,32 +1,26 @@
-/* softmax_loops: the loops of softmax_isa.c, where their picture and source are, included once per dtype (NAME, T,
- * BITS_OF_ONE the integer of its size; EXP for arguments up to 0). */
-#define OF(name) NR_JOIN2(name, NAME)
-#define VEC OF(vector)
-#define BITS OF(bits)
-#define LANES (32 / (int64_t)sizeof(T))
-
+/* softmax_loops: the loops of softmax_isa.c, where their picture and source are: a template of each_dtype.h. */
 typedef T VEC __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
-typedef BITS_OF_ONE BITS __attribute__((vector_size(32), aligned(sizeof(T))));
+typedef INTEGER BITS __attribute__((vector_size(32), aligned(sizeof(T))));
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-INLINE void OF(raise)(VEC *top, const VEC *x) {
+INLINE void OF_DTYPE(raise)(VEC *top, const VEC *x) {
     BITS above = *x > *top;
     *top = (VEC)((above & (BITS)*x) | (~above & (BITS)*top));
 }
 
-INLINE T OF(row_top)(const T *x, int64_t n) {
+INLINE T OF_DTYPE(row_top)(const T *x, int64_t n) {
     T top = -(T)INFINITY;
     int64_t i = 0;
     if (n >= LANES) {
         const VEC *v = (const VEC *)x;
         VEC tops[4] = {v[0], v[0], v[0], v[0]};
         for (; i + 4 * LANES <= n; i += 4 * LANES, v += 4)
-            for (int64_t k = 0; k < 4; k++) OF(raise)(&tops[k], v + k);
-        for (; i + LANES <= n; i += LANES, v++) OF(raise)(&tops[0], v);
-        OF(raise)(&tops[0], &tops[1]);
-        OF(raise)(&tops[2], &tops[3]);
-        OF(raise)(&tops[0], &tops[2]);
+            for (int64_t k = 0; k < 4; k++) OF_DTYPE(raise)(&tops[k], v + k);
+        for (; i + LANES <= n; i += LANES, v++) OF_DTYPE(raise)(&tops[0], v);
+        OF_DTYPE(raise)(&tops[0], &tops[1]);
+        OF_DTYPE(raise)(&tops[2], &tops[3]);
+        OF_DTYPE(raise)(&tops[0], &tops[2]);
         for (int64_t k = 0; k < LANES / 2; k++)
             tops[0][k] = tops[0][k + LANES / 2] > tops[0][k] ? tops[0][k + LANES / 2] : tops[0][k];
         for (int64_t k = 0; k < LANES / 2; k++) top = tops[0][k] > top ? tops[0][k] : top;
@@ -36,7 +30,7 @@ INLINE T OF(row_top)(const T *x, int64_t n) {
 }
 
 /* The sum of at most a block of x, or of x times y. */
-INLINE double OF(block_sum)(const T *x, const T *y, int64_t n) {
+INLINE double OF_DTYPE(block_sum)(const T *x, const T *y, int64_t n) {
     VEC sums[4] = {{0}};
     int64_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES)
@@ -61,40 +55,41 @@ INLINE double OF(block_sum)(const T *x, const T *y, int64_t n) {
     return (double)(rest + (lanes[0] + lanes[LANES / 4]) + (LANES > 4 ? lanes[1] + lanes[3] : 0));
 }
 
-INLINE double OF(row_sum)(const T *x, const T *y, int64_t n) {
+INLINE double OF_DTYPE(row_sum)(const T *x, const T *y, int64_t n) {
     double sum = 0;
-    for (int64_t i = 0; i < n; i += BLOCK) sum += OF(block_sum)(x + i, y ? y + i : NULL, n - i < BLOCK ? n - i : BLOCK);
+    for (int64_t i = 0; i < n; i += BLOCK)
+        sum += OF_DTYPE(block_sum)(x + i, y ? y + i : NULL, n - i < BLOCK ? n - i : BLOCK);
     return sum;
 }
 
 /* exp(x - top) into out: all of it, or with `block` one block over the other; gives the sum. */
-INLINE double OF(row_exp)(T *restrict out, const T *restrict x, int64_t n, T top, bool block) {
+INLINE double OF_DTYPE(row_exp)(T *restrict out, const T *restrict x, int64_t n, T top, bool block) {
     double sum = 0;
     for (int64_t i = 0; i < n; i += BLOCK) {
         int64_t count = n - i < BLOCK ? n - i : BLOCK;
         T *to = block ? out : out + i;
-        for (int64_t k = 0; k < count; k++) to[k] = EXP(x[i + k] - top);
-        sum += OF(block_sum)(to, NULL, count);
+        for (int64_t k = 0; k < count; k++) to[k] = exp_below(x[i + k] - top);
+        sum += OF_DTYPE(block_sum)(to, NULL, count);
     }
     return sum;
 }
 
-static void OF(row_softmax)(const nr_softmax_plan *p, int64_t tile) {
+static void OF_DTYPE(row_softmax)(const nr_softmax_plan *p, int64_t tile) {
     const T *x = (const T *)p->x + tile * p->n;
     T *out = (T *)p->out + tile * p->n;
-    T scale = (T)(1 / OF(row_exp)(out, x, p->n, OF(row_top)(x, p->n), false));
+    T scale = (T)(1 / OF_DTYPE(row_exp)(out, x, p->n, OF_DTYPE(row_top)(x, p->n), false));
     for (int64_t i = 0; i < p->n; i++) out[i] *= scale;
 }
 
 /* Some rows, so that their logarithms are taken together. */
-static void OF(row_log_softmax)(const nr_softmax_plan *p, int64_t tile) {
+static void OF_DTYPE(row_log_softmax)(const nr_softmax_plan *p, int64_t tile) {
     const int64_t most = LOGS(p->n), first = tile * most, rows = p->outer - first < most ? p->outer - first : most;
     const T *restrict x = (const T *)p->x + first * p->n;
     T *restrict out = (T *)p->out + first * p->n;
     T powers[BLOCK], top[LOGS(0)], sum[LOGS(0)];
     for (int64_t r = 0; r < rows; r++) {
-        top[r] = OF(row_top)(x + r * p->n, p->n);
-        sum[r] = (T)OF(row_exp)(powers, x + r * p->n, p->n, top[r], true);
+        top[r] = OF_DTYPE(row_top)(x + r * p->n, p->n);
+        sum[r] = (T)OF_DTYPE(row_exp)(powers, x + r * p->n, p->n, top[r], true);
     }
     for (int64_t r = 0; r < rows; r++) sum[r] = log(sum[r]);
     for (int64_t r = 0; r < rows; r++, x += p->n, out += p->n)
@@ -102,39 +97,39 @@ static void OF(row_log_softmax)(const nr_softmax_plan *p, int64_t tile) {
 }
 
 /* (g - sum(g y)) y */
-static void OF(row_softmax_back)(const nr_softmax_plan *p, int64_t tile) {
+static void OF_DTYPE(row_softmax_backward)(const nr_softmax_plan *p, int64_t tile) {
     const T *restrict g = (const T *)p->x + tile * p->n, *restrict y = (const T *)p->result + tile * p->n;
     T *restrict out = (T *)p->out + tile * p->n;
-    T sum = (T)OF(row_sum)(g, y, p->n);
+    T sum = (T)OF_DTYPE(row_sum)(g, y, p->n);
     for (int64_t i = 0; i < p->n; i++) out[i] = (g[i] - sum) * y[i];
 }
 
 /* g - exp(y) sum(g) */
-static void OF(row_log_softmax_back)(const nr_softmax_plan *p, int64_t tile) {
+static void OF_DTYPE(row_log_softmax_backward)(const nr_softmax_plan *p, int64_t tile) {
     const T *restrict g = (const T *)p->x + tile * p->n, *restrict y = (const T *)p->result + tile * p->n;
     T *restrict out = (T *)p->out + tile * p->n;
-    T sum = (T)OF(row_sum)(g, NULL, p->n);
-    for (int64_t i = 0; i < p->n; i++) out[i] = g[i] - EXP(y[i]) * sum;
+    T sum = (T)OF_DTYPE(row_sum)(g, NULL, p->n);
+    for (int64_t i = 0; i < p->n; i++) out[i] = g[i] - exp_below(y[i]) * sum;
 }
 
 /* ---- columns --------------------------------------------------------------------------------------- */
 
 /* Where the columns of a tile begin; gives how many they are. */
-INLINE int64_t OF(find_columns)(const nr_softmax_plan *p, int64_t tile, int64_t *at) {
+INLINE int64_t OF_DTYPE(find_columns)(const nr_softmax_plan *p, int64_t tile, int64_t *at) {
     int64_t tiles = (p->inner + WIDTH - 1) / WIDTH, first = tile % tiles * WIDTH;
     *at = tile / tiles * p->n * p->inner + first;
     return p->inner - first < WIDTH ? p->inner - first : WIDTH;
 }
 
-INLINE void OF(add_up)(double *restrict sums, T *restrict part, int64_t width) {
+INLINE void OF_DTYPE(add_up)(double *restrict sums, T *restrict part, int64_t width) {
     for (int64_t k = 0; k < width; k++) {
         sums[k] += (double)part[k];
         part[k] = 0;
     }
 }
 
-INLINE void OF(some_columns)(const nr_softmax_plan *p, int64_t tile, bool logs) {
-    int64_t at, width = OF(find_columns)(p, tile, &at);
+INLINE void OF_DTYPE(some_columns)(const nr_softmax_plan *p, int64_t tile, bool logs) {
+    int64_t at, width = OF_DTYPE(find_columns)(p, tile, &at);
     const T *restrict x = (const T *)p->x + at;
     T *restrict out = (T *)p->out + at;
     T top[WIDTH], part[WIDTH] = {0};
@@ -147,11 +142,11 @@ INLINE void OF(some_columns)(const nr_softmax_plan *p, int64_t tile, bool logs) 
         }
     for (int64_t i = 0; i < p->n; i++) {
         for (int64_t k = 0; k < width; k++) {
-            T distance = x[i * p->inner + k] - top[k], power = EXP(distance);
+            T distance = x[i * p->inner + k] - top[k], power = exp_below(distance);
             out[i * p->inner + k] = logs ? distance : power;
             part[k] += power;
         }
-        if (i % STEPS == STEPS - 1 || i == p->n - 1) OF(add_up)(sums, part, width);
+        if (i % STEPS == STEPS - 1 || i == p->n - 1) OF_DTYPE(add_up)(sums, part, width);
     }
     for (int64_t k = 0; k < width; k++) part[k] = logs ? log((T)sums[k]) : (T)(1 / sums[k]);
     for (int64_t i = 0; i < p->n; i++)
@@ -161,8 +156,8 @@ INLINE void OF(some_columns)(const nr_softmax_plan *p, int64_t tile, bool logs) 
         }
 }
 
-INLINE void OF(some_columns_back)(const nr_softmax_plan *p, int64_t tile, bool logs) {
-    int64_t at, width = OF(find_columns)(p, tile, &at);
+INLINE void OF_DTYPE(some_columns_backward)(const nr_softmax_plan *p, int64_t tile, bool logs) {
+    int64_t at, width = OF_DTYPE(find_columns)(p, tile, &at);
     const T *restrict g = (const T *)p->x + at, *restrict y = (const T *)p->result + at;
     T *restrict out = (T *)p->out + at;
     T part[WIDTH] = {0};
@@ -170,51 +165,48 @@ INLINE void OF(some_columns_back)(const nr_softmax_plan *p, int64_t tile, bool l
     for (int64_t i = 0; i < p->n; i++) {
         for (int64_t k = 0; k < width; k++)
             part[k] += logs ? g[i * p->inner + k] : g[i * p->inner + k] * y[i * p->inner + k];
-        if (i % STEPS == STEPS - 1 || i == p->n - 1) OF(add_up)(sums, part, width);
+        if (i % STEPS == STEPS - 1 || i == p->n - 1) OF_DTYPE(add_up)(sums, part, width);
     }
     for (int64_t k = 0; k < width; k++) part[k] = (T)sums[k];
     for (int64_t i = 0; i < p->n; i++)
         for (int64_t k = 0; k < width; k++) {
             T from = g[i * p->inner + k], result = y[i * p->inner + k];
-            out[i * p->inner + k] = logs ? from - EXP(result) * part[k] : (from - part[k]) * result;
+            out[i * p->inner + k] = logs ? from - exp_below(result) * part[k] : (from - part[k]) * result;
         }
 }
 
-static void OF(columns)(const nr_softmax_plan *p, int64_t tile) { OF(some_columns)(p, tile, false); }
-static void OF(log_columns)(const nr_softmax_plan *p, int64_t tile) { OF(some_columns)(p, tile, true); }
-static void OF(columns_back)(const nr_softmax_plan *p, int64_t tile) { OF(some_columns_back)(p, tile, false); }
-static void OF(log_columns_back)(const nr_softmax_plan *p, int64_t tile) { OF(some_columns_back)(p, tile, true); }
+static void OF_DTYPE(columns)(const nr_softmax_plan *p, int64_t tile) { OF_DTYPE(some_columns)(p, tile, false); }
+static void OF_DTYPE(log_columns)(const nr_softmax_plan *p, int64_t tile) { OF_DTYPE(some_columns)(p, tile, true); }
+static void OF_DTYPE(columns_backward)(const nr_softmax_plan *p, int64_t tile) {
+    OF_DTYPE(some_columns_backward)(p, tile, false);
+}
+static void OF_DTYPE(log_columns_backward)(const nr_softmax_plan *p, int64_t tile) {
+    OF_DTYPE(some_columns_backward)(p, tile, true);
+}
 
 /* ---- short rows: where exp is needed they are turned into columns and back ------------------------------------------------------ */
 
-INLINE void OF(turn)(T *restrict to, const T *restrict from, int64_t rows, int64_t n) {
+INLINE void OF_DTYPE(turn)(T *restrict to, const T *restrict from, int64_t rows, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < rows; k++) to[i * rows + k] = from[k * n + i];
 }
 
-INLINE void OF(short_rows)(const nr_softmax_plan *p, int64_t tile, bool logs, bool back) {
+INLINE void OF_DTYPE(short_rows)(const nr_softmax_plan *p, int64_t tile, bool logs, bool is_backward) {
     T x[SHORT * WIDTH], result[SHORT * WIDTH], out[SHORT * WIDTH];
     int64_t at = tile * WIDTH * p->n, rows = p->outer - tile * WIDTH < WIDTH ? p->outer - tile * WIDTH : WIDTH;
     const nr_softmax_plan turned = {.outer = 1, .n = p->n, .inner = rows, .out = out, .x = x, .result = result};
-    OF(turn)(x, (const T *)p->x + at, rows, p->n);
-    if (back) {
-        OF(turn)(result, (const T *)p->result + at, rows, p->n);
-        OF(some_columns_back)(&turned, 0, logs);
+    OF_DTYPE(turn)(x, (const T *)p->x + at, rows, p->n);
+    if (is_backward) {
+        OF_DTYPE(turn)(result, (const T *)p->result + at, rows, p->n);
+        OF_DTYPE(some_columns_backward)(&turned, 0, logs);
     } else {
-        OF(some_columns)(&turned, 0, logs);
+        OF_DTYPE(some_columns)(&turned, 0, logs);
     }
-    OF(turn)((T *)p->out + at, out, p->n, rows);
+    OF_DTYPE(turn)((T *)p->out + at, out, p->n, rows);
 }
 
-static void OF(short)(const nr_softmax_plan *p, int64_t tile) { OF(short_rows)(p, tile, false, false); }
-static void OF(log_short)(const nr_softmax_plan *p, int64_t tile) { OF(short_rows)(p, tile, true, false); }
-static void OF(log_short_back)(const nr_softmax_plan *p, int64_t tile) { OF(short_rows)(p, tile, true, true); }
-
-#undef OF
-#undef VEC
-#undef BITS
-#undef BITS_OF_ONE
-#undef LANES
-#undef T
-#undef NAME
-#undef EXP
+static void OF_DTYPE(short)(const nr_softmax_plan *p, int64_t tile) { OF_DTYPE(short_rows)(p, tile, false, false); }
+static void OF_DTYPE(log_short)(const nr_softmax_plan *p, int64_t tile) { OF_DTYPE(short_rows)(p, tile, true, false); }
+static void OF_DTYPE(log_short_backward)(const nr_softmax_plan *p, int64_t tile) {
+    OF_DTYPE(short_rows)(p, tile, true, true);
+}

@@ -34,15 +34,9 @@ static inline uint64_t key_of_float32(float x) {
     return x != x ? UINT32_MAX : bits & sign ? ~bits : bits | sign;
 }
 
-#define NAME int64
-#define T int64_t
-#include "sort_loops.h"
-#define NAME float32
-#define T float
-#include "sort_loops.h"
-#define NAME float64
-#define T double
-#include "sort_loops.h"
+#define TEMPLATE "sort_loops.h"
+#define WANTED(kind, bits) (kind == 'f' || (kind == 'i' && bits == 64))
+#include "each_dtype.h"
 
 /* ---- sorting items --------------------------------------------------------------------------------- */
 

@@ -1,13 +1,13 @@
-/* sort_loops: the loops of sort.c that look at elements, included once per dtype (NAME, T): keys for its sorts, whose
+/* sort_loops: the loops of sort.c that look at elements, a template of each_dtype.h: keys for its sorts, whose
  * picture is there, and bisection for searches (Knuth vol. 3, 6.2.1). */
 
-static void NR_JOIN2(read, NAME)(item *to, const char *x, int64_t n, int64_t step, uint64_t flip) {
+static void OF_DTYPE(read)(item *to, const char *x, int64_t n, int64_t step, uint64_t flip) {
     for (int64_t i = 0; i < n; i++, x += step)
-        to[i] = (item){.key = NR_JOIN2(key_of, NAME)(*(const T *)(const void *)x) ^ flip, .index = i};
+        to[i] = (item){.key = OF_DTYPE(key_of)(*(const T *)(const void *)x) ^ flip, .index = i};
 }
 
 /* How many elements precede each of n values; compared as PyTorch does, so that NaN comes last. */
-static void NR_JOIN2(search, NAME)(const nr_sort_plan *p, char *out, const char *x, const char *row, int64_t n) {
+static void OF_DTYPE(search)(const nr_sort_plan *p, char *out, const char *x, const char *row, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         T value = *(const T *)(const void *)(x + i * p->nest.stride[1][0]);
         const char *sorted = row + i * p->nest.stride[2][0];
@@ -22,6 +22,3 @@ static void NR_JOIN2(search, NAME)(const nr_sort_plan *p, char *out, const char 
         *(int64_t *)(void *)(out + i * p->nest.stride[0][0]) = low;
     }
 }
-
-#undef NAME
-#undef T

@@ -211,7 +211,7 @@ static void start_workers(int32_t count) {
     }
 }
 
-void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context) {
+void nr_share(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context) {
     int32_t threads = nr_threads();
     if (chunks <= 1 || threads == 1 || pthread_mutex_trylock(&one_job) != 0) {
         for (int64_t chunk = 0; chunk < chunks; chunk++) body(context, chunk);

@@ -14,7 +14,6 @@ static const char *const roles[] = {"query", "key", "value", "gradient"};
 
 /* x: q, k, v and, if count is 4, g. */
 static int32_t check(const char *op, int count, const norch_tensor *const *x) {
-    char text[NR_SHAPE_TEXT], other[NR_SHAPE_TEXT];
     for (int i = 0; i < count; i++) {
         NR_TRY(nr_check_tensor(op, x[i]));
         if (x[i]->dtype != x[0]->dtype || (x[i]->dtype != NORCH_FLOAT32 && x[i]->dtype != NORCH_FLOAT64))
@@ -22,8 +21,8 @@ static int32_t check(const char *op, int count, const norch_tensor *const *x) {
                            nr_dtypes[x[i]->dtype].name);
         if (x[i]->ndim < 2 || x[i]->ndim != x[0]->ndim ||
             !nr_same_shape(x[0]->ndim - 2, x[0]->shape, x[i]->ndim - 2, x[i]->shape))
-            return nr_fail(NORCH_ERROR_SHAPE, "%s: query of shape %s, %s of shape %s", op, nr_shape_of(text, x[0]),
-                           roles[i], nr_shape_of(other, x[i]));
+            return nr_fail(NORCH_ERROR_SHAPE, "%s: query of shape %s, %s of shape %s", op, nr_shape_of(x[0]), roles[i],
+                           nr_shape_of(x[i]));
     }
     int32_t rows = x[0]->ndim - 2, columns = rows + 1;
     const int64_t *q = x[0]->shape, *k = x[1]->shape, *v = x[2]->shape;
@@ -32,7 +31,7 @@ static int32_t check(const char *op, int count, const norch_tensor *const *x) {
                        (long long)q[columns], (long long)k[columns], (long long)k[rows], (long long)v[rows]);
     if (count == 4 && (x[3]->shape[rows] != q[rows] || x[3]->shape[columns] != v[columns]))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for %lld queries and values of %lld", op,
-                       nr_shape_of(text, x[3]), (long long)q[rows], (long long)v[columns]);
+                       nr_shape_of(x[3]), (long long)q[rows], (long long)v[columns]);
     return nr_check_devices(op, count, x);
 }
 

@@ -11,11 +11,10 @@ static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *
     const norch_tensor *all[] = {a, b, bias};
     for (int i = 0; i < (bias ? 3 : 2); i++) {
         NR_TRY(nr_check_tensor(op, all[i]));
-        char text[NR_SHAPE_TEXT];
         int32_t wanted = i == 2 ? 1 : 4;
         if (all[i]->ndim != wanted)
             return nr_fail(NORCH_ERROR_SHAPE, "%s: expected %d dimensions, got shape %s", op, wanted,
-                           nr_shape_of(text, all[i]));
+                           nr_shape_of(all[i]));
         if (all[i]->dtype != a->dtype)
             return nr_fail(NORCH_ERROR_DTYPE, "%s: expected all to have the same dtype, but got %s and %s", op,
                            nr_dtypes[a->dtype].name, nr_dtypes[all[i]->dtype].name);
@@ -64,10 +63,9 @@ static int32_t check_channels(const char *op, const char *what, int64_t channels
 }
 
 static int32_t check_result(const char *op, const nr_conv_plan *plan, const norch_tensor *y) {
-    char text[NR_SHAPE_TEXT];
     if (y->shape[2] == plan->result[0] && y->shape[3] == plan->result[1]) return NORCH_OK;
     return nr_fail(NORCH_ERROR_SHAPE, "%s: size (%lld, %lld) would come from shape %s, but makes (%lld, %lld)", op,
-                   (long long)plan->size[0], (long long)plan->size[1], nr_shape_of(text, y), (long long)plan->result[0],
+                   (long long)plan->size[0], (long long)plan->size[1], nr_shape_of(y), (long long)plan->result[0],
                    (long long)plan->result[1]);
 }
 

@@ -134,9 +134,7 @@ static int32_t check_broadcast(const char *op, const norch_tensor *dst, const no
     for (int32_t d = 0; d < src->ndim && fits; d++)
         fits = src->shape[d] == 1 || (d + lead >= 0 && src->shape[d] == dst->shape[d + lead]);
     if (fits && lead >= 0) return NORCH_OK;
-    char from[NR_SHAPE_TEXT], to[NR_SHAPE_TEXT];
-    return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s does not broadcast to %s", op, nr_shape_of(from, src),
-                   nr_shape_of(to, dst));
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s does not broadcast to %s", op, nr_shape_of(src), nr_shape_of(dst));
 }
 
 int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
@@ -277,9 +275,8 @@ norch_tensor *norch_stack(int64_t n, const void *list, int64_t dim) {
     if (nr_check_axis("stack", dim, first->ndim + 1, &axis)) return NULL;
     for (int64_t i = 1; i < n; i++) {
         if (nr_same_shape(first->ndim, first->shape, xs[i]->ndim, xs[i]->shape)) continue;
-        char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
         return NR_REFUSE(NORCH_ERROR_SHAPE, "stack: operand %lld has shape %s, operand 0 has %s", (long long)i,
-                         nr_shape_of(text, xs[i]), nr_shape_of(wanted, first));
+                         nr_shape_of(xs[i]), nr_shape_of(first));
     }
     int64_t shape[NORCH_MAX_DIMS];
     for (int32_t d = 0; d <= first->ndim; d++)

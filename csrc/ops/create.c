@@ -84,9 +84,8 @@ norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, 
 static int32_t check_bytes(const char *op, int64_t n, int32_t ndim, const int64_t *shape, int64_t numel,
                            int32_t dtype) {
     if (n == numel * nr_size_of(dtype)) return NORCH_OK;
-    char text[NR_SHAPE_TEXT];
     return nr_fail(NORCH_ERROR_VALUE, "%s: %lld bytes given, %s of shape %s has %lld", op, (long long)n,
-                   nr_dtypes[dtype].name, nr_shape_text(text, ndim, shape), (long long)(numel * nr_size_of(dtype)));
+                   nr_dtypes[dtype].name, nr_shape_text(ndim, shape), (long long)(numel * nr_size_of(dtype)));
 }
 
 norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const int64_t *shape, int64_t dtype) {
@@ -149,11 +148,9 @@ static int32_t read_element(const norch_tensor *x, void *eight_bytes) {
 
 int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {
     NR_TRY(nr_check_tensor("item", x));
-    if (x->numel != 1) {
-        char text[NR_SHAPE_TEXT];
-        return nr_fail(NORCH_ERROR_VALUE, "item: a tensor of shape %s has %lld elements, not one", nr_shape_of(text, x),
+    if (x->numel != 1)
+        return nr_fail(NORCH_ERROR_VALUE, "item: a tensor of shape %s has %lld elements, not one", nr_shape_of(x),
                        (long long)x->numel);
-    }
     uint64_t bits;
     NR_TRY(read_element(x, &bits));
     nr_get(x->dtype, &bits, value, integer);

@@ -198,7 +198,6 @@ static norch_tensor cut_to(const norch_tensor *x, const norch_tensor *shape) {
 
 static int32_t check_sizes(const way *w, const norch_tensor *x, const norch_tensor *index, const norch_tensor *src,
                            int32_t axis) {
-    char text[NR_SHAPE_TEXT], limit[NR_SHAPE_TEXT];
     if (index->ndim != x->ndim)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: the index has %d dimensions, the tensor %d", w->name, index->ndim,
                        x->ndim);
@@ -208,11 +207,11 @@ static int32_t check_sizes(const way *w, const norch_tensor *x, const norch_tens
         if (d != axis && index->shape[d] > x->shape[d])
             return nr_fail(NORCH_ERROR_SHAPE,
                            "%s: the index of shape %s is larger than the tensor of shape %s at dimension %d", w->name,
-                           nr_shape_of(text, index), nr_shape_of(limit, x), d);
+                           nr_shape_of(index), nr_shape_of(x), d);
         if (src && index->shape[d] > src->shape[d])
             return nr_fail(NORCH_ERROR_SHAPE,
                            "%s: the index of shape %s is larger than src of shape %s at dimension %d", w->name,
-                           nr_shape_of(text, index), nr_shape_of(limit, src), d);
+                           nr_shape_of(index), nr_shape_of(src), d);
     }
     return NORCH_OK;
 }
@@ -299,7 +298,6 @@ static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const n
     int32_t broadcast = 0, bad, at = 0;
     int64_t common[NORCH_MAX_DIMS], shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     bool indexed[NORCH_MAX_DIMS] = {false};
-    char text[NR_SHAPE_TEXT];
     if (n < 1 || n != count)
         return nr_fail(NORCH_ERROR_VALUE, "%s: %lld indices for %lld axes", w->name, (long long)n, (long long)count);
     for (int64_t i = 0; i < n; i++) {
@@ -309,7 +307,7 @@ static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const n
             return nr_fail(NORCH_ERROR_INDEX,
                            "%s: index %lld, of shape %s, does not broadcast to those before it, of size %lld at "
                            "dimension %d",
-                           w->name, (long long)i, nr_shape_of(text, indices[i]), (long long)common[bad], bad);
+                           w->name, (long long)i, nr_shape_of(indices[i]), (long long)common[bad], bad);
     }
     const int32_t ndim = x->ndim - (int32_t)n + broadcast;
     if (ndim > NORCH_MAX_DIMS)
@@ -387,9 +385,8 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
     } else if (fits) {
         status = norch_last_error_kind();
     } else {
-        char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
         status = nr_fail(NORCH_ERROR_SHAPE, "%s: values of shape %s do not broadcast to the indexed shape %s", w->name,
-                         nr_shape_of(text, values), nr_shape_of(own, &p.along));
+                         nr_shape_of(values), nr_shape_of(&p.along));
     }
     done(&p);
     return settled(x, y, status, in_place);

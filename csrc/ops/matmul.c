@@ -28,11 +28,9 @@ static int32_t check_dtypes(const char *op, const norch_tensor *a, const norch_t
 static int32_t check_operands(const char *op, const norch_tensor *a, const norch_tensor *b) {
     NR_TRY(nr_check_tensor(op, a));
     NR_TRY(nr_check_tensor(op, b));
-    if (a->ndim == 0 || b->ndim == 0) {
-        char x[NR_SHAPE_TEXT], y[NR_SHAPE_TEXT];
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: both operands need at least 1 dimension: %s and %s", op,
-                       nr_shape_of(x, a), nr_shape_of(y, b));
-    }
+    if (a->ndim == 0 || b->ndim == 0)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: both operands need at least 1 dimension: %s and %s", op, nr_shape_of(a),
+                       nr_shape_of(b));
     const norch_tensor *both[] = {a, b};
     NR_TRY(nr_check_devices(op, 2, both));
     return check_dtypes(op, a, b);
@@ -40,9 +38,8 @@ static int32_t check_operands(const char *op, const norch_tensor *a, const norch
 
 static int32_t inner_mismatch(const char *op, int64_t a_size, int64_t b_size, const norch_tensor *a,
                               const norch_tensor *b) {
-    char x[NR_SHAPE_TEXT], y[NR_SHAPE_TEXT];
     return nr_fail(NORCH_ERROR_SHAPE, "%s: sizes %lld and %lld of the inner dimension do not match: %s and %s", op,
-                   (long long)a_size, (long long)b_size, nr_shape_of(x, a), nr_shape_of(y, b));
+                   (long long)a_size, (long long)b_size, nr_shape_of(a), nr_shape_of(b));
 }
 
 /* Batch sizes of the result, outermost first. */
@@ -52,10 +49,9 @@ static int32_t broadcast_batches(const char *op, const norch_tensor *a, const no
     for (int32_t i = 0; i < *ndim; i++) shape[i] = a->shape[i];
     int32_t at = 0;
     if (nr_broadcast(ndim, shape, batch_dims(b), b->shape, &at)) return NORCH_OK;
-    char x[NR_SHAPE_TEXT], y[NR_SHAPE_TEXT];
     return nr_fail(NORCH_ERROR_SHAPE, "%s: batch sizes %lld and %lld at dimension %d do not broadcast: %s and %s", op,
                    (long long)a->shape[at - *ndim + batch_dims(a)], (long long)b->shape[at - *ndim + batch_dims(b)], at,
-                   nr_shape_of(x, a), nr_shape_of(y, b));
+                   nr_shape_of(a), nr_shape_of(b));
 }
 
 /* The batch nest, C-ordered in the output, folded into M where that is one product, else collapsed. */
@@ -140,18 +136,17 @@ norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool tr
 
 /* Checks the weight and the bias of a linear layer. */
 static int32_t check_layer(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias) {
-    char text[NR_SHAPE_TEXT];
     NR_TRY(check_operands("linear", x, weight));
     if (weight->ndim != 2)
         return nr_fail(NORCH_ERROR_SHAPE, "linear: the weight needs 2 dimensions (out, in), not %s",
-                       nr_shape_of(text, weight));
+                       nr_shape_of(weight));
     if (x->shape[x->ndim - 1] != weight->shape[1])
         return inner_mismatch("linear", x->shape[x->ndim - 1], weight->shape[1], x, weight);
     if (!bias) return NORCH_OK;
     NR_TRY(nr_check_tensor("linear", bias));
     if (bias->ndim != 1 || bias->shape[0] != weight->shape[0])
         return nr_fail(NORCH_ERROR_SHAPE, "linear: the bias needs shape (%lld,), not %s", (long long)weight->shape[0],
-                       nr_shape_of(text, bias));
+                       nr_shape_of(bias));
     const norch_tensor *both[] = {x, bias};
     NR_TRY(nr_check_devices("linear", 2, both));
     return check_dtypes("linear", x, bias);

@@ -16,14 +16,13 @@ static span weighted(const norch_tensor *x, int64_t axes) {
 /* other: of the dtype of x, and of the shape of these axes. */
 static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,
                             span axes) {
-    char a[NR_SHAPE_TEXT], b[NR_SHAPE_TEXT];
     NR_TRY(nr_check_tensor(op, other));
     if (other->dtype != x->dtype)
         return nr_fail(NORCH_ERROR_DTYPE, "%s: %s is %s, but the input is %s", op, what, nr_dtypes[other->dtype].name,
                        nr_dtypes[x->dtype].name);
     if (!nr_same_shape(other->ndim, other->shape, axes.count, x->shape + axes.first))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit an input of shape %s over %d axes", op, what,
-                       nr_shape_of(a, other), nr_shape_of(b, x), axes.count);
+                       nr_shape_of(other), nr_shape_of(x), axes.count);
     const norch_tensor *both[] = {x, other};
     return nr_check_devices(op, 2, both);
 }

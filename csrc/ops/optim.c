@@ -47,11 +47,9 @@ static int32_t check_step(const row *r, int64_t n, norch_tensor *const *const li
             if (x->dtype != param->dtype)
                 return nr_fail(NORCH_ERROR_DTYPE, "%s: %s %lld is %s, the parameter %s", r->name, r->lists[l],
                                (long long)i, nr_dtypes[x->dtype].name, nr_dtypes[param->dtype].name);
-            if (!nr_same_shape(x->ndim, x->shape, param->ndim, param->shape)) {
-                char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
+            if (!nr_same_shape(x->ndim, x->shape, param->ndim, param->shape))
                 return nr_fail(NORCH_ERROR_SHAPE, "%s: %s %lld has shape %s, the parameter %s", r->name, r->lists[l],
-                               (long long)i, nr_shape_of(text, x), nr_shape_of(wanted, param));
-            }
+                               (long long)i, nr_shape_of(x), nr_shape_of(param));
             if (!nr_same_device(x, param))
                 return nr_fail(NORCH_ERROR_DEVICE, "%s: %s %lld is on %s, the parameter on %s", r->name, r->lists[l],
                                (long long)i, nr_device_name(x), nr_device_name(param));

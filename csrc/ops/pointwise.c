@@ -65,13 +65,11 @@ static int32_t infer_shape(job *j) {
         int32_t at, before = j->ndim;
         int64_t whole[NORCH_MAX_DIMS];
         memcpy(whole, j->shape, sizeof whole);
-        if (!nr_broadcast(&j->ndim, j->shape, x->ndim, x->shape, &at)) {
-            char left[NR_SHAPE_TEXT], right[NR_SHAPE_TEXT];
+        if (!nr_broadcast(&j->ndim, j->shape, x->ndim, x->shape, &at))
             return nr_fail(NORCH_ERROR_SHAPE,
                            "%s%s: sizes %lld and %lld at dimension %d do not broadcast: shapes %s and %s", j->row->name,
                            j->mark, (long long)j->shape[at], (long long)x->shape[at - (j->ndim - x->ndim)], at,
-                           nr_shape_text(left, before, whole), nr_shape_of(right, x));
-        }
+                           nr_shape_text(before, whole), nr_shape_of(x));
     }
     for (int i = 0; i < j->inputs; i++) {
         const norch_tensor *x = j->input[i];
@@ -218,7 +216,6 @@ norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tenso
 /* ---- in place ---------------------------------------------------------------------------------- */
 
 static int32_t check_out(const job *j, const norch_tensor *out) {
-    char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
     NR_TRY(nr_check_tensor(j->row->name, out));
     const norch_tensor *from = where_to(j);
     if (!nr_same_device(out, from) && !nr_is_anywhere(from))
@@ -227,7 +224,7 @@ static int32_t check_out(const job *j, const norch_tensor *out) {
     NR_TRY(nr_check_writable(j->row->name, out));
     if (!nr_same_shape(out->ndim, out->shape, j->ndim, j->shape))
         return nr_fail(NORCH_ERROR_SHAPE, "%s_: the result has shape %s and cannot be written into shape %s",
-                       j->row->name, nr_shape_text(text, j->ndim, j->shape), nr_shape_of(own, out));
+                       j->row->name, nr_shape_text(j->ndim, j->shape), nr_shape_of(out));
     if (!nr_can_cast(j->result, out->dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "%s_: a result of dtype %s cannot be written into a tensor of dtype %s",
                        j->row->name, nr_dtypes[j->result].name, nr_dtypes[out->dtype].name);

@@ -9,9 +9,8 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int32_t check_floats(const char *op, const norch_tensor *x) {
     NR_TRY(nr_check_tensor(op, x));
-    char text[NR_SHAPE_TEXT];
     if (x->ndim < 2)
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: expected 2 or more dimensions, got shape %s", op, nr_shape_of(text, x));
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: expected 2 or more dimensions, got shape %s", op, nr_shape_of(x));
     return nr_check_full_float(op, x);
 }
 
@@ -60,9 +59,8 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
 
 /* x is the gradient of a result: it must have the size of one. */
 static int32_t check_gradient(const char *op, const norch_tensor *x, const nr_pool_plan *plan) {
-    char text[NR_SHAPE_TEXT];
     if (plan->result[0] == x->shape[x->ndim - 2] && plan->result[1] == x->shape[x->ndim - 1]) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s is not that of the windows, (%lld, %lld)", op, nr_shape_of(text, x),
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s is not that of the windows, (%lld, %lld)", op, nr_shape_of(x),
                    (long long)plan->result[0], (long long)plan->result[1]);
 }
 
@@ -73,8 +71,7 @@ static int32_t check_index(const char *op, const norch_tensor *index, const norc
     for (int32_t i = 0; i < x->ndim && fits; i++)
         fits = index->shape[i] == (i < x->ndim - 2 ? x->shape[i] : size[i - x->ndim + 2]);
     if (fits) return nr_check_same_device(op, x, index);
-    char text[NR_SHAPE_TEXT];
-    return nr_fail(NORCH_ERROR_SHAPE, "%s: indices of shape %s and dtype %s do not fit", op, nr_shape_of(text, index),
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: indices of shape %s and dtype %s do not fit", op, nr_shape_of(index),
                    nr_dtypes[index->dtype].name);
 }
 

@@ -107,11 +107,10 @@ static int32_t check_not_empty(int32_t op, const norch_tensor *x, axis_set axes,
     if (has_identity || x->numel > 0) return NORCH_OK;
     for (int32_t axis = 0; axis < x->ndim; axis++)
         if (has(axes, axis) && x->shape[axis] == 0) {
-            char text[NR_SHAPE_TEXT];
             bool value = all && nr_ops[op].result != NR_INDEX; /* PyTorch's kinds of errors */
             return nr_fail(value ? NORCH_ERROR_VALUE : NORCH_ERROR_INDEX,
                            "%s: expected a non-empty axis, but axis %d of shape %s has size 0", nr_ops[op].name, axis,
-                           nr_shape_of(text, x));
+                           nr_shape_of(x));
         }
     return NORCH_OK;
 }
@@ -177,11 +176,9 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
         else
             fits = x->shape[axis] == like->shape[axis - extra];
     }
-    if (!fits) {
-        char from[NR_SHAPE_TEXT], to[NR_SHAPE_TEXT];
-        return NR_REFUSE(NORCH_ERROR_SHAPE, "sum_to: shape %s is not a broadcast of %s", nr_shape_of(from, x),
-                         nr_shape_of(to, like));
-    }
+    if (!fits)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "sum_to: shape %s is not a broadcast of %s", nr_shape_of(x),
+                         nr_shape_of(like));
     norch_tensor *sum = reduce(NR_OP_sum, x, axes, like->ndim, like->shape, 0);
     return nr_narrowed(sum, like->dtype);
 }

@@ -49,12 +49,10 @@ norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor 
     if (nr_check_same_device(op, values, sorted)) return NULL;
     bool fits = sorted->ndim == 1 || sorted->ndim == values->ndim;
     for (int32_t d = 0; d + 1 < sorted->ndim && fits; d++) fits = sorted->shape[d] == values->shape[d];
-    if (sorted->ndim == 0 || !fits) {
-        char text[NR_SHAPE_TEXT], wanted[NR_SHAPE_TEXT];
+    if (sorted->ndim == 0 || !fits)
         return NR_REFUSE(NORCH_ERROR_SHAPE,
                          "%s: the sorted tensor must be 1-d or have the leading sizes of the values: shapes %s and %s",
-                         op, nr_shape_of(text, sorted), nr_shape_of(wanted, values));
-    }
+                         op, nr_shape_of(sorted), nr_shape_of(values));
     if (nr_is_float(sorted->dtype) ? sorted->dtype != values->dtype : nr_is_float(values->dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: the sorted tensor is %s, the values are %s", op,
                          nr_dtypes[sorted->dtype].name, nr_dtypes[values->dtype].name);

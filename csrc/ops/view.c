@@ -7,7 +7,6 @@ static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndi
     if (ndim < 0 || ndim > NORCH_MAX_DIMS)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim,
                        NORCH_MAX_DIMS);
-    char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
     int64_t open = -1;
     for (int64_t i = 0; i < ndim; i++) {
         shape[i] = given[i];
@@ -16,7 +15,7 @@ static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndi
             shape[i] = 1;
         } else if (given[i] < 0) {
             return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s; sizes must not be negative, and only one may be -1", op,
-                           nr_shape_text(text, (int32_t)ndim, given));
+                           nr_shape_text((int32_t)ndim, given));
         }
     }
     int64_t count = 0;
@@ -27,10 +26,10 @@ static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndi
     }
     if (open >= 0 && count == 0)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: the -1 in shape %s is ambiguous, as the other sizes hold no element", op,
-                       nr_shape_text(text, (int32_t)ndim, given));
+                       nr_shape_text((int32_t)ndim, given));
     if (fits && open < 0 && count == x->numel) return NORCH_OK;
     return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s does not fit %lld elements of shape %s", op,
-                   nr_shape_text(text, (int32_t)ndim, given), (long long)x->numel, nr_shape_of(own, x));
+                   nr_shape_text((int32_t)ndim, given), (long long)x->numel, nr_shape_of(x));
 }
 
 /* Strides of a view of the same elements in another shape; false when only a copy can have it. */
@@ -70,10 +69,9 @@ norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *giv
     if (nr_check_tensor("view", x) || complete_shape("view", x, ndim, given, shape)) return NULL;
     if (reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
         return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
-    char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
     return NR_REFUSE(NORCH_ERROR_SHAPE,
                      "view: the strides of shape %s do not allow shape %s without a copy; use reshape()",
-                     nr_shape_of(own, x), nr_shape_text(text, (int32_t)ndim, shape));
+                     nr_shape_of(x), nr_shape_text((int32_t)ndim, shape));
 }
 
 norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *given) {
@@ -147,11 +145,10 @@ norch_tensor *norch_transpose(const norch_tensor *x, int64_t dim0, int64_t dim1)
 
 norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *given) {
     if (nr_check_tensor("expand", x)) return NULL;
-    char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
     int64_t lead = ndim - x->ndim;
     if (ndim > NORCH_MAX_DIMS || lead < 0)
         return NR_REFUSE(NORCH_ERROR_SHAPE, "expand: %lld sizes for a tensor of shape %s", (long long)ndim,
-                         nr_shape_of(own, x));
+                         nr_shape_of(x));
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     for (int64_t i = 0; i < ndim; i++) {
         int64_t size = i < lead ? 1 : x->shape[i - lead];
@@ -159,8 +156,7 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *g
         if (!keep && (given[i] < 0 || size != 1))
             return NR_REFUSE(NORCH_ERROR_SHAPE,
                              "expand: size %lld at dimension %lld cannot become %lld: shape %s to %s", (long long)size,
-                             (long long)i, (long long)given[i], nr_shape_of(own, x),
-                             nr_shape_text(text, (int32_t)ndim, given));
+                             (long long)i, (long long)given[i], nr_shape_of(x), nr_shape_text((int32_t)ndim, given));
         shape[i] = keep ? size : given[i];
         strides[i] = keep ? x->strides[i - lead] : 0;
     }
@@ -325,11 +321,9 @@ norch_tensor *norch_expand_reduced(const norch_tensor *x, const norch_tensor *li
         strides[i] = gone ? 0 : x->strides[from];
         from++;
     }
-    if (from != x->ndim) {
-        char text[NR_SHAPE_TEXT], own[NR_SHAPE_TEXT];
-        return NR_REFUSE(NORCH_ERROR_SHAPE, "expand_reduced: shape %s is not a reduction of shape %s",
-                         nr_shape_of(own, x), nr_shape_of(text, like));
-    }
+    if (from != x->ndim)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "expand_reduced: shape %s is not a reduction of shape %s", nr_shape_of(x),
+                         nr_shape_of(like));
     return nr_make_view(x, like->ndim, like->shape, strides, 0);
 }
 
@@ -349,14 +343,12 @@ norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_
                                   !__builtin_add_overflow(*end, reach, end));
     }
     const int64_t held = (int64_t)x->storage->bytes / nr_size_of(x->dtype);
-    if (numel && (!fits || low < 0 || high >= held)) {
-        char text[NR_SHAPE_TEXT], steps[NR_SHAPE_TEXT];
+    if (numel && (!fits || low < 0 || high >= held))
         return NR_REFUSE(
             NORCH_ERROR_VALUE,
             "as_strided: shape %s with strides %s from element %lld on leaves the storage of %lld elements",
-            nr_shape_text(text, (int32_t)ndim, shape), nr_shape_text(steps, (int32_t)ndim, strides),
-            (long long)x->offset + shift, (long long)held);
-    }
+            nr_shape_text((int32_t)ndim, shape), nr_shape_text((int32_t)ndim, strides), (long long)x->offset + shift,
+            (long long)held);
     return nr_make_view(x, (int32_t)ndim, shape, strides, shift);
 }
 
@@ -384,12 +376,9 @@ norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype) {
         strides[i] = i == last && from != to ? 1 : x->strides[i] * narrower / wider;
         fits &= i == last || x->strides[i] % wider == 0;
     }
-    if (!fits || (uintptr_t)x->data % (uintptr_t)to) {
-        char text[NR_SHAPE_TEXT], steps[NR_SHAPE_TEXT];
-        return NR_REFUSE(NORCH_ERROR_SHAPE, "view: shape %s with strides %s of %s cannot be seen as %s",
-                         nr_shape_of(text, x), nr_shape_text(steps, x->ndim, x->strides), nr_dtypes[x->dtype].name,
-                         nr_dtypes[dtype].name);
-    }
+    if (!fits || (uintptr_t)x->data % (uintptr_t)to)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "view: shape %s with strides %s of %s cannot be seen as %s", nr_shape_of(x),
+                         nr_shape_text(x->ndim, x->strides), nr_dtypes[x->dtype].name, nr_dtypes[dtype].name);
     if (nr_check_shape("view", x->ndim, shape)) return NULL;
     norch_tensor *view = nr_make_view(x, x->ndim, shape, strides, 0);
     if (!view) return NULL;
