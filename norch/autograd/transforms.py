@@ -138,15 +138,16 @@ class Linearized:
     ):
         self.input_tree: Any = tuple(args[i] for i in argnums)
         recorded, connected = mode.enabled, create_graph is not False
+        now, self.inputs = list(args), []
         with enable_grad():
-            # a view keeps the history of an input, which results may go on to; else the variables are leaves
-            self.inputs = [
-                x.view_as(x) if connected and x.requires_grad else x.detach().requires_grad_()
-                for x in leaves(self.input_tree)
-            ]
-            now = list(args)
-            for i, value in zip(argnums, with_leaves(self.input_tree, self.inputs), strict=True):
-                now[i] = value
+            for i in argnums:
+                # a view keeps the history of an input, which results may go on to; else the variables are leaves
+                variables = [
+                    x.view_as(x) if connected and x.requires_grad else x.detach().requires_grad_()
+                    for x in leaves(args[i])
+                ]
+                now[i] = with_leaves(args[i], variables)
+                self.inputs += variables
             made = func(*now, **kwargs)
         self.aux = None
         if has_aux:

@@ -31,7 +31,7 @@ _NOTHING = [(False, False, False)] * 2
 
 
 def _saved_for(node_class: type[OpNode] | None, *names: str) -> list[tuple[bool, ...]]:
-    """For each input, which of names are saved for its gradient."""
+    """For each input, which of names are saved for its gradient. Below, a_for_b is whether a is, for that of b."""
     return [] if node_class is None else [tuple([name in saved for name in names]) for saved in node_class.saved_for]
 
 

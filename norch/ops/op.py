@@ -47,22 +47,18 @@ def op(
     aliases: tuple[str, ...] = (),
     is_method: bool = True,
     inplace: bool = True,
-    shares_grad: bool = False,
-    depends_on: int = 0,
-    **grads: Any,
+    **declared: Any,
 ) -> Function:
     """The function of a row of csrc/ops.def (that of its name, or row), differentiable where gradients are given.
 
     aliases     other names of the methods
     is_method   whether Tensor has it as a method; inplace: and in place, as name_
-    Other arguments as in autograd.record.derivative().
+    declared    gradients and what else autograd.derivative.derivative() takes
     """
     row = row or name
     form = lib.norch_op_form(OPCODES[row]).decode()
     make, inputs, layout = _FORMS[form]
-    node_class = None
-    if grads:
-        node_class = derivative(name, inputs, layout=layout, shares_grad=shares_grad, depends_on=depends_on, **grads)
+    node_class = derivative(name, inputs, layout=layout, **declared) if declared else None
     function = named_function(make(row, node_class), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared
     function.row = form, row, node_class
