@@ -164,6 +164,8 @@ norch.nn.CTCLoss, norch.nn.functional.grid_sample, norch.nn.utils.weight_norm
 assert loaded() == {"ctc", "ctc_loss", "grid_sample", "hooked_norms"}, loaded()
 from norch.nn import *
 assert EmbeddingBag is norch.nn.EmbeddingBag and "EmbeddingBag" in vars(norch.nn)
+import norch.optim
+assert "norch.optim.extras" not in sys.modules and norch.optim.LBFGS.__name__ == "LBFGS"
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
