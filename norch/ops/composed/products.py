@@ -9,7 +9,7 @@ from ..._handle import Handle
 from ..._lib import int64
 from ...autograd.record import differentiable
 from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
-from .._operand import as_operand, on_one_device, rename_errors, rounded_once, with_ndim
+from .._operand import as_operand, on_one_device, rename_errors, rounded_once
 from ..copy import stack
 from ..create import eye
 from ..index import on_common_device
@@ -108,7 +108,9 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
 def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
     """out[i][j] = input[i] * vec2[j] for two vectors."""
     a, b = as_operand(input, "outer"), as_operand(vec2, "outer")
-    return unsqueeze(with_ndim(a, "outer", 1), 1) * with_ndim(b, "outer", 1)
+    if not a.ndim == b.ndim == 1:
+        raise ShapeError(f"outer: expected 1 dimension, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
+    return unsqueeze(a, 1) * b
 
 
 ger = outer
