@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,31 +12,18 @@ _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compat", "left
 TABLE = "docs/operations.md lists what there is, and why the rest is not"
 
 
-def _entries() -> Iterator[tuple[str, str, list[str]]]:
-    """(reason, where, names) for each entry of the list, which explains its format."""
-    reason = where = ""
-    names: list[str] = []
-    with open(_LIST) as file:
-        for line in file:
-            if line.startswith("    "):
-                names += line.split()
-                continue
-            if names:
-                yield reason, where, names
-            where, _, listed = line.partition(": ")
-            names = [] if line[0] == "#" else listed.split()
-            if line[0] == "[":
-                reason = line[1:].rstrip("]\n")
-                names = []
-    yield reason, where, names
-
-
 @cache
 def table() -> dict[str, dict[str, list[str]]]:
-    """{reason: {where: names}}."""
+    """{reason: {where: names}}. The head of the list explains its format."""
     found: dict[str, dict[str, list[str]]] = {}
-    for why, where, names in _entries():
-        found.setdefault(why, {})[where] = names
+    with open(_LIST) as file:
+        lines = file.read().replace("\n    ", " ").splitlines()
+    for line in lines:
+        if line[:1] == "[":
+            listed = found[line[1:-1]] = {}
+        elif line and line[0] != "#":
+            where, _, names = line.partition(": ")
+            listed[where] = names.split()
     return found
 
 
@@ -81,7 +68,7 @@ class Missing:
 
 def mark(cls: type) -> None:
     """Sets a Missing in cls for each name of Tensor in the list that cls lacks."""
-    for _, where, names in _entries():
-        for name in names if where == "Tensor" else ():
+    for names in table().values():
+        for name in names.get("Tensor", ()):
             if not hasattr(cls, name):
                 setattr(cls, name, Missing(name))

@@ -127,25 +127,13 @@ def _formatter(values: list[Any], kind: str) -> tuple[Show, int]:
         largest, smallest = max(sizes, default=1.0), min(sizes, default=1.0)
         wide = largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4
         if wide if SCIENTIFIC is None else SCIENTIFIC:
-            shown = _scientific
+            shown = f"{{:.{DIGITS}e}}".format
         elif all(v == math.floor(v) for v in counted):
-            shown = _whole
+            shown = lambda v: f"{v:.0f}." if math.isfinite(v) else str(v)  # noqa: E731
         else:
-            shown = _decimal
+            shown = f"{{:.{DIGITS}f}}".format
     width = max((len(shown(v)) for v in counted), default=1)
     return lambda v: shown(v).rjust(width), width
-
-
-def _scientific(v: float) -> str:
-    return f"{v:.{DIGITS}e}"
-
-
-def _decimal(v: float) -> str:
-    return f"{v:.{DIGITS}f}"
-
-
-def _whole(v: float) -> str:
-    return f"{v:.0f}." if math.isfinite(v) else str(v)
 
 
 # ---- layout -----------------------------------------------------------------------------------------------------

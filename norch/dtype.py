@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._lib import lib
+from ._lib import lib, listed
 from .errors import ArgumentError, DTypeError
 
 __all__ = [
@@ -53,14 +53,8 @@ class dtype:  # noqa: N801  (PyTorch's name)
         return dtype_named, (self.name,)
 
 
-def _read_table() -> list[dtype]:
-    table: list[dtype] = []
-    while lib.norch_dtype_name(len(table)) is not None:
-        table.append(object.__new__(dtype)._read(len(table)))
-    return table
-
-
-DTYPES: list[dtype] = _read_table()  # by number
+# By number.
+DTYPES = [object.__new__(dtype)._read(code) for code in range(len(listed(lib.norch_dtype_name)))]
 BY_NAME: dict[str, dtype] = {one.name: one for one in DTYPES}
 
 

@@ -41,6 +41,20 @@ class Shifted(Scaled):
         return super().forward(input) + self.shift
 
 
+def test_arguments_of_the_function() -> None:
+    """By position as far as the function has the options in this order, then by name; training is the module's."""
+
+    @options
+    class Noted(Layer, function=lambda x, a, training, c, b, *, d: (a, training, c, b, d)):
+        a: int
+        b: int = 2
+        c: int = 3
+        _: KW_ONLY
+        d: int = 4
+
+    assert Noted(1)(0) == (1, True, 3, 2, 4) and Noted(1, 5, d=6).eval()(0) == (1, False, 3, 5, 6)
+
+
 def test_signatures() -> None:
     def text(function: Any) -> str:
         return str(inspect.signature(function)).replace("'", "")

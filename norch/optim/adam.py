@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .._options import KW_ONLY, options
-from .fused import ROWS, Fused
+from .fused import Fused
 from .optimizer import Params
 
 
 @options
-class Adam(Fused):
+class Adam(Fused, row="adam"):
     """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
     of its square with the factors betas, corrected for their start at zero (Kingma and Ba 2015). weight_decay * p is
     added to the gradient, or subtracted from p with decoupled_weight_decay. amsgrad divides by the largest square so
@@ -36,7 +36,6 @@ class Adam(Fused):
     differentiable: bool = False
     fused: bool | None = None
     decoupled_weight_decay: bool = False
-    row = ROWS["adam"]
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "exp_avg", "exp_avg_sq", "max_exp_avg_sq" if group["amsgrad"] else None

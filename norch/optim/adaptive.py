@@ -7,11 +7,11 @@ from typing import Any
 from .._options import KW_ONLY, options
 from ..ops.create import full_like
 from ..tensor import Tensor
-from .fused import ROWS, Fused
+from .fused import Fused
 
 
 @options
-class RMSprop(Fused):
+class RMSprop(Fused, row="rmsprop"):
     """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with the factor alpha (Hinton
     2012). centered subtracts the square of the running average of g from it. With momentum,
     buf = momentum * buf + g / (sqrt(square) + eps) and p -= lr * buf.
@@ -34,7 +34,6 @@ class RMSprop(Fused):
     foreach: bool | None = None
     maximize: bool = False
     differentiable: bool = False
-    row = ROWS["rmsprop"]
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         centered, momentum = group["centered"], group["momentum"] > 0
@@ -42,7 +41,7 @@ class RMSprop(Fused):
 
 
 @options
-class Adagrad(Fused):
+class Adagrad(Fused, row="adagrad"):
     """p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where sum is initial_accumulator_value plus the g^2 of
     all steps (Duchi, Hazan and Singer 2011).
 
@@ -64,7 +63,6 @@ class Adagrad(Fused):
     maximize: bool = False
     differentiable: bool = False
     fused: bool | None = None
-    row = ROWS["adagrad"]
 
     def __post_init__(self) -> None:
         for group in self.param_groups:

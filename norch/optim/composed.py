@@ -18,6 +18,10 @@ class _Composed(Elementwise):
 
     _states: tuple[str, ...] = ()
 
+    def __init_subclass__(cls, states: tuple[str, ...] | None = None, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        cls._states = cls._states if states is None else states
+
     def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter before its first step."""
         return {"step": 0, **{name: zeros_like(param.detach()) for name in self._states}}
@@ -54,7 +58,7 @@ def _averages(g: Tensor, entry: dict[str, Any], betas: tuple[float, float]) -> t
 
 
 @options
-class Adadelta(_Composed):
+class Adadelta(_Composed, states=("square_avg", "acc_delta")):
     """delta = sqrt(moved + eps) / sqrt(square + eps) * g, p -= lr * delta, where square and moved are the running
     averages of g^2 and delta^2 with the factor rho (Zeiler 2012).
 
@@ -75,7 +79,6 @@ class Adadelta(_Composed):
     capturable: bool = False
     maximize: bool = False
     differentiable: bool = False
-    _states = ("square_avg", "acc_delta")
 
     def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         rho, eps = group["rho"], group["eps"]
@@ -86,7 +89,7 @@ class Adadelta(_Composed):
 
 
 @options
-class Adamax(_Composed):
+class Adamax(_Composed, states=("exp_avg", "exp_inf")):
     """p -= lr / (1 - beta1^step) * average / largest, where average is the running average of g with the factor beta1,
     and largest the maximum of |g| + eps and beta2 * largest (Kingma and Ba 2014, section 7).
 
@@ -107,7 +110,6 @@ class Adamax(_Composed):
     maximize: bool = False
     differentiable: bool = False
     capturable: bool = False
-    _states = ("exp_avg", "exp_inf")
 
     def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
@@ -118,7 +120,7 @@ class Adamax(_Composed):
 
 
 @options
-class NAdam(_Composed):
+class NAdam(_Composed, states=("exp_avg", "exp_avg_sq")):
     """Adam with Nesterov's momentum (Dozat 2016): p moves along (1 - mu) g plus the next mu times the running average
     of g, where mu = beta1 (1 - 0.96^(step momentum_decay) / 2) grows with the steps.
 
@@ -141,7 +143,6 @@ class NAdam(_Composed):
     maximize: bool = False
     capturable: bool = False
     differentiable: bool = False
-    _states = ("exp_avg", "exp_avg_sq")
 
     def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {**super()._start(param, group), "mu_product": 1.0}
@@ -157,7 +158,7 @@ class NAdam(_Composed):
 
 
 @options
-class RAdam(_Composed):
+class RAdam(_Composed, states=("exp_avg", "exp_avg_sq")):
     """Adam without the division by sqrt(square) in the first steps, where the variance of that average is too large; in
     later steps it is scaled by a factor that grows to 1 (Liu et al. 2019).
 
@@ -179,7 +180,6 @@ class RAdam(_Composed):
     maximize: bool = False
     capturable: bool = False
     differentiable: bool = False
-    _states = ("exp_avg", "exp_avg_sq")
 
     def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         (beta1, beta2), step = group["betas"], entry["step"]
@@ -195,7 +195,7 @@ class RAdam(_Composed):
 
 
 @options
-class Rprop(_Composed):
+class Rprop(_Composed, states=("prev",)):
     """p -= sign(g) * size, where size, lr at first, is multiplied by etas[1] while g keeps its sign and by etas[0] when
     the sign changes, within step_sizes; after a change of sign p stays (Riedmiller and Braun 1993).
 
@@ -215,7 +215,6 @@ class Rprop(_Composed):
     foreach: bool | None = None
     maximize: bool = False
     differentiable: bool = False
-    _states = ("prev",)
 
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)

@@ -44,13 +44,15 @@ ROWS = {name: _read_row(kind, name) for kind, name in enumerate(listed(lib.norch
 
 
 class Fused(Elementwise):
-    """Base of the optimizers with a kernel. A subclass gives `row` and `_kept`."""
+    """Base of the optimizers with a kernel. A subclass names its row, and gives `_kept`."""
 
     row: Row
     _fill: Any
 
-    def __init_subclass__(cls) -> None:
-        cls._fill = cls.row.fill
+    def __init_subclass__(cls, row: str = "", **named: Any) -> None:
+        super().__init_subclass__(**named)
+        if row:
+            cls.row, cls._fill = ROWS[row], ROWS[row].fill
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         """The state tensors of a call, STATES names in the order of the row. None: this group does without."""

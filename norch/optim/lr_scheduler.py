@@ -281,7 +281,7 @@ class OneCycleLR(_Cycle):
             raise ArgumentError(f"OneCycleLR: pct_start {pct_start} does not lie between 0 and 1")
         one_of("OneCycleLR: anneal_strategy", anneal_strategy, ("cos", "linear"))
         groups = optimizer.param_groups
-        self.max_lrs = [float(max_lr)] * len(groups) if isinstance(max_lr, (int, float)) else list(max_lr)
+        self.max_lrs = _one_a_group(optimizer, max_lr)
         self.total_steps, self.top = total_steps, pct_start * total_steps - 1
         self.back = 2 * pct_start * total_steps - 2 if three_phase else None
         self.cosine, self.cycle_momentum = anneal_strategy == "cos", cycle_momentum
@@ -486,17 +486,14 @@ class ReduceLROnPlateau(LRScheduler):
         """Whether bad epochs are not counted at present."""
         return self.cooldown_counter > 0
 
-    def _is_better(self, now: float) -> bool:
-        sign = 1 if self.mode == "min" else -1
-        relative = self.threshold_mode == "rel"
-        bound = self.best * (1 - sign * self.threshold) if relative else self.best - sign * self.threshold
-        return sign * now < sign * bound
-
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Ends an epoch, the next one or the one given, with these metrics, a number."""
         now = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self._is_better(now):
+        sign = 1 if self.mode == "min" else -1
+        relative = self.threshold_mode == "rel"
+        bound = self.best * (1 - sign * self.threshold) if relative else self.best - sign * self.threshold
+        if sign * now < sign * bound:
             self.best, self.num_bad_epochs = now, 0
         else:
             self.num_bad_epochs += 1

@@ -9,11 +9,11 @@ from .._lib import lib
 from .._options import KW_ONLY, options
 from ..ops.create import empty_like
 from ..tensor import Tensor
-from .fused import ROWS, Fused
+from .fused import Fused
 
 
 @options
-class SGD(Fused):
+class SGD(Fused, row="sgd"):
     """For each parameter p with gradient g: g += weight_decay * p; with momentum, buf = momentum * buf +
     (1 - dampening) * g (buf = g at first) and g = buf, or with nesterov g += momentum * buf; p -= lr * g.
     `maximize` changes the sign of the gradient.
@@ -36,7 +36,6 @@ class SGD(Fused):
     foreach: bool | None = None
     differentiable: bool = False
     fused: bool | None = None
-    row = ROWS["sgd"]
 
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...tensor import Tensor
-from ..functional._ctc import ctc_loss
 from ..loss import _Loss
+from .ctc_loss import ctc_loss
 
 
 class CTCLoss(_Loss):

@@ -38,9 +38,9 @@ from ._pool import *  # noqa: F403
 from ._vision import *  # noqa: F403
 
 if _TYPE_CHECKING:
+    from ..extras.ctc_loss import ctc_loss
     from ..extras.embedding_bag import embedding_bag
     from ..extras.grid_sample import affine_grid, grid_sample
-    from ._ctc import ctc_loss
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "affine_grid",
@@ -69,6 +69,6 @@ def _missing(name: str) -> Any:
     raise _left_out.missing(__name__, name)
 
 
-_LAZY = {"._ctc": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}
+_LAZY = {"..extras.ctc_loss": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}
 _LAZY |= {"..extras.grid_sample": "affine_grid grid_sample"}
 __getattr__ = lazy(globals(), _LAZY, _missing)

@@ -10,7 +10,7 @@ from ..._lib import int64, lib
 from ...autograd.differentiable import differentiable
 from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._checks import on_one_device, with_ndim
+from .._checks import on_one_device
 from .._halves import rounded_once
 from .._operand import as_operand, rename_errors
 from ..copy import stack
@@ -117,7 +117,9 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
 def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
     """out[i][j] = input[i] * vec2[j] for two vectors."""
     a, b = as_operand(input, "outer"), as_operand(vec2, "outer")
-    return unsqueeze(with_ndim(a, "outer", 1), 1) * with_ndim(b, "outer", 1)
+    if not a.ndim == b.ndim == 1:
+        raise ShapeError(f"outer: expected 1 dimension, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
+    return unsqueeze(a, 1) * b
 
 
 ger = outer

@@ -16,7 +16,7 @@ from ...ops.create import arange
 from ...ops.pointwise import logaddexp, where
 from ...ops.values import as_tensor
 from ...tensor import Tensor
-from ._loss import reduced
+from ..functional._loss import reduced
 
 _LOG_ZERO = -1e30  # in place of -inf: its sums and differences are finite
 
