@@ -457,8 +457,8 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
             edges, wanted = _edges(tensors)
             if not wanted:
                 return function(*arguments)
-            mode.enabled = False
             try:
+                mode.enabled = False
                 out = function(*arguments)
             finally:
                 mode.enabled = True
