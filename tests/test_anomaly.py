@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import gc
+import random
 import re
+import signal
+import sys
+import time
+import traceback
 from typing import Any
 
 import pytest
@@ -111,3 +116,61 @@ def test_stacks_die_with_their_nodes() -> None:
         del y
         gc.collect()
         assert not [one for one in gc.get_objects() if type(one) is anomaly._Time]
+
+
+class _Interrupt(Exception):
+    pass
+
+
+def _state() -> Any:
+    ticks = {module.tick for module in list(sys.modules.values()) if "tick" in getattr(module, "__dict__", {})}
+    return norch.is_grad_enabled(), norch.is_anomaly_enabled(), len(ticks & {anomaly._plain_tick, anomaly._noted_tick})
+
+
+def _anomaly(x: Any) -> None:
+    with norch.autograd.detect_anomaly():
+        x * 2
+
+
+@norch.no_grad()
+def _decorated(x: Any) -> Any:
+    return x * 2
+
+
+def _cached(x: Any) -> Any:
+    with norch.nn.utils.parametrize.cached():
+        return norch.ldexp(x, 2)  # of @differentiable, which computes without recording
+
+
+@pytest.mark.parametrize("work", [_anomaly, _decorated, _cached])
+def test_an_asynchronous_exception_leaves_no_mode_on(work: Any) -> None:
+    x, before = norch.ones(2, requires_grad=True), _state()
+    left: list[Any] = []
+    frames: Any = []
+
+    def interrupt(*_: Any) -> None:
+        raise _Interrupt
+
+    old = signal.signal(signal.SIGALRM, interrupt)
+    rng, interrupted, until = random.Random(0), 0, time.monotonic() + 1.5
+    began = time.perf_counter()
+    work(x)
+    took = time.perf_counter() - began
+    try:
+        while time.monotonic() < until:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, took))
+                work(x)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except _Interrupt as error:
+                interrupted += 1
+                frames = traceback.extract_tb(error.__traceback__)
+            if _state() != before or norch.nn.utils.parametrize._cache is not None:
+                # Python looks for signals before the first statement of __exit__, too: nothing can be done there
+                if frames[-2].name != "__exit__":
+                    left.append(frames)
+                anomaly._switch(False, False)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert interrupted > 20 and not left

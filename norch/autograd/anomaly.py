@@ -73,6 +73,15 @@ def _switch(on: bool, check_nan: bool) -> None:
             module.next_seq = both[on]  # type: ignore[attr-defined]
 
 
+def _switch_or_restore(on: bool, check_nan: bool, before: tuple[bool, bool]) -> None:
+    """_switch(); where an asynchronous exception interrupts it, everything is as before."""
+    try:
+        _switch(on, check_nan)
+    except BaseException:
+        _switch(*before)
+        raise
+
+
 def is_anomaly_enabled() -> bool:
     """Whether the mode is on."""
     return _on
@@ -92,13 +101,17 @@ class set_detect_anomaly:  # noqa: N801  (PyTorch's name)
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self.before = _on, check is not None
-        _switch(bool(mode), check_nan)
+        _switch_or_restore(bool(mode), check_nan, self.before)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: object) -> None:
-        _switch(*self.before)
+        try:
+            _switch(*self.before)
+        except BaseException:  # an asynchronous one
+            _switch(*self.before)
+            raise
 
 
 class detect_anomaly(set_detect_anomaly):  # noqa: N801
@@ -117,4 +130,4 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801
 
     def __enter__(self) -> None:
         self.before = _on, check is not None
-        _switch(True, self.check_nan)
+        _switch_or_restore(True, self.check_nan, self.before)

@@ -46,8 +46,8 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
             edges, wanted = edges_of(tensors)
             if not wanted:
                 return function(*arguments)
-            mode.enabled = False
             try:
+                mode.enabled = False
                 out = function(*arguments)
             finally:
                 mode.enabled = True

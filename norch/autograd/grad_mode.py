@@ -88,8 +88,12 @@ def decorated(function: F, make: Callable[[], Any]) -> F:
 
     @functools.wraps(function)
     def inside(*arguments: Any, **named: Any) -> Any:
-        with make():
-            return function(*arguments, **named)
+        before = mode.enabled
+        try:
+            with make():
+                return function(*arguments, **named)
+        finally:  # an asynchronous exception may come before the first statement of __exit__
+            mode.enabled = before
 
     return cast(F, inside)
 

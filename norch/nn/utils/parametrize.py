@@ -232,8 +232,9 @@ def cached() -> Iterator[None]:
     True
     """
     global _cache
-    outer, _cache = _cache, {} if _cache is None else _cache
+    outer = _cache
     try:
+        _cache = {} if outer is None else outer
         yield
     finally:
         _cache = outer
