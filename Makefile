@@ -305,7 +305,7 @@ test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
 # One dtype, and none of the tests that take long for what they tell: they start programs or cover what others do too.
 FAST_LEAVES := build wheels benchmarks examples docs second stream threads isa
 test-fast: $(VENV)/ready-test  ## the part of the suite to run while editing: under a minute of two cores
-	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(PYTEST) -q -m "not slow" $(FAST_LEAVES:%=--ignore=tests/test_%.py) $(ARGS)
+	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(PYTEST) -q -m "not slow" $(FAST_LEAVES:%=--ignore=tests/test_%.py) --ignore=tests/fuzz $(ARGS)
 
 # The suite's kernel tests on each ISA build that this machine can run.
 test-isa: $(VENV)/ready-test  ## the kernel tests, once for each ISA build that this machine runs
