@@ -47,5 +47,5 @@ static int64_t item_offset(const nr_attention_plan *p, nr_attention_operand x, i
 
 int32_t NR_ISA(nr_run_attention)(const nr_call *call) {
     return (call->dtype == NORCH_FLOAT32 ? attend_float32 : attend_float64)(call->plan,
-                                                                            call->op == NR_ATTENTION_BACK);
+                                                                            call->op == NR_ATTENTION_BACKWARD);
 }

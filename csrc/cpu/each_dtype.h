@@ -1,7 +1,8 @@
 /* each_dtype: includes the file TEMPLATE once for each wide dtype (dtypes.def) for which WANTED(kind, bits) holds: kind is
  * 'f', 'i', 'u' or 'b', bits the size of an element. Forgets both macros. TEMPLATE sees
  *
- *   DTYPE_NAME            the name               NUMBER   the number: NORCH_FLOAT32
+ *   DTYPE_NAME       float32; of bool it expands to _Bool
+ *   NUMBER           NORCH_FLOAT32
  *   S, T, ACC        the types that dtypes.def calls stored, computed and sum
  *   INTEGER          a signed integer as wide as an element
  *   KIND_OF_DTYPE    F, I or B; IS_FLOAT is 1 or 0, for #if

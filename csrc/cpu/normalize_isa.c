@@ -44,7 +44,7 @@ static void run_chunk(void *context, int64_t chunk) {
 int32_t NR_ISA(nr_run_normalize)(const nr_call *call) {
     const nr_normalize_plan *p = call->plan;
     const bool single = call->dtype == NORCH_FLOAT32;
-    norm s = {.plan = p, .is_backward = call->op == NR_NORMALIZE_BACK, .dtype = call->dtype};
+    norm s = {.plan = p, .is_backward = call->op == NR_NORMALIZE_BACKWARD, .dtype = call->dtype};
     size_t row = (size_t)(2 * p->weights) * (single ? sizeof(float) : sizeof(double));
     if (p->sums) memset(p->sums, 0, row);
     if (p->rows == 0 || p->n == 0) return NORCH_OK;

@@ -182,8 +182,8 @@ static void NAME(run)(const pool *s, nr_pool_kind kind, int64_t plane, int64_t l
             NAME(max_plane)(s, plane, false, (last - plane - 1) * count);
         return;
     }
-    if (kind == NR_POOL_MAX_BACK || kind == NR_POOL_AVG_BACK) memset(x, 0, (size_t)area * sizeof(T));
-    if (kind == NR_POOL_MAX_BACK) {
+    if (kind == NR_POOL_MAX_BACKWARD || kind == NR_POOL_AVG_BACKWARD) memset(x, 0, (size_t)area * sizeof(T));
+    if (kind == NR_POOL_MAX_BACKWARD) {
         const int64_t *index = p->index + plane * count;
         for (int64_t u = 0; u < count; u++) {
             if ((uint64_t)index[u] < (uint64_t)area) x[index[u]] += y[u];
@@ -193,7 +193,7 @@ static void NAME(run)(const pool *s, nr_pool_kind kind, int64_t plane, int64_t l
     for (int64_t i = 0; i < p->result[0]; i++) {
         for (int64_t j = 0; j < p->result[1]; j += RUN) {
             int64_t n = least(RUN, p->result[1] - j);
-            NAME(avg_run)(s, kind == NR_POOL_AVG_BACK, x, i, j, n, y + i * p->result[1] + j);
+            NAME(avg_run)(s, kind == NR_POOL_AVG_BACKWARD, x, i, j, n, y + i * p->result[1] + j);
         }
     }
 }

@@ -55,10 +55,10 @@ int32_t NR_ISA(nr_run_softmax)(const nr_call *call) {
         COLUMNS,
         SHORT_ROWS
     } way = p->inner > 1                                       ? COLUMNS
-            : p->n <= SHORT && call->op != NR_SOFTMAX_BACK ? SHORT_ROWS
+            : p->n <= SHORT && call->op != NR_SOFTMAX_BACKWARD ? SHORT_ROWS
                                                                : ROWS;
     int64_t side = way == COLUMNS ? p->inner : p->outer;
-    int64_t width = way != ROWS ? WIDTH : call->op == NR_LOG_SOFTMAX_OF ? LOGS(p->n) : 1;
+    int64_t width = way != ROWS ? WIDTH : call->op == NR_LOG_SOFTMAX_FORWARD ? LOGS(p->n) : 1;
     if (side < width) width = side;
     job j = {.plan = p, .kernel = kernels[call->dtype == NORCH_FLOAT64][way][call->op]};
     j.tiles = (side + width - 1) / width * (way == COLUMNS ? p->outer : 1);

@@ -76,7 +76,7 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend
 }
 
 /* From the gradient d of the probabilities p to that of the scores: scale p (d - the sum of p d). */
-template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend_back(const score_args a) {
+template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend_backward(const score_args a) {
     using A = share_sum<T, packs>;
     constexpr int W = line::W<T>;
     int64_t row, seen;
@@ -115,7 +115,7 @@ struct attention_part {
 };
 
 template <class T>
-static int32_t run_rows(const nr_call *call, const attention_part &part, bool back, void *scores,
+static int32_t run_rows(const nr_call *call, const attention_part &part, bool is_backward, void *scores,
                         const void *probabilities) {
     const nr_attention_plan &p = part.p;
     score_args a = {scores,   probabilities, part.items * p.queries, p.keys, p.queries, part.first, p.scale, 0,
@@ -126,11 +126,10 @@ static int32_t run_rows(const nr_call *call, const attention_part &part, bool ba
     a.wide = a.n % line::W<T> == 0 && is_aligned(scores, 16) && is_aligned(probabilities, 16);
     auto kernel = with_packs(shape.packs, [&](auto n) {
         constexpr int packs = decltype(n)::packs;
-        return back ? attend_back<T, packs> : attend<T, packs>;
+        return is_backward ? attend_backward<T, packs> : attend<T, packs>;
     });
     LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }
 
 /* A matrix of each item; stride: from item to item in each loop of the batch, NULL where they lie one behind another. */
@@ -179,7 +178,7 @@ template <class T> static int32_t forward(const nr_call *call, const attention_p
     const items_of out = {p.out, p.row[NR_ATTENTION_OUT], 1, p.batch_stride[NR_ATTENTION_OUT]};
     NR_TRY(product(call, p, P, p.queries, p.keys, p.width, q, keys_across));
     NR_TRY(run_rows<T>(call, part, false, scores, nullptr));
-    return call->op == NR_ATTENTION_BACK ? NORCH_OK : product(call, p, out, p.queries, p.value_width, p.keys, P, v);
+    return call->op == NR_ATTENTION_BACKWARD ? NORCH_OK : product(call, p, out, p.queries, p.value_width, p.keys, P, v);
 }
 
 /* sum (keys, columns) = across b, a sum over queries; with `more`, memory for as many, it is added to what earlier parts
@@ -194,8 +193,7 @@ static int32_t over_queries(const nr_call *call, const nr_attention_plan &p, con
     T *to = static_cast<T *>(const_cast<void *>(sum.data));
     LAUNCH(add_to<T>, blocks_for(n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, to, sum.row, (const T *)more, columns,
            n);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }
 
 template <class T>
@@ -226,12 +224,12 @@ static void *moved(void *data, int64_t bytes) { return data ? static_cast<char *
 /* `at_once` queries after `at_once` queries. */
 template <class T>
 static int32_t run_part(const nr_call *call, const nr_attention_plan &p, int64_t items, int64_t at_once) {
-    const bool back = call->op == NR_ATTENTION_BACK;
+    const bool is_backward = call->op == NR_ATTENTION_BACKWARD;
     const size_t room = ((size_t)(items * at_once * p.keys) * sizeof(T) + 255) / 256 * 256;
-    const size_t sums = back && at_once < p.queries
+    const size_t sums = is_backward && at_once < p.queries
                             ? (size_t)(p.keys * (p.width > p.value_width ? p.width : p.value_width)) * sizeof(T)
                             : 0;
-    const size_t bytes = (back ? 2 * room : room) + sums;
+    const size_t bytes = (is_backward ? 2 * room : room) + sums;
     char *scratch = static_cast<char *>(nr_cuda_scratch(gpu_of(call), bytes));
     if (!scratch) return NORCH_ERROR_MEMORY;
     T *scores = reinterpret_cast<T *>(scratch), *slopes = reinterpret_cast<T *>(scratch + room);
@@ -245,8 +243,8 @@ static int32_t run_part(const nr_call *call, const nr_attention_plan &p, int64_t
         part.p.g = moved(p.g, from * p.row[NR_ATTENTION_G]);
         part.p.out = moved(p.out, from * p.row[NR_ATTENTION_OUT]);
         part.p.grad_q = moved(p.grad_q, from * p.row[NR_ATTENTION_GRAD_Q]);
-        status = back ? backward<T>(call, part, scores, slopes, first ? slopes + room / sizeof(T) : nullptr)
-                      : forward<T>(call, part, scores);
+        status = is_backward ? backward<T>(call, part, scores, slopes, first ? slopes + room / sizeof(T) : nullptr)
+                             : forward<T>(call, part, scores);
     } while (status == NORCH_OK && (first += at_once) < p.queries);
     nr_cuda_scratch_free(gpu_of(call), scratch, bytes);
     return status;

@@ -399,7 +399,7 @@ template <class T> static int32_t run_correlation(const nr_call *call, const cor
                    gpu_of(call)->stream, c);
         else
             correlate_tiled<T>(call, c, groups);
-        LAUNCHED(call);
+        if (int32_t failed = launched(call)) return failed;
     }
     return NORCH_OK;
 }

@@ -173,8 +173,7 @@ static int32_t run_turn(const nr_call *call, const nr_plan &plan, int32_t across
     }
     a.rest = nest_of<2>(rest.ndim, rest.size, rest.stride);
     LAUNCH(BY_SIZE(turn, size), (unsigned)(batches * a.tiles0 * a.tiles1), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }
 
 static int32_t run_strided(const nr_call *call, const nr_plan &plan) {
@@ -190,8 +189,7 @@ static int32_t run_strided(const nr_call *call, const nr_plan &plan) {
     a.where = nest_of<2>(plan.ndim, plan.size, plan.stride);
     copy_kernel kernel = moves ? BY_SIZE(move_strided, size) : conversion_to(call->dtype, false);
     LAUNCH(kernel, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }
 
 int32_t nr_cuda_copy(const nr_call *call) {
@@ -217,6 +215,5 @@ int32_t nr_cuda_copy(const nr_call *call) {
     a.aligned = is_aligned(a.to, size * width) && (!a.from.step || is_aligned(a.from.data, from_size * width));
     copy_kernel kernel = moves ? BY_SIZE(fill_dense, size) : conversion_to(call->dtype, true);
     LAUNCH(kernel, blocks_for(a.n, NR_BLOCK * width), NR_BLOCK, 0, stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }

@@ -91,8 +91,11 @@ void nr_cuda_pinned_counts(int64_t *values); /* bytes in tensors, bytes held, bl
         if (nr_error != cudaSuccess) return nr_cuda_fail(what, nr_error); \
     } while (0)
 
-/* After a launch: reports an error of the launch itself; errors of the kernel are reported at the next synchronization. */
-#define LAUNCHED(call) TRY(nr_call_name(call), cudaGetLastError())
+/* The status after a launch: an error of the launch itself; errors of the kernel are reported at the next synchronization. */
+static inline int32_t launched(const nr_call *call) {
+    TRY(nr_call_name(call), cudaGetLastError());
+    return NORCH_OK;
+}
 
 /* Memory of the device for the length of a call: it is given back in the order of the stream. */
 void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes);

@@ -174,8 +174,7 @@ static int32_t run_part(const nr_call *call, const nr_plan &nest, index_kernel k
     a.report = gpu_of(call)->report_on_device;
     a.where = nest_of<3>(nest.ndim, nest.size, nest.stride);
     LAUNCH(kernel, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }
 
 /* The numbers of a column's steps in the order of their indices, for one column or all of them. */
@@ -239,8 +238,7 @@ static int32_t run_scatter(const nr_call *call, const nr_plan &nest) {
     const scatter_kernels kernels = kernels_of(call);
     if (along.numel <= FEW || columns.numel >= BUSY || along.ndim > 1) {
         LAUNCH(kernels.in_order, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
-        LAUNCHED(call);
-        return NORCH_OK;
+        return launched(call);
     }
     const size_t bytes = (size_t)((one_lane ? 1 : columns.numel) * along.numel) * sizeof(int64_t);
     int64_t *order = static_cast<int64_t *>(nr_cuda_scratch(gpu, bytes));

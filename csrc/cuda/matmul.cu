@@ -223,8 +223,7 @@ static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p, const m
     dim3 grid((unsigned)tiles, (unsigned)batches, (unsigned)g.parts);
     if (g.parts == 1) {
         LAUNCH(kernel, grid, NR_BLOCK, 0, gpu->stream, g);
-        LAUNCHED(call);
-        return NORCH_OK;
+        return launched(call);
     }
     g.part_stride = batches * p.m * p.n;
     size_t bytes = (size_t)(g.part_stride * g.parts * kernels->sum_size);

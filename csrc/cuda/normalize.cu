@@ -282,7 +282,7 @@ template <class T> static int32_t run(const nr_call *call, const nr_normalize_pl
     });
     if (p.rows > 0) {
         LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
-        LAUNCHED(call);
+        if (int32_t failed = launched(call)) return failed;
     }
     if (!p.sums) return NORCH_OK;
     a.out = p.sums;

@@ -109,7 +109,7 @@ template <class Step> static int32_t run(const nr_call *call, const Step &step) 
             a.first_block[count + 1] = a.first_block[count] + blocks_for(plan.items[i].n, A_BLOCK);
         }
         LAUNCH(step_all<Step>, a.first_block[count], NR_BLOCK, 0, gpu_of(call)->stream, a, step);
-        LAUNCHED(call);
+        if (int32_t failed = launched(call)) return failed;
     }
     return NORCH_OK;
 }

@@ -36,8 +36,7 @@ static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
             a.aligned = a.aligned && is_aligned(plan.data[o], size_of(call, kernel, o) * kernel->width);
     }
     LAUNCH(kernel->dense, blocks_for(a.n, NR_BLOCK * kernel->width), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }
 
 /* Whether the innermost rows are whole runs of neighbours that one access may take, of every operand that has not one
@@ -74,8 +73,7 @@ static int32_t run_strided(const nr_call *call, const pointwise_kernel *kernel, 
         for (int32_t d = 0; o >= plan.operands && d < plan.ndim; d++) a.where.stride[o][d] = 0;
     }
     LAUNCH(kernel->strided, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }
 
 int32_t nr_cuda_pointwise(const nr_call *call) {

@@ -129,14 +129,14 @@ template <class T> static pool_kernel kernel_of(int32_t kind) {
     switch (kind) {
     case NR_POOL_MAX: return pool_max<T>;
     case NR_POOL_AVG: return pool_avg<T>;
-    case NR_POOL_MAX_BACK: return pool_backward<T, true>;
+    case NR_POOL_MAX_BACKWARD: return pool_backward<T, true>;
     }
     return pool_backward<T, false>;
 }
 
 int32_t nr_cuda_pool(const nr_call *call) {
     const nr_pool_plan &p = *static_cast<const nr_pool_plan *>(call->plan);
-    const bool backward = call->op == NR_POOL_MAX_BACK || call->op == NR_POOL_AVG_BACK;
+    const bool backward = call->op == NR_POOL_MAX_BACKWARD || call->op == NR_POOL_AVG_BACKWARD;
     const int64_t *written = backward ? p.size : p.result;
     pool_args a = {};
     a.to = backward ? p.x : p.y;
@@ -165,6 +165,5 @@ int32_t nr_cuda_pool(const nr_call *call) {
     a.divisor_of_sum = p.divisor;
     pool_kernel kernel = call->dtype == NORCH_FLOAT32 ? kernel_of<float>(call->op) : kernel_of<double>(call->op);
     LAUNCH(kernel, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }

@@ -173,8 +173,7 @@ static int32_t run_part(const nr_call *call, const nr_plan &lanes) {
     a.where = nest_of<2>(lanes.ndim, lanes.size, lanes.stride);
     if (a.n <= 32 || a.lanes >= 16384) {
         LAUNCH(kernels->lanes, blocks_for(a.lanes, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
-        LAUNCHED(call);
-        return NORCH_OK;
+        return launched(call);
     }
     int64_t parts = 1024 / a.lanes;
     if (parts > a.n / (4 * TILE)) parts = a.n / (4 * TILE);

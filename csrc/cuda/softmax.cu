@@ -60,7 +60,7 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) softma
 }
 
 /* x: the gradient. out = y (x - the sum of x y), or, of the logarithm, x - exp(y) times the sum of x. */
-template <class T, int packs> __global__ void NR_ROW_BOUNDS softmax_rows_back(const softmax_args a) {
+template <class T, int packs> __global__ void NR_ROW_BOUNDS softmax_rows_backward(const softmax_args a) {
     using A = share_sum<T, packs>;
     constexpr int W = line::W<T>;
     const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
@@ -109,7 +109,7 @@ template <class Join> DEVICE double joined(double own, int distance, int team, d
     return own;
 }
 
-template <class T, bool back> __global__ void NR_ROW_BOUNDS softmax_columns(const softmax_args a) {
+template <class T, bool is_backward> __global__ void NR_ROW_BOUNDS softmax_columns(const softmax_args a) {
     __shared__ double memory[NR_BLOCK];
     const int distance = NR_BLOCK / a.team;
     const int64_t column = (int64_t)blockIdx.x * distance + (int)threadIdx.x % distance;
@@ -121,7 +121,7 @@ template <class T, bool back> __global__ void NR_ROW_BOUNDS softmax_columns(cons
     const auto meeting = [&](double own, auto join) { return joined(own, distance, a.team, memory, join); };
     const auto plus = [](double p, double q) { return p + q; };
     double sum = 0;
-    if constexpr (back) {
+    if constexpr (is_backward) {
         for (int64_t i = member; i < n; i += jump) sum += (double)(a.log ? x[i * step] : x[i * step] * y[i * step]);
         const T all = (T)meeting(sum, plus);
         for (int64_t i = member; i < n; i += jump)
@@ -141,7 +141,7 @@ template <class T, bool back> __global__ void NR_ROW_BOUNDS softmax_columns(cons
 }
 
 template <class T> static int32_t run(const nr_call *call, const nr_softmax_plan &p) {
-    const bool back = call->op == NR_SOFTMAX_BACK || call->op == NR_LOG_SOFTMAX_BACK;
+    const bool is_backward = call->op == NR_SOFTMAX_BACKWARD || call->op == NR_LOG_SOFTMAX_BACKWARD;
     softmax_args a = {};
     a.out = p.out;
     a.x = p.x;
@@ -149,7 +149,7 @@ template <class T> static int32_t run(const nr_call *call, const nr_softmax_plan
     a.rows = p.outer * p.inner;
     a.n = p.n;
     a.inner = p.inner;
-    a.log = call->op == NR_LOG_SOFTMAX_OF || call->op == NR_LOG_SOFTMAX_BACK;
+    a.log = call->op == NR_LOG_SOFTMAX_FORWARD || call->op == NR_LOG_SOFTMAX_BACKWARD;
     cudaStream_t stream = gpu_of(call)->stream;
     if (p.inner == 1) {
         const row_shape shape = row_shape_of<T>(a.rows, a.n);
@@ -157,16 +157,15 @@ template <class T> static int32_t run(const nr_call *call, const nr_softmax_plan
         a.wide = a.n % line::W<T> == 0 && is_aligned(a.out, 16) && is_aligned(a.x, 16) && is_aligned(a.result, 16);
         auto kernel = with_packs(shape.packs, [&](auto n) {
             constexpr int packs = decltype(n)::packs;
-            return back ? softmax_rows_back<T, packs> : softmax_rows<T, packs>;
+            return is_backward ? softmax_rows_backward<T, packs> : softmax_rows<T, packs>;
         });
         LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, stream, a);
     } else { /* a thread a column where they are many, or short */
         a.team = a.rows < 16384 && a.n >= 64 ? NR_BLOCK / COLUMNS : 1;
-        auto kernel = back ? softmax_columns<T, true> : softmax_columns<T, false>;
+        auto kernel = is_backward ? softmax_columns<T, true> : softmax_columns<T, false>;
         LAUNCH(kernel, blocks_for(a.rows, NR_BLOCK / a.team), NR_BLOCK, 0, stream, a);
     }
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }
 
 int32_t nr_cuda_softmax(const nr_call *call) {

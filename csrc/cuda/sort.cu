@@ -134,8 +134,7 @@ template <class T> static int32_t sort_lanes(const nr_call *call, sort_args a) {
     size_t bytes = (size_t)(a.lanes * a.n) * sizeof(item), shared = (size_t)a.width * sizeof(item);
     if (runs == 1) {
         LAUNCH(sort_runs<T>, (unsigned)a.lanes, NR_BLOCK, shared, gpu->stream, a);
-        LAUNCHED(call);
-        return NORCH_OK;
+        return launched(call);
     }
     item *buffer[2];
     for (int b = 0; b < 2; b++) {
@@ -178,8 +177,7 @@ template <class T> static int32_t run_part(const nr_call *call, const nr_plan &l
     if (call->op == NR_ARGSORT) return sort_lanes<T>(call, a);
     a.row = lanes.data[2];
     LAUNCH(search<T>, blocks_for(a.lanes, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    LAUNCHED(call);
-    return NORCH_OK;
+    return launched(call);
 }
 
 int32_t nr_cuda_sort(const nr_call *call) {

@@ -19,7 +19,7 @@ typedef enum nr_attention_operand {
     NR_ATTENTION_GRAD_V,
     NR_ATTENTION_OPERANDS
 } nr_attention_operand;
-typedef enum nr_attention_kind { NR_ATTENTION_FORWARD, NR_ATTENTION_BACK } nr_attention_kind;
+typedef enum nr_attention_kind { NR_ATTENTION_FORWARD, NR_ATTENTION_BACKWARD } nr_attention_kind;
 typedef struct nr_attention_plan {
     int64_t queries, keys, width, value_width;
     double scale;

@@ -5,7 +5,12 @@
 #include "../norch.h"
 
 /* All dense, (outer, n, inner), normalised along n. The backward kinds read the result, too. */
-typedef enum nr_softmax_kind { NR_SOFTMAX_OF, NR_LOG_SOFTMAX_OF, NR_SOFTMAX_BACK, NR_LOG_SOFTMAX_BACK } nr_softmax_kind;
+typedef enum nr_softmax_kind {
+    NR_SOFTMAX_FORWARD,
+    NR_LOG_SOFTMAX_FORWARD,
+    NR_SOFTMAX_BACKWARD,
+    NR_LOG_SOFTMAX_BACKWARD
+} nr_softmax_kind;
 typedef struct nr_softmax_plan {
     int64_t outer, n, inner;
     void *out;

@@ -68,7 +68,7 @@ static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_
         rows > 1 ? nr_nest_collapse(rows, plan->batch, NR_ATTENTION_OPERANDS, plan->batch_stride, 1) : rows;
     if (status == NORCH_OK) {
         double scores = items * (double)plan->queries * (double)plan->keys;
-        double work = scores * (double)(plan->width + plan->value_width + 8) * (kind == NR_ATTENTION_BACK ? 5 : 2);
+        double work = scores * (double)(plan->width + plan->value_width + 8) * (kind == NR_ATTENTION_BACKWARD ? 5 : 2);
         status = nr_run(NR_ATTENTION, kind, plan, work / OPERATIONS_PER_NS, x[0]);
     }
     nr_release_all(4, copy);
@@ -101,5 +101,5 @@ int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, c
     if (q->numel == 0 && k->numel == 0 && v->numel == 0) return NORCH_OK;
     nr_attention_plan plan = {.scale = scale, .causal = causal != 0};
     norch_tensor *const written[4] = {NULL, out[0], out[1], out[2]};
-    return run(NR_ATTENTION_BACK, &plan, x, written);
+    return run(NR_ATTENTION_BACKWARD, &plan, x, written);
 }

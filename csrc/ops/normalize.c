@@ -97,5 +97,5 @@ int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, c
         plan.sums = out[1]->data;
     }
     const norch_tensor *operands[] = {x, g, optional_weight, NULL};
-    return run(NR_NORMALIZE_BACK, operands, axes, &plan);
+    return run(NR_NORMALIZE_BACKWARD, operands, axes, &plan);
 }

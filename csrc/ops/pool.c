@@ -92,7 +92,7 @@ norch_tensor *norch_pool_max_backward(const norch_tensor *x, const norch_tensor 
     if (read_window(op, x, window, &plan) || check_gradient(op, x, &plan) || check_index(op, index, x, plan.result))
         return NULL;
     plan.index = index->data;
-    return run(&plan, NR_POOL_MAX_BACK, x, size);
+    return run(&plan, NR_POOL_MAX_BACKWARD, x, size);
 }
 
 norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
@@ -115,5 +115,5 @@ norch_tensor *norch_pool_avg_backward(const norch_tensor *x, int64_t count, cons
     plan.divisor = divisor;
     if (read_window(op, x, window, &plan)) return NULL;
     if (check_gradient(op, x, &plan)) return NULL;
-    return run(&plan, NR_POOL_AVG_BACK, x, size);
+    return run(&plan, NR_POOL_AVG_BACKWARD, x, size);
 }

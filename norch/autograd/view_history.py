@@ -12,7 +12,7 @@ from typing import Any
 
 from .._handle import zeros_of
 from .._lib import lib
-from ..errors import Error
+from ..errors import Error, OutOfMemoryError
 from .grad_mode import enable_grad, mode
 from .hooks import Keep
 from .node import Leaf, Node
@@ -85,6 +85,8 @@ def refresh(x: Any) -> None:
         try:
             with enable_grad():
                 again = take(view.base, view.steps)
+        except OutOfMemoryError:
+            raise
         except Error:  # steps that its base of today does not allow
             again = None
         if again is None or not lib.norch_is_same(again, x):

@@ -121,8 +121,8 @@ static double ulps(float got, double want) {
     return fabs((double)got - want) * ldexp(1.0, 24 - e);
 }
 
-/* The least binary exponent that an error is measured against; that of digamma left of 0 is more, for its zeros there. */
-static int least = -1021;
+/* The least_exponent binary exponent that an error is measured against; that of digamma left of 0 is more, for its zeros there. */
+static int least_exponent = -1021;
 
 static double ulps_wide(double got, long double want) {
     if (want != want || got != got) return (want != want) && (got != got) ? 0 : 1e9;
@@ -130,7 +130,7 @@ static double ulps_wide(double got, long double want) {
     if (isinf((double)want) || isinf(got)) return got == (double)want ? 0 : 1e9;
     int e;
     frexpl(want, &e);
-    e = e < least ? least : e;
+    e = e < least_exponent ? least_exponent : e;
     return (double)(fabsl((long double)got - want) * ldexpl(1.0L, 53 - e));
 }
 
@@ -204,7 +204,7 @@ static void measure_wide(const char *name, void (*loop)(void), widest_function r
         fill(r);
         loop();
         for (int i = 0; i < BLOCK; i++) {
-            least = reference == reference_digamma && in_wide[i] < 0 ? 6 : -1021;
+            least_exponent = reference == reference_digamma && in_wide[i] < 0 ? 6 : -1021;
             double error = ulps_wide(out_wide[i], reference((long double)in_wide[i]));
             if (error > worst) worst = error, at = in_wide[i];
         }

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...autograd.differentiable import differentiable
 from ...errors import LinAlgError, ShapeError
+from .._operand import tensor_of
 from ..copy import cat
 from ..create import eye
 from ..matmul import matmul
@@ -119,6 +120,7 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
 def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
     """X with tensordot(A, X, X.ndim) = B: A is taken as a matrix of B.numel() rows, after its axes dims moved to the
     end."""
+    tensor_of(A, "tensorsolve"), tensor_of(B, "tensorsolve")
     if dims is not None:
         A = A.movedim(dims, [*range(A.ndim - len(dims), A.ndim)])
     shape = A.shape[B.ndim :]
@@ -129,7 +131,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
 
 def tensorinv(A: Any, ind: int = 2) -> Any:
     """The inverse of tensordot with A, taken as a matrix whose rows are its first ind axes."""
-    rows, columns = A.shape[:ind], A.shape[ind:]
+    rows, columns = tensor_of(A, "tensorinv").shape[:ind], A.shape[ind:]
     if ind <= 0 or math.prod(rows) != math.prod(columns):
         raise ShapeError(f"tensorinv: A of {tuple(A.shape)} is no square matrix when cut at axis {ind}")
     return inv(A.reshape(math.prod(rows), -1)).reshape((*columns, *rows))
