@@ -124,7 +124,11 @@ class _Interrupt(Exception):
 
 def _state() -> Any:
     ticks = {module.tick for module in list(sys.modules.values()) if "tick" in getattr(module, "__dict__", {})}
-    return norch.is_grad_enabled(), norch.is_anomaly_enabled(), len(ticks & {anomaly._plain_tick, anomaly._noted_tick})
+    return (
+        norch.is_grad_enabled(),
+        norch.is_anomaly_enabled(),
+        len(ticks & {anomaly._plain_next_seq, anomaly._noted_next_seq}),
+    )
 
 
 def _anomaly(x: Any) -> None:

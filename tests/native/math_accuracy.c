@@ -121,7 +121,7 @@ static double ulps(float got, double want) {
     return fabs((double)got - want) * ldexp(1.0, 24 - e);
 }
 
-/* The least_exponent binary exponent that an error is measured against; that of digamma left of 0 is more, for its zeros there. */
+/* The least binary exponent that an error is measured against; that of digamma left of 0 is more, for its zeros there. */
 static int least_exponent = -1021;
 
 static double ulps_wide(double got, long double want) {
