@@ -123,11 +123,11 @@ class _Interrupt(Exception):
 
 
 def _state() -> Any:
-    ticks = {module.tick for module in list(sys.modules.values()) if "tick" in getattr(module, "__dict__", {})}
+    counters = {vars(module)["next_seq"] for module in list(sys.modules.values()) if "next_seq" in vars(module)}
     return (
         norch.is_grad_enabled(),
         norch.is_anomaly_enabled(),
-        len(ticks & {anomaly._plain_next_seq, anomaly._noted_next_seq}),
+        len(counters & {anomaly._plain_next_seq, anomaly._noted_next_seq}),
     )
 
 

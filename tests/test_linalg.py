@@ -219,6 +219,7 @@ def test_a_gradient_of_equal_eigenvalues():
         (lambda: norch.linalg.eigh(norch.eye(2), UPLO="X"), ValueError, "UPLO"),
         (lambda: norch.linalg.lstsq(norch.eye(2), norch.ones(3, 1)), ValueError, "lstsq: A of"),
         (lambda: norch.linalg.lstsq(norch.eye(2), norch.ones(2, 1), driver="x"), ValueError, "lstsq: driver"),
+        (lambda: norch.linalg.lstsq(norch.eye(2) / 0, norch.ones(2, 1), driver="gelsd"), RuntimeError, "holds NaN or"),
         (lambda: norch.linalg.eig, AttributeError, "linear algebra"),
     ],
 )

@@ -215,7 +215,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     and its singular values with driver "gelsd" or "gelss" (else empty).
 
     driver names LAPACK's method: "gelsy" (default), "gelsd", "gelss", or "gels", which gives no rank. Singular values
-    up to rcond times the largest count as 0. The derivative is that of pinv(A) B.
+    up to rcond times the largest count as 0. The derivative is that of pinv(A) B. LinAlgError for NaN and
+    infinities.
 
     >>> x = norch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> norch.linalg.lstsq(x, norch.tensor([[1.0], [3.0], [5.0]])).solution.round(decimals=4)
@@ -236,6 +237,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     solve, int64 = scipy_linalg().lstsq, numpy().int64
 
     def solved(a: Any, b: Any) -> Any:
+        if not (numpy().isfinite(a).all() and numpy().isfinite(b).all()):  # LAPACK would print
+            raise numpy().linalg.LinAlgError("A or B holds NaN or infinities")
         x, _, rank, values = solve(a, b, cond=rcond, lapack_driver=_DRIVERS[driver], check_finite=False)
         return x, int64(rank), a[0, :0] if values is None else values
 
