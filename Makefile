@@ -89,7 +89,7 @@ FLAGS := -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wsha
 LINK := -shared -pthread -Wl,-z,defs $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
 
 ISA_SOURCES := $(sort $(wildcard csrc/cpu/*_isa.c))
-SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
+SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/program/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
 OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
     $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
 

@@ -149,6 +149,7 @@ def _bind_python() -> type:
         "MEMORY": errors.OutOfMemoryError,
         "VALUE": errors.ArgumentError,
         "ZERO_DIVISION": errors.DivisionError,
+        "CAPTURE": errors.CaptureError,
     }
     by_kind = {constants["ERROR_" + name]: error for name, error in raised.items()}
     classes = [by_kind.get(kind, errors.Error) for kind in range(len(raised) + 1)]
@@ -240,6 +241,7 @@ def forget(owner: object) -> None:
 
 def memory_of(x: TensorBase) -> memoryview:
     """The bytes of a contiguous uint8 tensor on the CPU, to read and to write; x lives as long as they are seen."""
+    lib.norch_note_unseen("Python reads the memory of a tensor")
     if x._numel == 0:
         return memoryview(bytearray())
     array: Any = (ctypes.c_ubyte * x._numel).from_address(x._data)

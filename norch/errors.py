@@ -35,6 +35,10 @@ class DivisionError(Error, ZeroDivisionError):
     """An integer divided by zero."""
 
 
+class CaptureError(Error):
+    """A function that norch.capture cannot record."""
+
+
 class OutOfMemoryError(Error, MemoryError):
     """Memory that a device has not got."""
 

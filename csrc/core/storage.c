@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "memory.h"
+#include "observer.h"
 
 static _Atomic int64_t live_storages, live_bytes;
 
@@ -39,6 +40,8 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
     storage->release = release;
     storage->context = context;
     storage->next = NULL;
+    storage->observer = nr_observing();
+    if (storage->observer) storage->observer->made(storage->observer, storage);
     atomic_fetch_add_explicit(&live_storages, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&live_bytes, (int64_t)bytes, memory_order_relaxed);
     return storage;
@@ -46,6 +49,7 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
 
 void nr_storage_release(norch_storage *storage) {
     if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
+    if (storage->observer) storage->observer->gone(storage->observer, storage);
     if (storage->release)
         storage->release(storage->context);
     else

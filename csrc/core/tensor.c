@@ -10,6 +10,7 @@
 #include "gate.h"
 #include "interpreter.h"
 #include "memory.h"
+#include "observer.h"
 
 /* A tensor outside any interpreter. */
 static norch_tensor *plain_tensor(void) {
@@ -112,7 +113,7 @@ norch_tensor *norch_scalar_float(double value) {
     if (!x) return NULL;
     *(double *)x->data = value;
     x->weak = 1;
-    return x;
+    return nr_finished(x, nr_note_host_wrote(x));
 }
 
 norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
@@ -124,7 +125,7 @@ norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
     else
         *(int64_t *)x->data = value;
     x->weak = 1;
-    return x;
+    return nr_finished(x, nr_note_host_wrote(x));
 }
 
 norch_tensor *norch_retain(norch_tensor *x) {
@@ -151,6 +152,7 @@ void norch_release(norch_tensor *x) {
 int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
     NR_TRY(nr_check_tensor("data", other));
     norch_storage *before = x->storage;
+    if (before && before->observer != nr_observing()) NR_TRY(nr_note_unseen("the memory of a tensor is replaced"));
     atomic_fetch_add_explicit(&other->storage->references, 1, memory_order_relaxed);
     const size_t from = offsetof(norch_tensor, data); /* all fields after those of Python */
     memcpy((char *)x + from, (const char *)other + from, sizeof *x - from);

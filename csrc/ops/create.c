@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../core/convert.h"
+#include "../core/observer.h"
 #include "ops.h"
 
 /* Sets every element of x, which is new and dense, to one value. */
@@ -57,7 +58,7 @@ norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, 
 #define NARROW(...)
 #include "../dtypes.def"
     }
-    return x;
+    return nr_finished(x, nr_note_host_wrote(x));
 }
 
 /* Checks that a buffer has exactly the bytes of a tensor. */
@@ -79,7 +80,7 @@ norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const
     memcpy(x->data, bytes, (size_t)n);
     if (dtype == NORCH_BOOL) /* normalises bools to 0 and 1 */
         for (int64_t i = 0; i < n; i++) ((uint8_t *)x->data)[i] = ((uint8_t *)x->data)[i] != 0;
-    return x;
+    return nr_finished(x, nr_note_host_wrote(x));
 }
 
 norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype,
@@ -93,6 +94,7 @@ norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, 
         *(strides[i] < 0 ? &first : &last) += (shape[i] - 1) * strides[i];
     }
     if (count == 0) first = 0;
+    if (nr_note_unseen("a tensor is made over memory of the host")) return NULL;
     if ((uintptr_t)data % (uintptr_t)nr_size_of((int32_t)dtype))
         return NR_REFUSE(NORCH_ERROR_VALUE, "from_memory: the memory is not aligned to %s; copy the array first",
                          nr_dtypes[dtype].name);

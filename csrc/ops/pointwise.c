@@ -2,6 +2,7 @@
  * the backend's. */
 #include <string.h>
 
+#include "../core/observer.h"
 #include "ops.h"
 
 #define MAX_INPUTS 3
@@ -110,6 +111,11 @@ static int32_t ready_inputs(job *j, const norch_tensor *out) {
         bool cast = !condition && x->dtype != j->compute;
         j->ready[i] = x;
         j->converted[i] = x->numel == 1 && x->device_type == NORCH_CPU && (cast || j->elsewhere);
+        if (j->converted[i] && !x->weak && nr_observing()) { /* a replay has to read it anew */
+            if (nr_is_narrow(j->compute))
+                NR_TRY(nr_note_unseen("a one-element tensor of another dtype meets halves or small integers"));
+            j->converted[i] = false;
+        }
         if (j->converted[i]) continue;
         if (cast)
             j->made[i] = norch_cast(x, j->compute);

@@ -57,6 +57,9 @@ class SGD(Fused):
         hyper.maximize = group["maximize"]
         hyper.first = 0
 
+    def _structure(self, group: dict[str, Any]) -> Any:
+        return group["momentum"] != 0
+
     def _advance(self, params: list[Tensor], grads: list[Tensor], group: dict[str, Any], hyper: Any, at: int) -> None:
         momenta = None
         if group["momentum"] != 0:

@@ -1,0 +1,42 @@
+/* run: a program's calls, one after the other, without Python. */
+#include "../core/gate.h"
+#define NR_SHARED static inline __attribute__((unused))
+#include "../families/random.h"
+#include "program.h"
+
+void nr_program_bind(nr_program *program, int32_t argument, char *data) {
+    if (program->bound[argument] == data) return;
+    program->bound[argument] = data;
+    for (int64_t i = 0; i < program->binding_count; i++) {
+        const nr_use *use = &program->bindings[i];
+        if (use->block == -1 - argument) *use->at = data + use->offset;
+    }
+}
+
+static int32_t draw(const nr_call *call) {
+    nr_random_plan *plan = (nr_random_plan *)(uintptr_t)call->plan;
+    plan->seed = plan->state[0];
+    plan->counter = plan->state[1];
+    NR_TRY(call->backend->run[NR_RANDOM](call));
+    plan->state[1] += plan->blocks;
+    return NORCH_OK;
+}
+
+static int32_t run_all(void *of) {
+    const nr_program *program = of;
+    for (int64_t i = 0; i < program->count; i++) {
+        const nr_step *step = &program->steps[i];
+        if (step->dead) continue;
+        const nr_call *call = &step->call;
+        NR_TRY(call->family == NR_RANDOM ? draw(call) : call->backend->run[call->family](call));
+    }
+    return NORCH_OK;
+}
+
+int32_t nr_program_run(nr_program *program) {
+    if (program->count == 0) return NORCH_OK;
+    program->running = true;
+    const int32_t status = nr_gate_program(program->backend, program->work, run_all, program);
+    program->running = false;
+    return status;
+}
