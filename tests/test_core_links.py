@@ -103,17 +103,24 @@ def test_folders_include_downward_only():
     assert not wrong
 
 
-def test_the_core_links_against_a_stub_backend(objects, tmp_path):
+def run_native(name, objects, tmp_path, *libraries):
+    """Links tests/native/<name>.c with objects of the library, and runs it."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
         pytest.skip("needs a C compiler")
-    core = [path for path, name in objects.items() if name.startswith("core/")]
-    source, program = ROOT / "tests" / "native" / "stub_backend.c", tmp_path / "stub"
-    done = subprocess.run(
-        [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, source, *core],
-        capture_output=True,
-        text=True,
-    )
+    source, program = ROOT / "tests" / "native" / f"{name}.c", tmp_path / name
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    made = [compiler, *flags, "-o", program, source, *objects, *libraries]
+    done = subprocess.run(made, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([program], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_core_links_against_a_stub_backend(objects, tmp_path):
+    run_native("stub_backend", [path for path, name in objects.items() if name.startswith("core/")], tmp_path)
+
+
+def test_calls_run_again_see_new_values(objects, tmp_path):
+    without_python = [path for path, name in objects.items() if not name.startswith("python/")]
+    run_native("replay", without_python, tmp_path, "-lm", "-ldl")

@@ -195,6 +195,32 @@ def test_operations_that_a_dtype_lacks():
             call()
 
 
+def test_divisors_are_those_that_are_used():
+    with pytest.raises(ZeroDivisionError, match="floor_divide: integer division by zero"):
+        norch.ones(3, dtype=norch.int8) // 256  # as int8, 0
+    x, divisor = norch.ones(300, 70, dtype=norch.int16), norch.ones(300, 1, dtype=norch.int16)
+    divisor[299] = 0
+    before = x.clone()
+    with pytest.raises(ZeroDivisionError, match="remainder_: integer division by zero"):
+        x %= divisor
+    with pytest.raises(ZeroDivisionError, match="fmod: integer division by zero"):
+        norch.fmod(x.T, divisor.T)
+    assert norch.equal(x, before)
+
+
+def test_the_first_of_indices_out_of_range_is_named():
+    x, index = norch.zeros(5), norch.zeros(100_000, dtype=norch.int64)
+    index[70_000], index[99_999] = -6, 5
+    for given in (index, index.to(norch.int32)):
+        for call in (lambda: x[given], lambda: x.index_put_((given,), norch.ones(()))):  # noqa: B023
+            with pytest.raises(IndexError, match="index -6 is out of range for size 5 at dimension 0"):
+                call()
+    square = norch.zeros(5, 5)
+    with pytest.raises(IndexError, match="index 5 is out of range for size 5 at dimension 1"):
+        square[index[:5] + 4, index[-5:]] = 1.0
+    assert not x.any() and not square.any()
+
+
 def test_integer_division_by_zero():
     for dtype in (norch.uint8, norch.int32, norch.int64):
         x, zero = norch.ones(3, dtype=dtype), norch.zeros(3, dtype=dtype)

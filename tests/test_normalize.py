@@ -305,3 +305,17 @@ def test_the_gradient_of_a_bias_is_no_alias_of_what_came_in() -> None:
     F.layer_norm(x, (2,), None, bias).backward(g, create_graph=True)
     g.zero_()
     assert bias.grad.tolist() == [1, 1]
+
+
+def test_running_means_over_all_batches_stay_on_the_device(monkeypatch: Any) -> None:
+    layer, mean, var = nn.BatchNorm1d(3, momentum=None), np.zeros(3, "float32"), np.ones(3, "float32")
+    monkeypatch.setattr(norch.Tensor, "item", lambda x: pytest.fail("a host read"))
+    for count in range(1, 8):
+        batch = drawn(count, 5, 3, dtype="float32")
+        x = norch.tensor(batch)
+        layer(x)
+        keep, take = np.float32(1 - 1.0 / count), np.float32(1.0 / count)  # as for momentum=1 / count
+        own = (x - x.mean(0)).square().mean(0).numpy() * np.float32(5 / 4)
+        mean, var = mean * keep + x.mean(0).numpy() * take, var * keep + own * take
+    np.testing.assert_array_equal(layer.running_mean.numpy(), mean)
+    np.testing.assert_array_equal(layer.running_var.numpy(), var)

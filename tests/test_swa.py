@@ -1,5 +1,6 @@
 """Averages of weights and their schedule: against PyTorch, and against the means that they are."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,27 @@ def test_the_mean_is_one() -> None:
     again = ours.AveragedModel(model)
     again.load_state_dict(average.state_dict())
     assert again.n_averaged.item() == 4
+
+
+def test_later_updates_read_no_count(monkeypatch: Any) -> None:
+    model = nn.Linear(3, 1, device=DEVICE)
+    average = ours.AveragedModel(model, avg_fn=ours.get_ema_avg_fn(0.5))
+    begun = average.state_dict()["n_averaged"].clone()
+    average.update_parameters(model)
+    reads = []
+    read = norch.Tensor.__int__
+    monkeypatch.setattr(norch.Tensor, "__int__", lambda x: reads.append(x) or read(x))
+    for copied in (average, copy.deepcopy(average)):
+        nn.init.constant_(model.weight, 1.0)
+        copied.update_parameters(model)
+        before = copied.module.weight.detach().clone()
+        nn.init.constant_(model.weight, 3.0)
+        copied.update_parameters(model)
+        assert_close(copied.module.weight.detach(), (before + 3) / 2)
+    assert len(reads) <= 1  # the copy may have to
+    average.n_averaged.copy_(begun)  # an average that begins anew
+    average.update_parameters(model)
+    assert norch.equal(average.module.weight, model.weight) and average.n_averaged.item() == 1
 
 
 def test_statistics_of_batches_are_taken_anew() -> None:

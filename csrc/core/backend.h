@@ -35,7 +35,8 @@ typedef void (*nr_kernel)(void);
 
 typedef struct nr_backend nr_backend;
 
-typedef struct nr_call {
+typedef struct nr_call nr_call;
+struct nr_call {
     nr_family family;
     int32_t op;         /* a row of ops.def (matmul: its epilogue, or NR_NO_OP), or a kind of the family */
     int32_t dtype;      /* what the kernel computes on */
@@ -44,8 +45,10 @@ typedef struct nr_call {
     const void *plan;   /* the struct of the family (csrc/families/) */
     nr_kernel kernel;   /* set by the gate, like backend */
     const nr_backend *backend;
-    const char *name; /* for messages, if family and op do not give it; or NULL */
-} nr_call;
+    const char *name;                  /* for messages, if family and op do not give it; or NULL */
+    bool in_place;                     /* pointwise: messages end the name with "_" */
+    void (*load)(const nr_call *call); /* converts the numbers in the plan anew, before each run; or NULL */
+};
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

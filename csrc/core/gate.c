@@ -57,6 +57,7 @@ void nr_gate_release(norch_storage *storage) {
 
 static int32_t run(const nr_call *call) {
     const nr_backend *backend = call->backend;
+    if (call->load) call->load(call);
     /* A device queues the call and returns at once: the lock stays. */
     if (call->work < LONG_WORK || backend->device) return backend->run[call->family](call);
     void *thread = release_lock();

@@ -34,6 +34,10 @@ typedef struct nr_op_row {
 extern const nr_op_row nr_ops[NR_OP_COUNT];
 
 bool nr_in_domain(int32_t op, int32_t dtype);
+/* Whether operand 2 is a divisor, which must not be 0 where it is an integer. */
+static inline bool nr_op_divides(int32_t op) {
+    return op == NR_OP_floor_divide || op == NR_OP_remainder || op == NR_OP_trunc_divide || op == NR_OP_fmod;
+}
 /* The row of an opcode if it has this form, else NULL with an error. */
 const nr_op_row *nr_op_find(int64_t op, nr_form form);
 

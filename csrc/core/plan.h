@@ -9,6 +9,12 @@
 
 #define NR_MAX_OPERANDS 4
 
+/* An element in memory of the host. */
+typedef struct nr_number {
+    const void *at;
+    int32_t dtype;
+} nr_number;
+
 typedef struct nr_plan {
     int32_t ndim;
     int32_t operands; /* operand 0 is written, the others are read */
@@ -16,7 +22,8 @@ typedef struct nr_plan {
     int64_t stride[NR_MAX_OPERANDS][NORCH_MAX_DIMS]; /* in bytes */
     char *data[NR_MAX_OPERANDS];
     int64_t numel;
-    int64_t value[NR_MAX_OPERANDS]; /* converted scalars, to which data points; pointwise: of the wide dtype */
+    int64_t value[NR_MAX_OPERANDS];    /* converted scalars, to which data points; pointwise: of the wide dtype, */
+    nr_number number[NR_MAX_OPERANDS]; /* and what they are converted from: nr_call.load reads it */
 } nr_plan;
 
 /* Makes the nest over `shape`, to which every tensor broadcasts. The strides of operand 0 decide the order of the loops,

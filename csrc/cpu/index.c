@@ -57,14 +57,30 @@ typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *i
 #define S double
 #include "index_kinds.h"
 
-static void offsets(const nr_index_plan *plan, char *dense, const char *index, char *before, int64_t n) {
-    const int64_t dense_step = plan->nest.stride[0][0], index_step = plan->nest.stride[1][0];
-    const int64_t before_step = plan->nest.stride[2][0], axis_step = plan->axis_stride, size = plan->axis_size;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t at = *(const int64_t *)(index + i * index_step);
-        const int64_t sum = plan->nest.data[2] ? *(const int64_t *)(before + i * before_step) : 0;
-        *(int64_t *)(dense + i * dense_step) = sum + (at < 0 ? at + size : at) * axis_step;
+/* NR_OFFSETS: whether each index of a row is in range; one that wraps is so if the sum with the size is. The sign bits of all are
+ * joined: no branch an element. What is checked is what is used, even if another thread writes to index meanwhile. */
+static __attribute__((noinline)) bool offsets(const nr_index_plan *plan, char *dense, const char *index,
+                                              const char *before, int64_t n) {
+    const int64_t *step[] = {plan->nest.stride[0], plan->nest.stride[1], plan->nest.stride[2]};
+    const int64_t below = plan->axis_size, wrap = plan->wraps ? below : 0, axis_step = plan->axis_stride;
+    const bool sums = plan->nest.data[2] != NULL;
+    int64_t wrong = 0;
+    if (!sums && axis_step == 1 && *step[0] == sizeof(int64_t) && *step[1] == sizeof(int64_t)) {
+        int64_t *to = (int64_t *)dense; /* perhaps the index itself */
+        const int64_t *from = (const int64_t *)index;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t at = from[i] + (from[i] >> 63 & wrap);
+            wrong |= at | (below - 1 - at);
+            to[i] = at;
+        }
+        return wrong >= 0;
     }
+    for (int64_t i = 0; i < n; i++, index += *step[1], before += *step[2], dense += *step[0]) {
+        const int64_t given = *(const int64_t *)index, at = given + (given >> 63 & wrap);
+        wrong |= at | (below - 1 - at);
+        *(int64_t *)dense = (sums ? *(const int64_t *)before : 0) + at * axis_step;
+    }
+    return wrong >= 0;
 }
 
 static row_kernel kernel_of(int32_t kind, int32_t dtype) {
@@ -74,20 +90,21 @@ static row_kernel kernel_of(int32_t kind, int32_t dtype) {
 #define NARROW(...)
 #include "../dtypes.def"
     };
-    if (kind == NR_OFFSETS) return offsets;
+    if (kind == NR_OFFSETS) return NULL;
     if (kind > NR_SCATTER) return combine[dtype][kind - NR_SCATTER_ADD];
     return moves[kind == NR_SCATTER][__builtin_ctz((unsigned)nr_size_of(dtype))];
 }
 
 typedef struct job {
     const nr_index_plan *plan;
-    row_kernel kernel;
-    int32_t cut;  /* the loop that is cut into chunks, */
-    int64_t part; /* this many steps of it each */
+    row_kernel kernel; /* NULL: offsets */
+    int32_t cut;       /* the loop that is cut into chunks, */
+    int64_t part;      /* this many steps of it each */
+    _Atomic bool lost; /* an index is out of range */
 } job;
 
 static void run_chunk(void *context, int64_t chunk) {
-    const job *j = context;
+    job *j = context;
     const nr_plan *nest = &j->plan->nest;
     int64_t size[NORCH_MAX_DIMS], at[NORCH_MAX_DIMS] = {0}, rows = 1;
     char *data[3];
@@ -100,7 +117,10 @@ static void run_chunk(void *context, int64_t chunk) {
     for (int o = 0; o < 3; o++) data[o] = nest->data[o] + first * nest->stride[o][j->cut];
     for (int32_t d = 1; d < nest->ndim; d++) rows *= size[d];
     for (;;) {
-        j->kernel(j->plan, data[0], data[1], data[2], size[0]);
+        if (j->kernel)
+            j->kernel(j->plan, data[0], data[1], data[2], size[0]);
+        else if (!offsets(j->plan, data[0], data[1], data[2], size[0]))
+            j->lost = true;
         if (--rows == 0) return;
         for (int32_t d = 1; d < nest->ndim; d++) {
             int64_t steps = ++at[d] < size[d] ? 1 : 1 - size[d]; /* on, or back to the start */
@@ -109,6 +129,29 @@ static void run_chunk(void *context, int64_t chunk) {
             at[d] = 0;
         }
     }
+}
+
+/* Names the first index out of range. Where offsets() wrote over the indices, they are found by what it made of them. */
+static int32_t fail_lost(const nr_call *call) {
+    const nr_index_plan *plan = call->plan;
+    const nr_plan *nest = &plan->nest;
+    const int64_t wrap = plan->wraps ? plan->axis_size : 0;
+    const bool over = nest->data[0] == nest->data[1];
+    int64_t at[NORCH_MAX_DIMS] = {0}, index = 0;
+    const char *data = nest->data[1];
+    for (int64_t i = 0; i < nest->numel; i++) {
+        index = *(const int64_t *)data;
+        if (over && index < 0) index -= wrap;
+        if (index < -wrap || index >= plan->axis_size) break;
+        for (int32_t d = 0; d < nest->ndim; d++) {
+            data += nest->stride[1][d];
+            if (++at[d] < nest->size[d]) break;
+            data -= nest->stride[1][d] * nest->size[d];
+            at[d] = 0;
+        }
+    }
+    return nr_fail(NORCH_ERROR_INDEX, "%s: index %lld is out of range for size %lld at dimension %lld", call->name,
+                   (long long)index, (long long)plan->axis_size, (long long)plan->dimension);
 }
 
 int32_t nr_run_index(const nr_call *call) {
@@ -137,5 +180,5 @@ int32_t nr_run_index(const nr_call *call) {
         run_chunk(&j, 0);
     else
         nr_parallel(chunks, run_chunk, &j);
-    return NORCH_OK;
+    return j.lost ? fail_lost(call) : NORCH_OK;
 }

@@ -244,9 +244,51 @@ static nr_plan rows_of(const nr_plan *plan, int64_t first, int64_t rows) {
     return part;
 }
 
+/* Kernels that write nothing: data[0] becomes 1 where an element is 0. (x - 1) & ~x has the sign bit set for 0 alone. */
+#define FIND_ZERO(T)                                                                                                  \
+    static void zero_##T(int64_t n, char *const *data, const int64_t *stride, bool streams) {                         \
+        T signs = 0;                                                                                                  \
+        (void)streams;                                                                                                \
+        if (stride[1] == sizeof(T)) {                                                                                 \
+            const T *x = (const T *)data[1];                                                                          \
+            for (int64_t i = 0; i < n; i++) signs |= (T)((T)(x[i] - 1) & ~x[i]);                                      \
+        } else {                                                                                                      \
+            const char *at = data[1];                                                                                 \
+            for (int64_t i = 0; i < n; i++, at += stride[1]) signs |= (T)((T)(*(const T *)at - 1) & ~*(const T *)at); \
+        }                                                                                                             \
+        if (signs >> (8 * sizeof(T) - 1)) __atomic_store_n(data[0], 1, __ATOMIC_RELAXED);                             \
+    }
+FIND_ZERO(uint8_t)
+FIND_ZERO(uint16_t)
+FIND_ZERO(uint32_t)
+FIND_ZERO(uint64_t)
+
+/* Fails if an integer divisor is 0, each looked at once. */
+static int32_t check_divisor(const nr_call *call, const nr_plan *plan) {
+    static const nr_pointwise_run find[] = {zero_uint8_t, zero_uint16_t, zero_uint32_t, zero_uint64_t};
+    const int32_t dtype = in_plan(plan, 2) ? nr_wide(call->dtype) : call->dtype;
+    char found = 0;
+    nr_plan scan = {.operands = 2, .numel = 1, .size = {1}, .data = {&found, plan->data[2]}};
+    for (int32_t d = 0; d < plan->ndim; d++) {
+        if (plan->stride[2][d] == 0) continue;
+        scan.stride[1][scan.ndim] = plan->stride[2][d];
+        scan.size[scan.ndim++] = plan->size[d];
+        scan.numel *= plan->size[d];
+    }
+    if (scan.ndim == 0) scan.ndim = 1;
+    nr_call check = *call;
+    check.dtype = nr_wide(dtype); /* the elements are not converted */
+    check.kernel = (nr_kernel)find[__builtin_ctz((unsigned)nr_size_of(dtype))];
+    run_nest(&check, &scan);
+    if (!found) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s%s: integer division by zero", nr_ops[call->op].name,
+                   call->in_place ? "_" : "");
+}
+
 int32_t nr_run_pointwise(const nr_call *call) {
     const nr_plan *plan = call->plan;
     if (plan->numel == 0) return NORCH_OK;
+    if (nr_op_divides(call->op) && !nr_is_float(call->dtype)) NR_TRY(check_divisor(call, plan));
     const int64_t times = rows_in_one(call, plan);
     if (times == 1) {
         run_nest(call, plan);

@@ -112,8 +112,20 @@ static void run_chunk(void *context, int64_t chunk) {
     }
 }
 
+static int32_t check_probabilities(const nr_call *call) {
+    const nr_random_plan *plan = call->plan;
+    for (int64_t i = 0; i < plan->n; i++) {
+        const double value = call->dtype == NORCH_FLOAT32 ? (double)((const float *)plan->probability)[i]
+                                                          : ((const double *)plan->probability)[i];
+        if (!(value >= 0 && value <= 1))
+            return nr_fail(NORCH_ERROR_VALUE, "bernoulli: probability %g is not in [0, 1]", value);
+    }
+    return NORCH_OK;
+}
+
 int32_t nr_run_random(const nr_call *call) {
     const nr_random_plan *plan = call->plan;
+    if (call->op == NR_BERNOULLI) NR_TRY(check_probabilities(call)); /* before any is drawn */
     if (call->op == NR_PERMUTATION)
         permute(plan);
     else

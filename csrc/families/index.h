@@ -6,10 +6,11 @@
 
 /* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the
  * indexed tensor, with stride 0 along the axis of the index), data and strides in nest; element at
- * data[2] + index * axis_stride (bytes). Indices are checked, not negative and below axis_size.
+ * data[2] + index * axis_stride (bytes). On the CPU indices come from NR_OFFSETS, which has checked them; a device checks them
+ * as it goes.
  * NR_SCATTER goes through the nest in order: the last write to an element is the one that stays.
- * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, where a negative index counts from
- * the end of axis_size; all int64.
+ * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, all int64. A negative index counts from the end of
+ * axis_size if it wraps. One that is out of range makes the call fail on the CPU; messages name the dimension.
  * NR_COUNT and NR_NONZERO have a plan of their own. */
 typedef enum nr_index_kind {
     NR_GATHER,
@@ -26,6 +27,8 @@ typedef struct nr_index_plan {
     nr_plan nest;
     int64_t axis_stride;
     int64_t axis_size;
+    int64_t dimension;
+    bool wraps;
 } nr_index_plan;
 
 /* n bytes, dense, of shape size; 1 where an element counts. NR_COUNT: counts[i], in memory of the host, becomes the

@@ -102,7 +102,7 @@ NR_SHARED void wide_normals_of(const uint32_t words[4], double out[2]) {
 typedef enum nr_random_kind { NR_UNIFORM, NR_NORMAL, NR_INTEGERS, NR_BERNOULLI, NR_PERMUTATION } nr_random_kind;
 typedef struct nr_random_plan {
     void *out;
-    const void *probability; /* bernoulli: contiguous, of the output's dtype */
+    const void *probability; /* bernoulli: contiguous, of the output's dtype; one outside [0, 1] fails */
     int64_t n;
     uint64_t seed, counter;
     int64_t low, span; /* uniform: span equally spaced values in [0, 1) */

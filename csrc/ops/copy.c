@@ -38,15 +38,23 @@ void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes) {
     }
 }
 
-void nr_convert_scalar(const norch_tensor *x, int32_t dtype, void *eight_bytes) {
+void nr_plan_number(nr_plan *plan, int o, const norch_tensor *x) {
+    plan->number[o] = (nr_number){x->data, x->dtype};
+    plan->data[o] = (char *)&plan->value[o];
+}
+
+void nr_load_number(const nr_plan *plan, int o, int32_t dtype) {
+    const nr_number *from = &plan->number[o];
     double value = 0;    /* holds every float */
     int64_t integer = 0; /* holds every integer */
-    nr_get(x->dtype, x->data, &value, &integer);
-    if (nr_is_float(x->dtype))
-        nr_put_double(dtype, value, eight_bytes);
+    nr_get(from->dtype, from->at, &value, &integer);
+    if (nr_is_float(from->dtype))
+        nr_put_double(dtype, value, plan->data[o]);
     else
-        nr_put_integer(dtype, integer, eight_bytes);
+        nr_put_integer(dtype, integer, plan->data[o]);
 }
+
+static void load_source(const nr_call *call) { nr_load_number(call->plan, 1, call->dtype); }
 
 /* ---- the copy that all others are made of -------------------------------------------------------- */
 
@@ -54,15 +62,16 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     if (dst->numel == 0) return NORCH_OK;
     nr_plan plan;
     int32_t from_dtype = src->dtype;
+    void (*load)(const nr_call *) = NULL;
     nr_plan_make(&plan, dst->ndim, dst->shape, 2, (const norch_tensor *[]){dst, src});
     if (src->device_type != dst->device_type && src->device_type == NORCH_CPU) { /* 0-d: passed in the plan */
-        nr_convert_scalar(src, dst->dtype, &plan.value[1]);
-        plan.data[1] = (char *)&plan.value[1];
+        nr_plan_number(&plan, 1, src);
+        load = load_source;
         from_dtype = dst->dtype;
         for (int32_t d = 0; d < plan.ndim; d++) plan.stride[1][d] = 0;
     }
     bool dense = plan.ndim == 1 && from_dtype == dst->dtype && plan.stride[1][0] == nr_size_of(from_dtype);
-    nr_call call = {.family = NR_COPY, .dtype = dst->dtype, .from_dtype = from_dtype, .plan = &plan};
+    nr_call call = {.family = NR_COPY, .dtype = dst->dtype, .from_dtype = from_dtype, .plan = &plan, .load = load};
     call.work = (double)plan.numel * (dense ? 0.2 * (double)nr_size_of(from_dtype) : 2.0);
     return nr_gate(&call, dst);
 }

@@ -2,9 +2,9 @@
  * dimension (gather, scatter), or index tensors for some dimensions, broadcast together (index_get, index_put: NumPy's
  * advanced indexing; its basic part is a view that the caller takes first).
  *
- * All become one loop nest over a dense operand, an index for each element, and the indexed tensor. Several index tensors,
- * or negative indices, are first converted to offsets in bytes (NR_OFFSETS). Indices on the CPU are checked here, before
- * anything is written; a device checks its own. */
+ * All become one loop nest over a dense operand, an index for each element, and the indexed tensor. Before it a call of
+ * its own (NR_OFFSETS) checks the indices on the CPU, and makes offsets in bytes of several index tensors, so that nothing
+ * is written where one is out of range; a device checks them as it reads. No index is read here. */
 #include <string.h>
 
 #include "../families/index.h"
@@ -57,90 +57,49 @@ static norch_tensor without_repeats(const norch_tensor *x) {
     return once;
 }
 
-/* Every index below size and, where it wraps, not below -size; *negative says whether one is below 0. A dense index is
- * copied to `copy` in the same pass, if there is one. */
-static int32_t check_range(const way *w, const norch_tensor *index, int64_t *copy, int64_t size, int64_t axis,
-                           bool *negative) {
-    *negative = w->wraps;
-    if (index->device_type != NORCH_CPU) return NORCH_OK;
-    nr_plan plan;
-    nr_plan_make(&plan, index->ndim, index->shape, 1, (const norch_tensor *[]){index});
-    int64_t at[NORCH_MAX_DIMS] = {0};
-    const char *row = plan.data[0];
-    const uint64_t below = w->wraps ? (uint64_t)size : 0, span = below + (uint64_t)size;
-    uint64_t signs = 0;
-    for (int64_t left = plan.numel; left > 0; left -= plan.size[0]) {
-        const int64_t step = plan.stride[0][0], n = plan.size[0];
-        uint64_t wrong = 0; /* one result a row, in the sign bit: no branch an element */
-        const uint64_t *values = (const uint64_t *)(const void *)row;
-        if (copy) {
-            uint64_t *restrict to = (uint64_t *)copy;
-            if (below == 0) { /* the same for unsigned comparisons */
-                for (int64_t i = 0; i < n; i++) {
-                    const uint64_t value = to[i] = values[i];
-                    wrong |= span - 1 - value;
-                    signs |= value;
-                }
-                wrong |= signs;
-            } else {
-                for (int64_t i = 0; i < n; i++) {
-                    const uint64_t value = to[i] = values[i];
-                    wrong |= (value + below) | (span - 1 - below - value);
-                    signs |= value;
-                }
-            }
-            row = (const char *)copy; /* the values that were checked; another thread may write to index meanwhile */
-        } else if (step == sizeof(int64_t)) {
-            for (int64_t i = 0; i < n; i++) {
-                wrong |= (values[i] + below) | (span - 1 - below - values[i]);
-                signs |= values[i];
-            }
-        } else {
-            for (int64_t i = 0; i < n; i++) {
-                const uint64_t value = *(const uint64_t *)(const void *)(row + i * step);
-                wrong |= (value + below) | (span - 1 - below - value);
-                signs |= value;
-            }
-        }
-        for (int64_t i = 0; wrong >> 63 && i < n; i++) {
-            const int64_t value = *(const int64_t *)(row + i * step);
-            if ((uint64_t)value + below >= span)
-                return nr_fail(NORCH_ERROR_INDEX, "%s: index %lld is out of range for size %lld at dimension %lld",
-                               w->name, (long long)value, (long long)size, (long long)axis);
-        }
-        for (int32_t d = 1; d < plan.ndim; d++) {
-            row += plan.stride[0][d];
-            if (++at[d] < plan.size[d]) break;
-            row -= plan.stride[0][d] * plan.size[d];
-            at[d] = 0;
-        }
-    }
-    *negative = signs >> 63;
-    return NORCH_OK;
+/* before + index * step, in bytes, into offsets; before is NULL for 0. On the CPU the call checks the indices first, which are
+ * those of an axis of this size, by messages that dimension. */
+static int32_t add_offsets(const way *w, norch_tensor *offsets, const norch_tensor *before, const norch_tensor *index,
+                           int64_t size, int64_t step, int64_t dimension) {
+    static const norch_tensor nothing = {.numel = 1, .dtype = NORCH_INT64}; /* its data is NULL */
+    if (offsets->numel == 0) return NORCH_OK;
+    nr_index_plan plan;
+    plan.axis_size = size;
+    plan.axis_stride = step;
+    plan.dimension = dimension;
+    plan.wraps = w->wraps;
+    nr_plan_make(&plan.nest, offsets->ndim, offsets->shape, 3,
+                 (const norch_tensor *[]){offsets, index, before ? before : &nothing});
+    nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .plan = &plan, .name = w->name};
+    call.work = 2.0 * (double)offsets->numel;
+    return nr_gate(&call, offsets);
 }
 
-/* Checks index and converts it to int64: *view is its header, *owned the tensor that holds its memory, if that is new. On the
- * CPU it is a copy, so that the checked values are the ones used, even if another thread writes to index meanwhile. */
-static int32_t prepare(const way *w, const norch_tensor *index, const norch_tensor *apart, int64_t size, int64_t axis,
-                       norch_tensor *view, norch_tensor **owned, bool *negative) {
+/* *view: index as int64, each element that stride 0 repeats once in memory; *owned: the tensor that holds it, if that is
+ * new. On the CPU `checked` asks for a copy of which each element is in range and none negative: values that another thread
+ * cannot change before they are used. On a device, which checks what it uses, what overlaps `apart` is copied. */
+static int32_t prepare(const way *w, const norch_tensor *index, const norch_tensor *apart, bool checked, int64_t size,
+                       int64_t dimension, norch_tensor *view, norch_tensor **owned) {
     *view = *index;
     *owned = NULL;
-    norch_tensor once = without_repeats(index);
-    bool dense = false;
-    if (index->dtype != NORCH_INT64 || index->device_type == NORCH_CPU || (apart && norch_overlaps(apart, index))) {
-        dense = index->dtype == NORCH_INT64 && index->device_type == NORCH_CPU && once.contiguous && once.numel > 0;
-        *owned = dense ? nr_make(once.ndim, once.shape, NORCH_INT64, index) : norch_cast(&once, NORCH_INT64);
-        if (!*owned) return norch_last_error_kind();
-        *view = **owned;
-        for (int32_t d = 0; d < index->ndim; d++) {
-            if (index->shape[d] != once.shape[d]) view->strides[d] = 0;
-            view->shape[d] = index->shape[d];
-        }
-        view->numel = index->numel;
-        view->contiguous = nr_is_contiguous(index->ndim, index->shape, view->strides);
-        if (!dense) once = **owned;
+    const bool cpu = index->device_type == NORCH_CPU, cast = index->dtype != NORCH_INT64;
+    const norch_tensor once = without_repeats(index);
+    if (cast || (!cpu && apart && norch_overlaps(apart, index)))
+        *owned = norch_cast(&once, NORCH_INT64);
+    else if (cpu && checked)
+        *owned = nr_make(once.ndim, once.shape, NORCH_INT64, index);
+    else
+        return NORCH_OK;
+    if (!*owned) return norch_last_error_kind();
+    *view = **owned;
+    for (int32_t d = 0; d < index->ndim; d++) {
+        if (index->shape[d] != once.shape[d]) view->strides[d] = 0;
+        view->shape[d] = index->shape[d];
     }
-    int32_t status = check_range(w, &once, dense ? (*owned)->data : NULL, size, axis, negative);
+    view->numel = index->numel;
+    view->contiguous = nr_is_contiguous(index->ndim, index->shape, view->strides);
+    if (!cpu || !checked) return NORCH_OK;
+    int32_t status = add_offsets(w, *owned, NULL, cast ? *owned : &once, size, 1, dimension);
     if (status != NORCH_OK) nr_release(*owned);
     return status;
 }
@@ -262,9 +221,8 @@ static int32_t check_sizes(const way *w, const norch_tensor *x, const norch_tens
 static int32_t place_each(const way *w, const norch_tensor *x, int32_t axis, const norch_tensor *index,
                           const norch_tensor *src, const norch_tensor *apart, places *p) {
     const norch_tensor from = at_least_1d(x), at = at_least_1d(index);
-    bool negative;
     NR_TRY(check_sizes(w, &from, &at, src, axis));
-    NR_TRY(prepare(w, &at, apart, from.shape[axis], axis, &p->index, &p->owned, &negative));
+    NR_TRY(prepare(w, &at, apart, true, from.shape[axis], axis, &p->index, &p->owned));
     p->along = cut_to(&from, &at);
     p->along.strides[axis] = 0;
     p->along.contiguous = 0;
@@ -335,24 +293,6 @@ static norch_tensor broadcast_view(const norch_tensor *x, int32_t broadcast, int
     return view;
 }
 
-/* Adds index * step, in bytes, to the offsets; the first time (before is NULL) to nothing. */
-static int32_t add_offsets(const way *w, norch_tensor *offsets, const norch_tensor *before, const norch_tensor *index,
-                           int64_t size, int64_t step) {
-    nr_index_plan plan = {.axis_size = size, .axis_stride = step};
-    norch_tensor nothing = *offsets;
-    for (int32_t d = 0; d < nothing.ndim; d++) nothing.strides[d] = 0;
-    nothing.contiguous = 0;
-    const norch_tensor *operands[] = {offsets, index, before ? before : &nothing};
-    if (offsets->numel == 0) return NORCH_OK;
-    nr_plan_make(&plan.nest, offsets->ndim, offsets->shape, 3, operands);
-    if (!before) plan.nest.data[2] = NULL;
-    nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64};
-    call.plan = &plan;
-    call.name = w->name;
-    call.work = 2.0 * (double)offsets->numel;
-    return nr_gate(&call, offsets);
-}
-
 /* The elements of x that n index tensors mean; their broadcast dimensions follow the first `lead` kept dimensions. */
 static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const norch_tensor *const *indices,
                          int64_t count, const int64_t *axes, int64_t lead, const norch_tensor *apart, places *p) {
@@ -388,23 +328,22 @@ static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const n
     for (int32_t d = 0; d < ndim; d++) p->along.shape[d] = shape[d], p->along.strides[d] = strides[d];
 
     norch_tensor view, *owned, *offsets = NULL;
-    bool negative;
+    const bool direct = n == 1 && (x->device_type == NORCH_CPU || !w->wraps); /* one index needs no offsets */
     int64_t positions;
     p->owned = NULL;
     if (nr_count(broadcast, common, &positions) && positions == 0) return NORCH_OK; /* no index is read */
     for (int64_t i = 0; i < n; i++) {
         const int32_t axis = (int32_t)(axes[i] % 256);
         const int64_t step = x->strides[axis] * nr_size_of(x->dtype);
-        int32_t status = prepare(w, indices[i], apart, x->shape[axis], axes[i] / 256, &view, &owned, &negative);
-        if (status == NORCH_OK && n == 1 && !negative) {
+        int32_t status = prepare(w, indices[i], apart, direct, x->shape[axis], axes[i] / 256, &view, &owned);
+        if (status == NORCH_OK && direct) {
             *p = (places){.index = view, .step = step, .along = p->along, .size = x->shape[axis], .owned = owned};
-            break;
-        }
-        if (status == NORCH_OK) {
+        } else if (status == NORCH_OK) {
             const norch_tensor *before = offsets;
             view = broadcast_view(&view, broadcast, 0, broadcast, common);
             if (!offsets) offsets = nr_make(broadcast, common, NORCH_INT64, x);
-            status = offsets ? add_offsets(w, offsets, before, &view, x->shape[axis], step) : norch_last_error_kind();
+            status = !offsets ? norch_last_error_kind()
+                              : add_offsets(w, offsets, before, &view, x->shape[axis], step, axes[i] / 256);
             nr_release(owned);
         }
         if (status != NORCH_OK) {

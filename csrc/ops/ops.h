@@ -14,8 +14,10 @@ int32_t nr_all_nonzero(const norch_tensor *x, bool *result);
 /* src, broadcast to the shape of dst and cast to its dtype; the shapes and devices are checked already and
  * the memory does not overlap. */
 int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src);
-/* One element, converted to dtype, into 8 bytes; host memory only. */
-void nr_convert_scalar(const norch_tensor *x, int32_t dtype, void *eight_bytes);
+/* Makes operand o of a plan a number in the plan, which the call's load converts from the one element of x, on the host. */
+void nr_plan_number(nr_plan *plan, int o, const norch_tensor *x);
+/* Operand o of a plan, converted to dtype, into the plan. */
+void nr_load_number(const nr_plan *plan, int o, int32_t dtype);
 /* A number in the stored type of a dtype. */
 void nr_put_double(int32_t dtype, double value, void *eight_bytes);
 void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes);

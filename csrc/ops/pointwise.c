@@ -2,7 +2,6 @@
  * the backend's. */
 #include <string.h>
 
-#include "../core/observer.h"
 #include "ops.h"
 
 #define MAX_INPUTS 3
@@ -84,10 +83,9 @@ static int32_t infer_shape(job *j) {
     return NORCH_OK;
 }
 
+/* Integer divisors of a result that is not on the CPU, where the runner checks them. */
 static int32_t check_divisor(const job *j) {
-    bool divides =
-        j->op == NR_OP_floor_divide || j->op == NR_OP_remainder || j->op == NR_OP_trunc_divide || j->op == NR_OP_fmod;
-    if (!divides || nr_is_float(j->compute)) return NORCH_OK;
+    if (!j->elsewhere || !nr_op_divides(j->op) || nr_is_float(j->compute)) return NORCH_OK;
     for (int32_t i = 0; i < j->ndim; i++)
         if (j->shape[i] == 0) return NORCH_OK; /* no element is divided */
     bool good = false;
@@ -111,11 +109,6 @@ static int32_t ready_inputs(job *j, const norch_tensor *out) {
         bool cast = !condition && x->dtype != j->compute;
         j->ready[i] = x;
         j->converted[i] = x->numel == 1 && x->device_type == NORCH_CPU && (cast || j->elsewhere);
-        if (j->converted[i] && !x->weak && nr_observing()) { /* a replay has to read it anew */
-            if (nr_is_narrow(j->compute))
-                NR_TRY(nr_note_unseen("a one-element tensor of another dtype meets halves or small integers"));
-            j->converted[i] = false;
-        }
         if (j->converted[i]) continue;
         if (cast)
             j->made[i] = norch_cast(x, j->compute);
@@ -131,17 +124,29 @@ static int32_t ready_inputs(job *j, const norch_tensor *out) {
 
 /* A scalar operand of a narrow dtype is passed in the wide dtype. It is not rounded to float16 or bfloat16 first, so that
  * x / 100000 does not divide by infinity; comparisons are of two rounded numbers. */
-static void convert_number(const job *j, const norch_tensor *x, void *eight_bytes) {
-    bool exact = nr_is_float(j->compute) && j->row->result != NR_TRUTH;
-    nr_convert_scalar(x, exact ? nr_wide(j->compute) : j->compute, eight_bytes);
-    if (exact || !nr_is_narrow(j->compute)) return;
+static void load_number(const nr_call *call, int o) {
+    const nr_plan *plan = call->plan;
+    const bool exact = nr_is_float(call->dtype) && nr_ops[call->op].result != NR_TRUTH;
+    nr_load_number(plan, o, exact ? nr_wide(call->dtype) : call->dtype);
+    if (exact || !nr_is_narrow(call->dtype)) return;
     double value = 0;
     int64_t integer = 0;
-    nr_get(j->compute, eight_bytes, &value, &integer);
-    if (nr_is_float(j->compute))
-        nr_put_double(nr_wide(j->compute), value, eight_bytes);
+    nr_get(call->dtype, plan->data[o], &value, &integer);
+    if (nr_is_float(call->dtype))
+        nr_put_double(nr_wide(call->dtype), value, plan->data[o]);
     else
-        nr_put_integer(nr_wide(j->compute), integer, eight_bytes);
+        nr_put_integer(nr_wide(call->dtype), integer, plan->data[o]);
+}
+
+static void load_numbers(const nr_call *call) {
+    const nr_plan *plan = call->plan;
+    for (int o = 1; o < plan->operands; o++) {
+        if (plan->data[o] != (const char *)&plan->value[o]) continue;
+        if (o == 1 && nr_ops[call->op].form == NR_CHOICE) /* the condition is bool for every dtype */
+            nr_load_number(plan, o, NORCH_BOOL);
+        else
+            load_number(call, o);
+    }
 }
 
 static int32_t run(job *j, norch_tensor *out) {
@@ -149,16 +154,14 @@ static int32_t run(job *j, norch_tensor *out) {
     for (int i = 0; i < j->inputs; i++) operands[i + 1] = j->ready[i];
     nr_plan plan;
     nr_plan_make(&plan, j->ndim, j->shape, j->inputs + 1, operands);
-    for (int i = 0; i < j->inputs; i++)
-        if (j->converted[i]) {
-            if (i == 0 && j->row->form == NR_CHOICE) /* the condition is bool for every dtype */
-                nr_convert_scalar(j->input[i], NORCH_BOOL, &plan.value[i + 1]);
-            else
-                convert_number(j, j->input[i], &plan.value[i + 1]);
-            plan.data[i + 1] = (char *)&plan.value[i + 1];
-        }
     nr_call call = {
         .family = NR_POINTWISE, .op = j->op, .dtype = j->compute, .work = (double)plan.numel, .plan = &plan};
+    for (int i = 0; i < j->inputs; i++)
+        if (j->converted[i]) {
+            nr_plan_number(&plan, i + 1, j->input[i]);
+            call.load = load_numbers;
+        }
+    call.in_place = *j->mark;
     return nr_gate(&call, out);
 }
 
@@ -238,9 +241,9 @@ static int32_t compute_into(norch_tensor *out, int64_t op, int inputs, const nor
     NR_TRY(infer_dtype(&j));
     NR_TRY(infer_shape(&j));
     NR_TRY(check_out(&j, out));
+    j.elsewhere = out->device_type != NORCH_CPU;
     NR_TRY(check_divisor(&j));
     bool direct = out->dtype == j.result;
-    j.elsewhere = out->device_type != NORCH_CPU;
     int32_t status = ready_inputs(&j, direct ? out : NULL);
     if (status == NORCH_OK && direct) {
         status = run(&j, out);

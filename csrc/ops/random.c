@@ -70,24 +70,13 @@ norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, in
     return moved;
 }
 
-static int32_t check_probabilities(const norch_tensor *p) {
-    if (p->device_type != NORCH_CPU) return NORCH_OK;
-    for (int64_t i = 0; i < p->numel; i++) {
-        double value = p->dtype == NORCH_FLOAT32 ? (double)((const float *)p->data)[i] : ((const double *)p->data)[i];
-        if (!(value >= 0 && value <= 1))
-            return nr_fail(NORCH_ERROR_VALUE, "bernoulli: probability %g is not in [0, 1]", value);
-    }
-    return NORCH_OK;
-}
-
 norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
     if (nr_check_tensor("bernoulli", p)) return NULL;
     if (!nr_is_float(p->dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "bernoulli: probabilities must be floats, not %s",
                          nr_dtypes[p->dtype].name);
     norch_tensor *dense = nr_dense(p, nr_wide(p->dtype)), *y = NULL;
-    if (dense && check_probabilities(dense) == NORCH_OK)
-        y = draw(state, nr_make(p->ndim, p->shape, dense->dtype, p), NR_BERNOULLI, dense->data, 0, 0);
+    if (dense) y = draw(state, nr_make(p->ndim, p->shape, dense->dtype, p), NR_BERNOULLI, dense->data, 0, 0);
     nr_release(dense);
     return nr_narrowed(y, p->dtype);
 }

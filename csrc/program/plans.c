@@ -45,24 +45,35 @@ static void visit(visitor v, void *field, bool written) {
 static void note(visitor v, const void *at, size_t bytes) { v->numbers(v->context, at, bytes); }
 #define NOTE(v, field) note(v, &(field), sizeof(field))
 
-/* The loops, and the operands; bit o of written: operand o is written. */
-static void visit_nest(visitor v, nr_plan *nest, int32_t operands, uint32_t written) {
+/* The loops, and the operands; bit o of written: operand o is written. loads: numbers in the plan itself are converted from
+ * elements elsewhere, before each run. */
+static void visit_loops(visitor v, nr_plan *nest, int32_t operands, uint32_t written, bool loads) {
     const size_t row = (size_t)nest->ndim * sizeof(int64_t);
     NOTE(v, nest->ndim);
     note(v, nest->size, row);
     for (int32_t o = 0; o < operands; o++) {
         note(v, nest->stride[o], row);
-        if (nest->data[o] == (char *)&nest->value[o])
-            NOTE(v, nest->value[o]); /* a number in the plan itself */
-        else
+        if (nest->data[o] != (char *)&nest->value[o]) {
             visit(v, &nest->data[o], written >> o & 1);
+        } else if (loads) {
+            NOTE(v, nest->number[o].dtype);
+            visit(v, &nest->number[o].at, false);
+        } else {
+            NOTE(v, nest->value[o]);
+        }
     }
+}
+
+static void visit_nest(visitor v, nr_plan *nest, int32_t operands, uint32_t written) {
+    visit_loops(v, nest, operands, written, false);
 }
 
 static void visit_index(visitor v, int32_t op, nr_index_plan *plan) {
     visit_nest(v, &plan->nest, 3, op == NR_GATHER || op == NR_OFFSETS ? 1 : 4);
     NOTE(v, plan->axis_stride);
     NOTE(v, plan->axis_size);
+    NOTE(v, plan->dimension);
+    NOTE(v, plan->wraps);
 }
 
 static void visit_matmul(visitor v, nr_matmul_plan *plan) {
@@ -185,8 +196,8 @@ static void visit_sort(visitor v, int32_t op, nr_sort_plan *plan) {
 
 void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     switch (call->family) {
-    case NR_POINTWISE: visit_nest(v, plan, ((nr_plan *)plan)->operands, 1); break;
-    case NR_COPY: visit_nest(v, plan, 2, 1); break;
+    case NR_POINTWISE: visit_loops(v, plan, ((nr_plan *)plan)->operands, 1, call->load != NULL); break;
+    case NR_COPY: visit_loops(v, plan, 2, 1, call->load != NULL); break;
     case NR_REDUCTION: visit_reduce(v, plan); break;
     case NR_MATMUL: visit_matmul(v, plan); break;
     case NR_INDEXING: visit_index(v, call->op, plan); break;

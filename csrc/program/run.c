@@ -28,6 +28,7 @@ static int32_t run_all(void *of) {
         const nr_step *step = &program->steps[i];
         if (step->dead) continue;
         const nr_call *call = &step->call;
+        if (call->load) call->load(call);
         NR_TRY(call->family == NR_RANDOM ? draw(call) : call->backend->run[call->family](call));
     }
     return NORCH_OK;

@@ -211,12 +211,12 @@ class _BatchNorm(_NormWithStatistics):
         mean, variance = (self.running_mean, self.running_var) if use_running else (None, None)
         return F.batch_norm(input, mean, variance, self.weight, self.bias, use_batch, self._next_momentum(), self.eps)
 
-    def _next_momentum(self) -> float:
-        """The weight of this batch in the running statistics. Counts the batch."""
+    def _next_momentum(self) -> Any:
+        """The weight of this batch in the running statistics, a tensor if it depends on the count. Counts the batch."""
         if not (self.training and self.track_running_stats) or self.num_batches_tracked is None:
             return self.momentum or 0.0
         self.num_batches_tracked.add_(1)
-        return 1.0 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
+        return self.num_batches_tracked.double().reciprocal() if self.momentum is None else self.momentum
 
 
 class BatchNorm1d(_BatchNorm):

@@ -85,6 +85,7 @@ class AveragedModel(Module):
     """
 
     n_averaged: Tensor
+    _averaged: tuple[Tensor, int] | None = None  # n_averaged and a version of it that is not 0
 
     def __init__(
         self,
@@ -118,15 +119,18 @@ class AveragedModel(Module):
         for mine, theirs in buffers * (not self.use_buffers):
             mine.copy_(theirs)
         average = self.multi_avg_fn or _of_lists(self.avg_fn or get_swa_avg_fn())
-        first = int(self.n_averaged) == 0
+        count = self.n_averaged
+        known, version = self._averaged or (None, 0)
+        first = not (known is count and version == count._version) and int(count) == 0
         for (device, _), group in groups.items():
             if first:
                 for mine, theirs in group:
                     mine.copy_(theirs)
             else:
                 averages, currents = map(list, zip(*group, strict=True))
-                average(averages, currents, self.n_averaged.to(device))
-        self.n_averaged += 1
+                average(averages, currents, count.to(device))
+        count += 1
+        self._averaged = count, count._version
 
 
 @no_grad()
