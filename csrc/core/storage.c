@@ -41,9 +41,9 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
     storage->context = context;
     storage->next = NULL;
     storage->observer = nr_observing();
-    if (storage->observer) storage->observer->made(storage->observer, storage);
     atomic_fetch_add_explicit(&live_storages, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&live_bytes, (int64_t)bytes, memory_order_relaxed);
+    if (storage->observer) storage->observer->made(storage->observer, storage);
     return storage;
 }
 

@@ -64,8 +64,30 @@ static void fit(nr_block *block, nr_block **placed, int64_t count) {
     }
 }
 
+/* The most bytes that temporary blocks and results have at a time if each lives as long as its tensors in the function. */
+static int64_t peak_of(const nr_program *program) {
+    const size_t bytes = (size_t)(program->count + 1) * sizeof(int64_t);
+    int64_t *change = nr_malloc(bytes), most = 0, now = 0;
+    if (!change) return 0;
+    memset(change, 0, bytes);
+    for (int64_t i = 0; i < program->block_count; i++) {
+        nr_block block = program->blocks[i];
+        if (block.kind != NR_TEMPORARY && block.kind != NR_RESULT) continue;
+        block.at = 0;
+        change[block.born] += (int64_t)end_of(&block);
+        change[block.died] -= (int64_t)end_of(&block);
+    }
+    for (int64_t i = 0; i <= program->count; i++) {
+        now += change[i];
+        if (now > most) most = now;
+    }
+    nr_free(change);
+    return most;
+}
+
 size_t nr_program_layout(nr_program *program) {
     find_dead(program);
+    program->peak_bytes = peak_of(program);
     size_t bytes = 0, all = 0;
     int64_t count = 0, placed = 0;
     for (int64_t i = 0; i < program->block_count; i++) count += in_slab(&program->blocks[i]);

@@ -27,6 +27,7 @@ typedef struct nr_block {
     nr_block_kind kind;
     bool external, written;
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
+    int64_t born, died;  /* the numbers of calls before it was made, and before it was gone */
     char *constant;      /* what the host wrote, or NULL */
     size_t at;           /* in the slab */
     int32_t argument;
@@ -45,7 +46,7 @@ typedef struct nr_step {
     nr_call call; /* its plan, and arrays of that, are the step's own */
     void *items;  /* of an optimizer's plan */
     int64_t first_use, uses;
-    uint64_t digest;
+    uint64_t digest, flow; /* what it does, with which memory; flow: the same, whatever memory was there before */
     void *line; /* what program->line gave, or NULL */
     bool dead;
 } nr_step;
@@ -62,7 +63,7 @@ struct nr_program {
     nr_use *uses, *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument */
     nr_block *blocks;
     int64_t count, use_count, binding_count, block_count, step_room, use_room, block_room;
-    int64_t live_bytes, peak_bytes; /* of what the recording made */
+    int64_t peak_bytes; /* of temporary blocks and results, as the function itself allocates and frees them */
     double work;
     const nr_backend *backend;
     norch_storage *slab; /* NULL: nothing is in it */
@@ -88,8 +89,8 @@ char *nr_program_address(const nr_program *program, const norch_tensor *x, int32
 void nr_program_bind(nr_program *program, int32_t argument, char *data);
 /* Runs all calls. */
 int32_t nr_program_run(nr_program *program);
-/* The first call in which two programs differ; -1: none. */
-int64_t nr_program_differs(const nr_program *a, const nr_program *b);
+/* The first call in which two programs differ; -1: none. loosely: memory that was there before may be another. */
+int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely);
 void nr_program_free(nr_program *program);
 
 /* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */

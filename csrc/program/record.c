@@ -58,18 +58,15 @@ int32_t nr_program_see(nr_program *program, norch_storage *storage) {
     return known >= 0 ? known : add_block(program, storage, true);
 }
 
-/* As an allocator counts it, and layout.c. */
-static int64_t rounded(size_t bytes) { return ((int64_t)bytes + !bytes + 63) / 64 * 64; }
-
 static void made(nr_observer *self, norch_storage *storage) {
     nr_program *program = (nr_program *)self;
-    if (add_block(program, storage, false) < 0) {
-        storage->observer = NULL;
-        shortage(program);
+    const int32_t i = add_block(program, storage, false);
+    if (i >= 0) {
+        program->blocks[i].born = program->count;
         return;
     }
-    program->live_bytes += rounded(storage->bytes);
-    if (program->live_bytes > program->peak_bytes) program->peak_bytes = program->live_bytes;
+    storage->observer = NULL;
+    shortage(program);
 }
 
 static void gone(nr_observer *self, norch_storage *storage) {
@@ -77,7 +74,7 @@ static void gone(nr_observer *self, norch_storage *storage) {
     const int32_t i = nr_program_find(program, storage);
     if (i < 0) return;
     program->blocks[i].storage = NULL;
-    program->live_bytes -= rounded(storage->bytes);
+    program->blocks[i].died = program->count;
 }
 
 static int32_t host_wrote(nr_observer *self, const norch_tensor *x) {
@@ -220,6 +217,7 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
         } else if (block->results == block->storage->references && !block->constant) {
             block->kind = NR_RESULT;
             block->storage = NULL; /* the storage is the caller's; runs have their own */
+            block->died = program->count;
         } else {
             block->kind = NR_KEPT;
             __atomic_fetch_add(&block->storage->references, 1, __ATOMIC_RELAXED);
@@ -260,6 +258,7 @@ static int32_t relate(nr_program *program, int32_t arguments, const norch_tensor
 static void name_uses(nr_program *program) {
     for (int64_t s = 0; s < program->count; s++) {
         nr_step *step = &program->steps[s];
+        step->flow = step->digest;
         for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
             const nr_use *use = &program->uses[u];
             const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
@@ -267,6 +266,7 @@ static void name_uses(nr_program *program) {
             const int64_t name[] = {use->offset, block ? (int64_t)block->kind : -1,
                                     there ? (int64_t)(intptr_t)block->data : use->block};
             hash(&step->digest, name, sizeof name);
+            hash(&step->flow, name, there ? 2 * sizeof *name : sizeof name);
         }
     }
 }
@@ -303,9 +303,11 @@ char *nr_program_address(const nr_program *program, const norch_tensor *x, int32
     return (block->kind == NR_RESULT ? (char *)program->slab->data + block->at : block->data) + offset;
 }
 
-int64_t nr_program_differs(const nr_program *a, const nr_program *b) {
-    for (int64_t i = 0; i < a->count && i < b->count; i++)
-        if (a->steps[i].digest != b->steps[i].digest) return i;
+int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely) {
+    for (int64_t i = 0; i < a->count && i < b->count; i++) {
+        const nr_step *x = &a->steps[i], *y = &b->steps[i];
+        if (loosely ? x->flow != y->flow : x->digest != y->digest) return i;
+    }
     if (a->count == b->count) return -1;
     return a->count < b->count ? a->count : b->count;
 }

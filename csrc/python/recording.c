@@ -31,7 +31,7 @@ static void *keep(void *object) {
 #define EACH_OBJECT(r, DO)                                                                                             \
     for (int64_t i_ = 0; i_ < (r)->seen_count; i_++) {                                                                 \
         DO((r)->seen[i_].x)                                                                                            \
-        DO((r)->seen[i_].node) DO((r)->seen[i_].grad_before) DO((r)->seen[i_].grad_first) DO((r)->seen[i_].grad_after) \
+        DO((r)->seen[i_].node) DO((r)->seen[i_].grad_after) \
     }                                                                                                                  \
     for (int64_t i_ = 0; i_ < (r)->leaf_count; i_++) DO((r)->leaves[i_].object)                                        \
     for (int64_t i_ = 0; i_ < (r)->guard_count; i_++) {                                                                \
@@ -104,7 +104,7 @@ static const nr_seen *find_seen(const nr_recording *r, const norch_tensor *x) {
     return NULL;
 }
 
-static void *grad_of(const norch_tensor *x) { return x->grad == NR_NONE ? NULL : x->grad; }
+static norch_tensor *grad_of(const norch_tensor *x) { return nr_is_tensor(x->grad) ? x->grad : NULL; }
 
 static void shortage(nr_program *program) { nr_program_refuse(program, "out of memory for the recording"); }
 
@@ -130,7 +130,10 @@ static void see(nr_observer *self, norch_tensor *x) {
         r->seen = larger;
         r->seen_room = room;
     }
-    r->seen[r->seen_count++] = (nr_seen){.x = norch_retain(x), .grad_first = keep(grad_of(x))};
+    const norch_tensor *grad = grad_of(x);
+    r->seen[r->seen_count++] = (nr_seen){.x = norch_retain(x),
+                                         .first_storage = grad ? grad->storage : NULL,
+                                         .first_data = grad ? grad->data : NULL};
 }
 
 /* record_begin(strict, line, mode, tick, earlier or None): a recording of what this thread does. */
@@ -163,8 +166,9 @@ void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
         }
         r->earlier = keep(earlier);
         for (int64_t i = 0; i < earlier->seen_count; i++) {
-            drop(&earlier->seen[i].grad_before);
-            earlier->seen[i].grad_before = keep(earlier->seen[i].x->grad);
+            const norch_tensor *grad = grad_of(earlier->seen[i].x);
+            earlier->seen[i].before_storage = grad ? grad->storage : NULL;
+            earlier->seen[i].knows_before = true;
         }
     }
     program->owner = r;
@@ -202,7 +206,6 @@ static void forget_temporary(nr_recording *r) {
     for (int64_t i = 0; i < r->seen_count; i++) {
         nr_seen one = r->seen[i];
         if (is_ours_alone(one.x)) {
-            drop(&one.grad_first);
             drop(&one.x);
         } else {
             r->seen[kept++] = one;
@@ -241,17 +244,24 @@ static void settle_seen(nr_recording *r) {
         one->node = keep(one->x->node);
         one->grad_after = keep(grad_of(one->x));
         const nr_seen *known = earlier ? find_seen(earlier, one->x) : NULL;
-        const void *before = known && known->grad_before ? known->grad_before : NULL; /* None is an object here */
+        const bool had_before = known && known->knows_before && known->before_storage;
         const int32_t block = nr_program_find(r->program, one->storage);
         one->written = block >= 0 && r->program->blocks[block].written;
-        const norch_tensor *first = one->grad_first;
-        const int32_t of_grad = first ? nr_program_find(r->program, first->storage) : -1;
-        const bool used = of_grad >= 0 && r->program->blocks[of_grad].external && r->program->blocks[of_grad].last >= 0;
-        one->sets_grad =
-            one->grad_after != one->grad_first || (before && before != (one->grad_after ? one->grad_after : NR_NONE));
+        const norch_tensor *after = one->grad_after;
+        if (after) {
+            const int32_t of_after = nr_program_find(r->program, after->storage);
+            const bool is_new = of_after >= 0 && !r->program->blocks[of_after].external;
+            const bool other = known && known->knows_before && known->before_storage != after->storage;
+            one->sets_grad = is_new || after->storage != one->first_storage || other;
+        } else {
+            one->sets_grad = one->first_storage || had_before;
+        }
+        const int32_t of_first = one->first_storage ? nr_program_find(r->program, one->first_storage) : -1;
+        const bool used =
+            of_first >= 0 && r->program->blocks[of_first].external && r->program->blocks[of_first].last >= 0;
         if (used)
             one->rule = NR_GRAD_SAME;
-        else if (!first && one->sets_grad && !(before && before != NR_NONE))
+        else if (!one->first_storage && one->sets_grad && !had_before)
             one->rule = NR_GRAD_NONE;
     }
 }
@@ -309,7 +319,6 @@ static void forget_bound(nr_recording *r) {
         for (int64_t i = 0; i < r->leaf_count; i++)
             bound |= r->leaves[i].is_tensor && !r->leaves[i].object && r->leaves[i].tensor.storage == one.x->storage;
         if (bound) {
-            drop(&one.grad_first);
             drop(&one.x);
         } else {
             r->seen[kept++] = one;
@@ -479,13 +488,14 @@ void *nr_py_refusal(void *self, void *const *given, int64_t n) {
     return NR_NONE;
 }
 
-/* differs(a, b): the first call in which they differ; -1: none. */
+/* differs(a, b, loosely): the first call in which they differ; -1: none. */
 void *nr_py_differs(void *self, void *const *given, int64_t n) {
     (void)self;
-    const nr_recording *a = n == 2 ? nr_recording_of("differs", given[0]) : NULL;
+    const nr_recording *a = n == 3 ? nr_recording_of("differs", given[0]) : NULL;
     const nr_recording *b = a ? nr_recording_of("differs", given[1]) : NULL;
     if (!b) return NULL;
-    return PyLong_FromLongLong(a->program && b->program ? nr_program_differs(a->program, b->program) : 0);
+    const bool loosely = PyObject_IsTrue(given[2]) == 1;
+    return PyLong_FromLongLong(a->program && b->program ? nr_program_differs(a->program, b->program, loosely) : 0);
 }
 
 /* is_running(recording) */
@@ -539,7 +549,7 @@ void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
 }
 
 /* program_memory(recording): bytes of {temporary results and results, what stays after a run, constants}, and the most that
- * the function itself had in use at a time. */
+ * the first of these take in the function itself. */
 void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 1 ? nr_recording_of("program_memory", given[0]) : NULL;

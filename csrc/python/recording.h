@@ -18,8 +18,11 @@ typedef struct nr_seen {
     norch_tensor *x;
     norch_storage *storage;
     void *data, *node;
-    void *grad_before, *grad_first,
-        *grad_after; /* at the start (NULL: not known), when x was first used, and at the end */
+    void *grad_after;              /* .grad at the end */
+    norch_storage *first_storage;  /* of .grad when x was first used, NULL: it was None; without a reference, */
+    void *first_data;              /* so that the function itself can free it */
+    norch_storage *before_storage; /* the same at the start of the next recording, if that is known */
+    bool knows_before;
     nr_grad_rule rule;
     bool sets_grad; /* a run leaves grad_after in .grad */
     bool written;

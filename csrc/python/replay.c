@@ -93,10 +93,8 @@ static bool tensors_stand(const nr_recording *r) {
         if (x->storage != one->storage || x->data != one->data || x->node != one->node) return false;
         if (one->rule == NR_GRAD_NONE && x->grad != NR_NONE) return false;
         if (one->rule != NR_GRAD_SAME) continue;
-        const norch_tensor *grad = x->grad, *first = one->grad_first;
-        if (x->grad == NR_NONE || !nr_is_tensor(x->grad) || grad->storage != first->storage ||
-            grad->data != first->data)
-            return false;
+        const norch_tensor *grad = x->grad;
+        if (!nr_is_tensor(x->grad) || grad->storage != one->first_storage || grad->data != one->first_data) return false;
     }
     return true;
 }

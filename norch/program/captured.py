@@ -31,7 +31,7 @@ from .tree import LEAF, flatten, rebuild
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _replay = lib.norch_replay
-_TRIALS = 3  # recordings of one kind of call that may differ
+_TRIALS = 4  # recordings of one kind of call that may all differ
 _MANY = 100  # recordings after which the user is asked whether he wants them
 
 # What to do about a refusal that begins so.
@@ -49,7 +49,7 @@ _LIVE = (
     "a result requires grad, and backward() was not called on it: call it in the function, or compute under no_grad()"
 )
 _DIFFERS = (
-    "three calls in a row did different things: a number of Python's changes from call to call, or a tensor is replaced; "
+    "calls with the same arguments did different things: a number of Python's changes from call to call, or a tensor is replaced; "
     "pass what changes as a tensor, and write into tensors with copy_()"
 )
 
@@ -122,10 +122,10 @@ class CapturedFunction:
     # ---- recording -----------------------------------------------------------------------------------------------
 
     def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...], takes: Any) -> Any:
-        tape, trial, recording = Tape(), None, None
+        tape, trials, recording = Tape(), [], None
         if self._warm:
-            trial = next((t for t in self._trials if t.takes == takes and lib.norch_matches(t.recording, given)), None)
-            earlier = None if trial is None else trial.recording
+            trials = self._alike(self._trials, takes, given)
+            earlier = trials[-1].recording if trials else None
             recording = lib.norch_record_begin(self.strict, _line, mode, tick, earlier)
         here.tape = tape
         try:
@@ -145,10 +145,10 @@ class CapturedFunction:
                 )  # fmt: skip
                 if not done:
                     return self._refused(lib.norch_refusal(recording), out)
-                results = [
-                    alias(x).clone() if lib.norch_is_own(recording, i) else x for i, x in enumerate(results)
-                ]  # fmt: skip
-                refusal = self._compare(Program(recording, takes, gives, self.function), trial)
+                for i, x in enumerate(results):
+                    if lib.norch_is_own(recording, i):  # the next replay writes to it
+                        results[i] = lib.norch_cast(x, x._dtype)
+                refusal = self._compare(Program(recording, takes, gives, self.function), trials, given)
                 if refusal:
                     return self._refused(refusal, out)
             return rebuild(gives, iter([alias(x) if is_in_graph(x) else x for x in results]))
@@ -169,11 +169,21 @@ class CapturedFunction:
         warnings.warn(f"capture: {name} is not recorded, but called as it is: {_advised(why)}", stacklevel=5)
         return out
 
-    def _compare(self, program: Program, trial: Program | None) -> str | None:
-        """Takes the program if it does what the trial did. Gives the reason why there are no more trials."""
-        self._trials = [other for other in self._trials if other is not trial][-self.limit + 1 :]
-        at = -1 if trial is None else lib.norch_differs(trial.recording, program.recording)
-        if trial is not None and at < 0:
+    def _alike(self, programs: list[Program], takes: Any, given: tuple[Any, ...]) -> list[Program]:
+        return [one for one in programs if one.takes == takes and lib.norch_matches(one.recording, given)]
+
+    def _compare(self, program: Program, trials: list[Program], given: tuple[Any, ...]) -> str | None:
+        """Takes the program if it does what a trial did. Gives the reason why there are no more trials."""
+        differ = [lib.norch_differs(trial.recording, program.recording, False) for trial in trials]
+        if -1 in differ:
+            same = trials[differ.index(-1)]
+            self._trials = [trial for trial in self._trials if trial is not same]
+            outdated = [  # the same calls, on memory that has been replaced
+                other
+                for other in self._alike(self._programs, program.takes, given)
+                if lib.norch_differs(other.recording, program.recording, True) < 0
+            ]
+            self._programs = [other for other in self._programs if other not in outdated]
             self._put_first(program)
             self._made += 1
             if self._made == _MANY:
@@ -183,11 +193,10 @@ class CapturedFunction:
                     stacklevel=5,
                 )
             return None
-        program.tries = 1 if trial is None else trial.tries + 1
-        if program.tries == _TRIALS:
-            line = lib.norch_line_of(program.recording, at)
+        if len(trials) == _TRIALS:
+            line = lib.norch_line_of(program.recording, differ[-1])
             return _DIFFERS if line is None else f"{_DIFFERS}\n  first at {line[0]}:{line[1]}"
-        self._trials.append(program)
+        self._trials = [*self._trials, program][-2 * self.limit :]
         return None
 
 

@@ -44,7 +44,7 @@ class Program:
     """
 
     def __init__(self, recording: Any, takes: Any, gives: Any, function: Callable[..., Any]):
-        self.recording, self.takes, self.gives, self.tries = recording, takes, gives, 1
+        self.recording, self.takes, self.gives = recording, takes, gives
         self._name = getattr(function, "__name__", "function")
         (_, (positional, named)) = takes
         self.is_flat = not named[1] and all(part is LEAF for part in positional[1])
@@ -63,9 +63,9 @@ class Program:
         return found
 
     def memory(self) -> dict[str, int]:
-        """Bytes of a replay: "temporary", its intermediate and own results, which share addresses; "kept", tensors that
-        it leaves behind, such as gradients; "constant", numbers. "eager": the most that the function needs at a time
-        where it is not captured, for all of these."""
+        """Bytes of a replay: "temporary", intermediate results and those that it gives, which share addresses; "kept",
+        tensors that it leaves behind, such as gradients; "constant", numbers. "eager": the most that temporary results
+        take at a time where the function is not captured."""
         temporary, kept, constant, eager = lib.norch_program_memory(self.recording)
         return {"temporary": temporary, "kept": kept, "constant": constant, "eager": eager}
 
