@@ -138,7 +138,9 @@ def test_schedules(name, kind):
 def test_hyper_parameters_are_read_at_each_replay():
     def make():
         model = mlp()
-        optimizer = optim.AdamW([{"params": model[0].parameters(), "lr": 0.1}, {"params": model[3].parameters()}], lr=0.01)
+        optimizer = optim.AdamW(
+            [{"params": model[0].parameters(), "lr": 0.1}, {"params": model[3].parameters()}], lr=0.01
+        )
 
         def change(i):
             optimizer.param_groups[0]["weight_decay"] = 0.01 * i
@@ -260,7 +262,9 @@ def test_two_optimizers_and_results_of_many_kinds():
             x, y = data(i)
             out = step({"x": x, "y": y}, scale=2.0)
             assert out["scale"] == 2.0 and out["parts"][1] is None and not out["parts"][0].is_contiguous()
-            found.append([bits(loss) for loss in out["losses"]] + [bits(out["parts"][0]), state_of(modules, optimizers)])
+            found.append(
+                [bits(loss) for loss in out["losses"]] + [bits(out["parts"][0]), state_of(modules, optimizers)]
+            )
     assert eager == captured and step.recordings() == 1
 
 

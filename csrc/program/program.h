@@ -47,7 +47,7 @@ typedef struct nr_step {
     void *items;  /* of an optimizer's plan */
     int64_t first_use, uses;
     uint64_t digest, flow; /* what it does, with which memory; flow: the same, whatever memory was there before */
-    void *line; /* what program->line gave, or NULL */
+    void *line;            /* what program->line gave, or NULL */
     bool dead;
 } nr_step;
 

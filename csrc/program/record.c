@@ -191,6 +191,11 @@ nr_program *nr_program_make(bool strict) {
 
 /* ---- the end of a recording -------------------------------------------------------------------------- */
 
+static int32_t refuse_end(nr_program *program, const char *why) {
+    nr_program_refuse(program, why);
+    return NORCH_ERROR_CAPTURE;
+}
+
 /* Whether an address lies among the elements of x. */
 static bool within(const norch_tensor *x, const char *address) {
     const char *low = x->data, *high = low;
@@ -223,8 +228,7 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
             __atomic_fetch_add(&block->storage->references, 1, __ATOMIC_RELAXED);
         }
         if (block->constant && block->written)
-            return nr_program_refuse(program,
-                                     "a tensor made of Python's numbers is written to; copy it with clone() first");
+            return refuse_end(program, "a tensor made of Python's numbers is written to; copy it with clone() first");
     }
     for (int32_t a = 0; a < arguments; a++) {
         const int32_t found = nr_program_find(program, argument[a]->storage);
@@ -242,7 +246,7 @@ static int32_t relate(nr_program *program, int32_t arguments, const norch_tensor
         int32_t owner = -1;
         for (int32_t a = 0; a < arguments && owner < 0; a++)
             if (argument[a]->storage == block->storage && within(argument[a], *use->at)) owner = a;
-        if (owner < 0) return nr_program_refuse(program, "an argument is used beyond its elements");
+        if (owner < 0) return refuse_end(program, "an argument is used beyond its elements");
         use->offset = (char *)*use->at - (char *)argument[owner]->data;
         use->block = -1 - owner;
         program->binding_count++;
@@ -287,7 +291,7 @@ static int32_t place(nr_program *program) {
 int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
                           const norch_tensor *const *result) {
     NR_TRY(name_blocks(program, arguments, argument, results, result));
-    if (program->refusal[0]) return nr_program_refuse(program, program->refusal);
+    if (program->refusal[0]) return refuse_end(program, program->refusal);
     NR_TRY(relate(program, arguments, argument));
     name_uses(program);
     program->bound = nr_malloc((size_t)arguments * sizeof *program->bound);

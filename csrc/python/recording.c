@@ -28,17 +28,17 @@ static void *keep(void *object) {
 
 /* ---- the object ---------------------------------------------------------------------------------------- */
 
-#define EACH_OBJECT(r, DO)                                                                                             \
-    for (int64_t i_ = 0; i_ < (r)->seen_count; i_++) {                                                                 \
-        DO((r)->seen[i_].x)                                                                                            \
-        DO((r)->seen[i_].node) DO((r)->seen[i_].grad_after) \
-    }                                                                                                                  \
-    for (int64_t i_ = 0; i_ < (r)->leaf_count; i_++) DO((r)->leaves[i_].object)                                        \
-    for (int64_t i_ = 0; i_ < (r)->guard_count; i_++) {                                                                \
-        DO((r)->guards[i_].container) DO((r)->guards[i_].key) DO((r)->guards[i_].value)                                \
-    }                                                                                                                  \
-    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)                                     \
-    DO((r)->earlier)                                                                                                   \
+#define EACH_OBJECT(r, DO)                                                              \
+    for (int64_t i_ = 0; i_ < (r)->seen_count; i_++) {                                  \
+        DO((r)->seen[i_].x)                                                             \
+        DO((r)->seen[i_].node) DO((r)->seen[i_].grad_after)                             \
+    }                                                                                   \
+    for (int64_t i_ = 0; i_ < (r)->leaf_count; i_++) DO((r)->leaves[i_].object)         \
+    for (int64_t i_ = 0; i_ < (r)->guard_count; i_++) {                                 \
+        DO((r)->guards[i_].container) DO((r)->guards[i_].key) DO((r)->guards[i_].value) \
+    }                                                                                   \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)      \
+    DO((r)->earlier)                                                                    \
     DO((r)->line) DO((r)->mode) DO((r)->tick) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
@@ -131,9 +131,8 @@ static void see(nr_observer *self, norch_tensor *x) {
         r->seen_room = room;
     }
     const norch_tensor *grad = grad_of(x);
-    r->seen[r->seen_count++] = (nr_seen){.x = norch_retain(x),
-                                         .first_storage = grad ? grad->storage : NULL,
-                                         .first_data = grad ? grad->data : NULL};
+    r->seen[r->seen_count++] = (nr_seen){
+        .x = norch_retain(x), .first_storage = grad ? grad->storage : NULL, .first_data = grad ? grad->data : NULL};
 }
 
 /* record_begin(strict, line, mode, tick, earlier or None): a recording of what this thread does. */

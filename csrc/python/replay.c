@@ -94,7 +94,8 @@ static bool tensors_stand(const nr_recording *r) {
         if (one->rule == NR_GRAD_NONE && x->grad != NR_NONE) return false;
         if (one->rule != NR_GRAD_SAME) continue;
         const norch_tensor *grad = x->grad;
-        if (!nr_is_tensor(x->grad) || grad->storage != one->first_storage || grad->data != one->first_data) return false;
+        if (!nr_is_tensor(x->grad) || grad->storage != one->first_storage || grad->data != one->first_data)
+            return false;
     }
     return true;
 }

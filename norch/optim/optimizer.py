@@ -59,7 +59,7 @@ class Optimizer:
 
         @functools.wraps(own)
         def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-            unseen(f"the step of {cls.__name__} computes with Python's numbers")
+            unseen(f"the step of {type(self).__name__} computes with Python's numbers")
             return own(self, *args, **kwargs)
 
         cls.step = step  # type: ignore[method-assign]

@@ -32,9 +32,9 @@ from .tree import LEAF, flatten, rebuild
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _replay = lib.norch_replay
 _TRIALS = 4  # recordings of one kind of call that may all differ
-_MANY = 100  # recordings after which the user is asked whether he wants them
+_FRUITLESS = 20  # recordings in a row after which the user is told that none could be replayed
 
-# What to do about a refusal that begins so.
+# What to do about a refusal in these words.
 _ADVICE = {
     "Python reads": "return the tensor, and read it after the call",
     "the shape of a result": "use where() or multiply by a mask, or leave this part out of the function",
@@ -74,7 +74,7 @@ class CapturedFunction:
         self._latest: Any = None  # the recording of the first program, if its arguments are not nested
         self._gives: Any = LEAF  # how its results are put together
         self._warm = self._gave_up = False
-        self._made = 0
+        self._fruitless = 0
 
     def recordings(self) -> int:
         """How many recordings can be replayed."""
@@ -185,14 +185,16 @@ class CapturedFunction:
             ]
             self._programs = [other for other in self._programs if other not in outdated]
             self._put_first(program)
-            self._made += 1
-            if self._made == _MANY:
-                warnings.warn(
-                    f"capture: {getattr(self.function, '__name__', 'a function')} was recorded {_MANY} times: does it take "
-                    "or read a value that changes from call to call? Pass that as a tensor",
-                    stacklevel=5,
-                )
+            self._fruitless = 0
             return None
+        self._fruitless += 1
+        if self._fruitless == _FRUITLESS:
+            warnings.warn(
+                f"capture: {_FRUITLESS} calls in a row were recorded, and none was replayed: "
+                f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; pass "
+                "that as a tensor, or raise limit",
+                stacklevel=5,
+            )
         if len(trials) == _TRIALS:
             line = lib.norch_line_of(program.recording, differ[-1])
             return _DIFFERS if line is None else f"{_DIFFERS}\n  first at {line[0]}:{line[1]}"
@@ -205,8 +207,10 @@ def _line() -> tuple[str, int] | None:
 
 
 def _advised(text: str) -> str:
-    advice = next((advice for start, advice in _ADVICE.items() if text.startswith(start)), None)
-    return text if advice is None else f"{text}; {advice}"
+    for start, advice in _ADVICE.items():
+        if start in text:  # behind the name of an operation, perhaps
+            return f"{text[text.index(start) :]}; {advice}"
+    return text
 
 
 def _explained(error: CaptureError, function: Any) -> str:
