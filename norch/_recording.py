@@ -16,6 +16,6 @@ here = _Here()
 
 
 def unseen(what: str) -> None:
-    """Says that what follows changes from call to call, where a recording would repeat it as it was; raises CaptureError
-    where a recording is under way that refuses it."""
+    """Says that what follows changes from call to call, where a recording would repeat it. Raises CaptureError
+    while a strict recording is under way."""
     lib.norch_note_unseen(what)

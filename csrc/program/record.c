@@ -63,6 +63,7 @@ static void made(nr_observer *self, norch_storage *storage) {
     const int32_t i = add_block(program, storage, false);
     if (i >= 0) {
         program->blocks[i].born = program->count;
+        program->backend = storage->backend;
         return;
     }
     storage->observer = NULL;
@@ -271,6 +272,9 @@ static void name_uses(nr_program *program) {
                                     there ? (int64_t)(intptr_t)block->data : use->block};
             hash(&step->digest, name, sizeof name);
             hash(&step->flow, name, there ? 2 * sizeof *name : sizeof name);
+            if (!block || !block->constant) continue;
+            hash(&step->digest, block->constant, block->bytes);
+            hash(&step->flow, block->constant, block->bytes);
         }
     }
 }
@@ -282,6 +286,7 @@ static int32_t place(nr_program *program) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
         if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT) continue;
+        if (block->kind != NR_CONSTANT && block->last < 0) continue; /* of a dead call */
         char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
         *use->at = data + use->offset;
     }

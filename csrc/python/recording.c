@@ -199,18 +199,19 @@ void *nr_py_record_cancel(void *self, void *const *given, int64_t n) {
 /* Python may keep a count in the lower half only. */
 static bool is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
 
-/* Forgets tensors that nobody else holds; those are views and aliases that the function made. */
+/* Forgets tensors that nobody else holds: views and aliases that the function made. The last first, as a view holds its base;
+ * and again, while that sets others free. */
 static void forget_temporary(nr_recording *r) {
-    int64_t kept = 0;
-    for (int64_t i = 0; i < r->seen_count; i++) {
-        nr_seen one = r->seen[i];
-        if (is_ours_alone(one.x)) {
-            drop(&one.x);
-        } else {
-            r->seen[kept++] = one;
-        }
+    int64_t before = -1;
+    while (before != r->seen_count) {
+        before = r->seen_count;
+        for (int64_t i = before - 1; i >= 0; i--)
+            if (is_ours_alone(r->seen[i].x)) drop(&r->seen[i].x);
+        int64_t kept = 0;
+        for (int64_t i = 0; i < before; i++)
+            if (r->seen[i].x) r->seen[kept++] = r->seen[i];
+        r->seen_count = kept;
     }
-    r->seen_count = kept;
 }
 
 static int32_t refuse_end(nr_recording *r, const char *why) {

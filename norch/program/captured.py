@@ -1,4 +1,4 @@
-"""``capture()``: when a call is recorded, when a recording is replayed, and what the user is told where neither is possible.
+"""``capture()``: when calls are recorded, when recordings are replayed, and what is said where neither is possible.
 
 Calls with arguments of one kind go this way:
 
@@ -49,8 +49,8 @@ _LIVE = (
     "a result requires grad, and backward() was not called on it: call it in the function, or compute under no_grad()"
 )
 _DIFFERS = (
-    "calls with the same arguments did different things: a number of Python's changes from call to call, or a tensor is replaced; "
-    "pass what changes as a tensor, and write into tensors with copy_()"
+    "calls with the same arguments did different things: a number of Python's changes from call to call, or a tensor "
+    "is replaced; pass what changes as a tensor, and write into tensors with copy_()"
 )
 
 

@@ -134,7 +134,7 @@ _MOST = 1000  # entries of one container that are looked at
 
 
 def _names(function: Any) -> Iterator[Guard]:
-    """(container, name, value) for each variable that a function reads, of its module and of the functions around it."""
+    """(container, name, value) for each variable of its module, and of functions around it, that a function reads."""
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:  # a module, a partial function
