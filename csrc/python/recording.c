@@ -28,17 +28,20 @@ static void *keep(void *object) {
 
 /* ---- the object ---------------------------------------------------------------------------------------- */
 
-#define EACH_OBJECT(r, DO)                                                              \
-    for (int64_t i_ = 0; i_ < (r)->seen_count; i_++) {                                  \
-        DO((r)->seen[i_].x)                                                             \
-        DO((r)->seen[i_].node) DO((r)->seen[i_].grad_after)                             \
-    }                                                                                   \
-    for (int64_t i_ = 0; i_ < (r)->leaf_count; i_++) DO((r)->leaves[i_].object)         \
-    for (int64_t i_ = 0; i_ < (r)->guard_count; i_++) {                                 \
-        DO((r)->guards[i_].container) DO((r)->guards[i_].key) DO((r)->guards[i_].value) \
-    }                                                                                   \
-    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)      \
-    DO((r)->earlier)                                                                    \
+#define EACH_OBJECT(r, DO)                                                                 \
+    for (int64_t i_ = 0; i_ < (r)->seen_count; i_++) {                                     \
+        DO((r)->seen[i_].x)                                                                \
+        DO((r)->seen[i_].node) DO((r)->seen[i_].grad_after)                                \
+    }                                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->leaf_count; i_++) DO((r)->leaves[i_].object)            \
+    for (int64_t i_ = 0; i_ < (r)->guard_count; i_++) {                                    \
+        DO((r)->guards[i_].container) DO((r)->guards[i_].key) DO((r)->guards[i_].value)    \
+    }                                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->watch_count; i_++) {                                    \
+        DO((r)->watches[i_].container) DO((r)->watches[i_].key) DO((r)->watches[i_].value) \
+    }                                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)         \
+    DO((r)->earlier)                                                                       \
     DO((r)->line) DO((r)->mode) DO((r)->tick) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
@@ -56,7 +59,7 @@ static int clear(nr_recording *r) {
 #define DROP(object) drop(&(object));
     EACH_OBJECT(r, DROP)
 #undef DROP
-    r->seen_count = r->leaf_count = r->guard_count = r->result_count = 0;
+    r->seen_count = r->leaf_count = r->guard_count = r->watch_count = r->result_count = 0;
     return 0;
 }
 
@@ -68,6 +71,7 @@ static void dealloc(nr_recording *r) {
     nr_free(r->seen);
     nr_free(r->leaves);
     nr_free(r->guards);
+    nr_free(r->watches);
     nr_free(r->results);
     nr_free(r->held);
     PyObject_GC_Del(r);
@@ -393,14 +397,14 @@ static int32_t list_held(nr_recording *r) {
     return NORCH_OK;
 }
 
-/* guards: a list of tuples (container, key, value), or (container, None, size). */
-static int32_t read_guards(nr_recording *r, void *guards) {
-    const int64_t count = PyList_Size(guards);
-    if (!(r->guards = nr_malloc((size_t)count * sizeof *r->guards)))
+/* rows: a list of tuples (container, key, value), or (container, None, size). */
+static int32_t read_guards(void *rows, nr_guard **guards, int64_t *read) {
+    const int64_t count = PyList_Size(rows);
+    if (!(*guards = nr_malloc((size_t)count * sizeof **guards)))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < count; i++) {
-        void *row = PyList_GetItem(guards, i), *key = PyTuple_GetItem(row, 1);
-        nr_guard *guard = &r->guards[r->guard_count++];
+        void *row = PyList_GetItem(rows, i), *key = PyTuple_GetItem(row, 1);
+        nr_guard *guard = &(*guards)[(*read)++];
         *guard = (nr_guard){.container = keep(PyTuple_GetItem(row, 0))};
         const unsigned long flags = PyType_GetFlags(((nr_object *)guard->container)->type);
         guard->kind = flags & NR_TYPE_IS_DICT ? NR_IN_DICT : flags & NR_TYPE_IS_LIST ? NR_IN_LIST : NR_IN_CELL;
@@ -429,16 +433,17 @@ static int32_t end(nr_recording *r, void *const *given) {
     NR_TRY(finish_program(r, results));
     place_results(r);
     NR_TRY(list_held(r));
-    return read_guards(r, given[3]);
+    NR_TRY(read_guards(given[3], &r->guards, &r->guard_count));
+    return read_guards(given[4], &r->watches, &r->watch_count);
 }
 
-/* record_end(recording, arguments, results, guards, before_run, after_run, kept, copies, alone): from now on the recording can
+/* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone): from now on the recording can
  * be run. False: it cannot, as refusal() says. */
 void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     (void)self;
-    nr_recording *r = n == 9 ? nr_recording_of("record_end", given[0]) : NULL;
+    nr_recording *r = n == 11 ? nr_recording_of("record_end", given[0]) : NULL;
     if (!r || !r->program || nr_observer_here() != &r->program->observer) {
-        PyErr_SetString(PyExc_TypeError, "record_end: takes nine arguments, of a recording of this thread");
+        PyErr_SetString(PyExc_TypeError, "record_end: takes eleven arguments, of a recording of this thread");
         return NULL;
     }
     nr_observe(NULL);
@@ -447,11 +452,12 @@ void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     r->grad_enabled = PyObject_IsTrue(enabled) == 1;
     Py_DecRef(enabled);
     r->default_dtype = nr_default_dtype;
-    r->before_run = optional(given[4]);
-    r->after_run = optional(given[5]);
-    r->kept = optional(given[6]);
-    r->copies = PyObject_IsTrue(given[7]) == 1;
-    r->alone = PyObject_IsTrue(given[8]) == 1;
+    r->asks = PyObject_IsTrue(given[5]) == 1;
+    r->before_run = optional(given[6]);
+    r->after_run = optional(given[7]);
+    r->kept = optional(given[8]);
+    r->copies = PyObject_IsTrue(given[9]) == 1;
+    r->alone = PyObject_IsTrue(given[10]) == 1;
     const int32_t status = end(r, given);
     r->ready = status == NORCH_OK;
     if (!r->ready && PyErr_Occurred()) return NULL;

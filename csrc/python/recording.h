@@ -59,12 +59,13 @@ typedef struct nr_recording {
     void *type;
     nr_program *program;
     bool ready, grad_enabled, copies, alone; /* alone: one tensor is returned, without a tuple */
+    bool asks;                               /* before_run is called in any case */
     int32_t default_dtype;
     nr_seen *seen;
     nr_leaf *leaves;
-    nr_guard *guards;
+    nr_guard *guards, *watches; /* watches: entries of dicts, of which before_run wants to know that they changed */
     nr_returned *results;
-    int64_t seen_count, seen_room, leaf_count, guard_count, result_count;
+    int64_t seen_count, seen_room, leaf_count, guard_count, watch_count, result_count;
     norch_storage **held; /* storages that a run uses, which no argument may be over */
     int64_t held_count;
     void *earlier;            /* the recording before, whose tensors tell what .grad was */

@@ -181,12 +181,34 @@ static int ask(void *callable) {
     return truth;
 }
 
+/* Whether an entry that is watched is another object than the last time. */
+static int watched_change(nr_recording *r) {
+    bool changed = false;
+    for (int64_t i = 0; i < r->watch_count; i++) {
+        nr_guard *watch = &r->watches[i];
+        void *found = PyDict_GetItemWithError(watch->container, watch->key), *before = watch->value;
+        if (found == before) continue;
+        if (!found) return PyErr_Occurred() ? -1 : true;
+        Py_IncRef(found);
+        watch->value = found;
+        Py_DecRef(before);
+        changed = true;
+    }
+    return changed;
+}
+
 static int may_run(nr_recording *r, void *leaves) {
     if (!r->ready || r->program->running || nr_observing()) return false;
     const int same = nr_recording_matches(r, leaves);
     if (same != 1) return same;
     if (!tensors_stand(r) || !arguments_apart(r, leaves)) return false;
-    return r->before_run ? ask(r->before_run) : true;
+    if (!r->before_run) return true;
+    const int changed = watched_change(r);
+    if (changed < 0) return -1;
+    if (!changed && !r->asks) return true;
+    const int may = ask(r->before_run);
+    if (may != 1) r->asks = true; /* what has changed is no longer known */
+    return may;
 }
 
 /* replay(recording, arguments): the results; NotImplemented where something is not as it was, and nothing has been done. */

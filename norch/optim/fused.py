@@ -97,11 +97,13 @@ class Fused(Elementwise):
             for entry in entries:
                 entry["step"] += 1
 
-        tape.slot(refresh, advance if entries and "step" in entries[0] else None)
+        steps = bool(entries) and "step" in entries[0]
+        tape.slot(refresh, advance if steps else None, None if counts or absent else group)
         tape.keep(hyper)
         tape.guard(self.__dict__, "param_groups", self.param_groups)
         tape.guard_size(self.param_groups)
         tape.guard(self.__dict__, "state", state)
+        tape.guard_size(group)
         tape.guard(group, "params", group["params"])
         tape.guard_size(group["params"])
         for i, param in enumerate(group["params"]):

@@ -140,8 +140,8 @@ class CapturedFunction:
             if recording is not None:
                 tape.look_at(self.function, given)
                 done = lib.norch_record_end(
-                    recording, given, tuple(results), tape.guards, tape.refresh(), tape.advance(), tape.kept, self.copy,
-                    gives is LEAF,
+                    recording, given, tuple(results), tape.guards, tape.watches, tape.asks, tape.refresh(),
+                    tape.advance(), tape.kept, self.copy, gives is LEAF,
                 )  # fmt: skip
                 if not done:
                     return self._refused(lib.norch_refusal(recording), out)

@@ -26,6 +26,8 @@ class Tape:
 
     def __init__(self) -> None:
         self.before: list[Callable[[], bool]] = []
+        self.asks = False
+        self.watches: list[Guard] = []
         self.after: list[Callable[[], None]] = []
         self.guards: list[Guard] = []
         self.kept: list[Any] = []
@@ -34,10 +36,16 @@ class Tape:
 
     # ---- what the package tells ------------------------------------------------------------------------------
 
-    def slot(self, before: Callable[[], bool], after: Callable[[], None] | None = None) -> None:
+    def slot(
+        self, before: Callable[[], bool], after: Callable[[], None] | None, options: dict[str, Any] | None
+    ) -> None:
         """before() writes numbers into C memory that the calls read, and says whether the calls are still the right
-        ones; after() counts the replay."""
+        ones; after() counts the replay. options: before() is only needed when one of these changes; None: always."""
         self.before.append(before)
+        if options is None:
+            self.asks = True
+        else:
+            self.watches += [(options, name, value) for name, value in options.items()]
         if after is not None:
             self.after.append(after)
 
