@@ -12,8 +12,10 @@ TRUNK = {
     "record": "norch/autograd/node.py norch/autograd/record.py norch/autograd/grad_mode.py norch/autograd/inplace.py",
     "engine": "norch/autograd/__init__.py norch/autograd/engine.py norch/autograd/broadcast.py",
 }
-# Plans of the families, conversions of copies, the stream of random numbers, and x[...].
-NOT_TRUNK = "csrc/core/convert.h csrc/python/region.c"
+# Plans of the families, conversions of copies, the stream of random numbers, x[...], and what norch.capture records.
+NOT_TRUNK = (
+    "csrc/core/convert.h csrc/python/region.c csrc/python/recording.h csrc/python/recording.c csrc/python/replay.c"
+)
 
 # Files of these families, by the beginning of their names, may run too: the engine copies gradients and makes the first
 # of them, and the derivative of a sum is a view. Loops of the CPU share the last.

@@ -284,6 +284,22 @@ def test_variables_that_the_function_reads():
 SHIFTS = [0.5]
 
 
+def test_variables_that_helpers_and_layers_read():
+    class Shift(nn.Module):
+        def forward(self, x):
+            return x + SHIFTS[0]
+
+    table = norch.ones(2)
+    helper = lambda x: x * table  # noqa: E731
+    layer = Shift()
+    f = lambda x: layer(helper(x))  # noqa: E731
+    captured = made(f, (norch.ones(2),))
+    table = norch.full((2,), 3.0)
+    assert captured(norch.ones(2)).tolist() == f(norch.ones(2)).tolist()
+    SHIFTS[0] += 1.0
+    assert captured(norch.ones(2)).tolist() == f(norch.ones(2)).tolist()
+
+
 def test_arguments_that_share_memory():
     def f(x, y):
         x[1:] += y[:-1]
@@ -460,8 +476,20 @@ def test_python_that_changes_from_call_to_call_is_refused():
         state["n"] += 1
         return x * state["n"]
 
-    # what a helper reads is not looked at
-    for f, message in ((lambda x: replaced(x), "is gone after it"), (lambda x: counted(x), "did different things")):
+    class Hidden:  # what methods read is not looked at
+        __slots__ = ()
+
+        def replaced(self, x):
+            return replaced(x)
+
+        def counted(self, x):
+            return counted(x)
+
+    hidden = Hidden()
+    for f, message in (
+        (lambda x: hidden.replaced(x), "is gone after it"),
+        (lambda x: hidden.counted(x), "did different"),
+    ):
         captured = norch.capture(f)
         with pytest.raises(norch.CaptureError, match=message):
             for _ in range(10):

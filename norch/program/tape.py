@@ -7,6 +7,7 @@ kept     objects whose memory the calls use: generators of random numbers, C str
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -96,14 +97,27 @@ class Tape:
 
     def look_at(self, function: Any, leaves: tuple[Any, ...]) -> None:
         """Guards what the function reads by name, and the modules that it reaches."""
-        values = []
-        for container, key, value in _names(function):
-            self.guard(container, key, value)
-            values.append(value)
-        for value in [*leaves, *values]:
+        for value in leaves:
             self._look_into(value, deep=True)
+        seen: set[int] = set()
+        self._look_at_names(function, seen)
         for module in list(self._modules.values()):
             self._guard_module(module)
+            self._look_at_names(type(module).forward, seen)
+
+    def _look_at_names(self, function: Any, seen: set[int]) -> None:
+        """What a function reads by name, and what the functions that it names do, but for those of libraries."""
+        function = getattr(function, "__func__", function)
+        code = getattr(function, "__code__", None)
+        if code is None or id(code) in seen or _is_of_library(code.co_filename):
+            return
+        seen.add(id(code))
+        for container, key, value in _names(function, code):
+            if isinstance(value, FunctionType):
+                self._look_at_names(value, seen)
+            elif not isinstance(value, _SOURCE):
+                self.guard(container, key, value)
+                self._look_into(value, deep=True)
 
     def _look_into(self, value: Any, deep: bool) -> None:
         if isinstance(value, Module):
@@ -138,15 +152,16 @@ class Tape:
                 self.guard(attributes, name, value)
 
 
+_LIBRARIES = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__))
 _MOST = 1000  # entries of one container that are looked at
 
 
-def _names(function: Any) -> Iterator[Guard]:
+def _is_of_library(file: str) -> bool:
+    return file.startswith(_LIBRARIES) or "site-packages" in file
+
+
+def _names(function: Any, code: CodeType) -> Iterator[Guard]:
     """(container, name, value) for each variable of its module, and of functions around it, that a function reads."""
-    function = getattr(function, "__func__", function)
-    code = getattr(function, "__code__", None)
-    if code is None:  # a module, a partial function
-        return
     for cell in function.__closure__ or ():
         try:
             yield cell, "cell_contents", cell.cell_contents
@@ -154,9 +169,8 @@ def _names(function: Any) -> Iterator[Guard]:
             continue
     variables = function.__globals__
     for name in sorted(_read_names(code)):
-        value = variables.get(name, _SOURCE)
-        if not isinstance(value, _SOURCE) and value is not _SOURCE:
-            yield variables, name, value
+        if name in variables:
+            yield variables, name, variables[name]
 
 
 def _read_names(code: CodeType) -> set[str]:
