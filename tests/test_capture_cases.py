@@ -1,15 +1,14 @@
-"""The table of cases and random programs through norch.capture: bit for bit what they give without it, forward and back."""
+"""The table of cases and random programs through norch.capture: what they give without it, forward and back."""
 
 import warnings
 
 import pytest
+from case import Case, as_tensor, draw, source
+from cases import CASES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import norch
-
-from case import Case, as_tensor, draw, source
-from cases import CASES
 
 pytestmark = pytest.mark.host
 

@@ -273,7 +273,7 @@ def test_variables_that_the_function_reads():
             return model(x) * factor + sum(SHIFTS)
 
     captured = made(f, (norch.ones(2),))
-    for factor, model in ((3.0, model), (3.0, nn.Linear(2, 2))):  # noqa: B007
+    for factor, model in ((3.0, model), (3.0, nn.Linear(2, 2))):  # noqa: B007, B020
         assert captured(norch.ones(2)).tolist() == f(norch.ones(2)).tolist()
     SHIFTS.append(1.0)
     assert captured(norch.ones(2)).tolist() == f(norch.ones(2)).tolist()
@@ -649,7 +649,7 @@ def test_a_function_and_its_model_can_go():
     for _ in range(5):
         model.step(norch.ones(2))
     assert model.step.recordings() == 1
-    del model, optimizer, step
+    model = optimizer = step = None
     gc.collect()
     assert gone() is None
 

@@ -191,8 +191,8 @@ class CapturedFunction:
         if self._fruitless == _FRUITLESS:
             warnings.warn(
                 f"capture: {_FRUITLESS} calls in a row were recorded, and none was replayed: "
-                f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; pass "
-                "that as a tensor, or raise limit",
+                f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; "
+                "pass that as a tensor, or raise limit",
                 stacklevel=5,
             )
         if len(trials) == _TRIALS:
