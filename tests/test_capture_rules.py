@@ -1,5 +1,7 @@
 """When norch.capture records, when it replays, and what it refuses."""
 
+import copy
+import functools
 import gc
 import os
 import sys
@@ -298,6 +300,46 @@ def test_variables_that_helpers_and_layers_read():
     assert captured(norch.ones(2)).tolist() == f(norch.ones(2)).tolist()
     SHIFTS[0] += 1.0
     assert captured(norch.ones(2)).tolist() == f(norch.ones(2)).tolist()
+
+
+def test_functions_in_decorators_partials_and_modules():
+    scale = 2.0
+
+    @norch.no_grad()
+    def shifted(x, by):
+        return x * scale + by
+
+    layer = nn.Linear(2, 2)
+    for f in (functools.partial(shifted, by=1.0), norch.no_grad()(lambda x: shifted(x, 1.0))):
+        captured = made(f, (norch.ones(2),))
+        assert captured(norch.ones(2)).tolist() == [scale + 1.0] * 2
+        scale += 1
+        assert captured(norch.ones(2)).tolist() == [scale + 1.0] * 2
+    captured = norch.capture(layer)
+    with norch.no_grad():
+        for i in range(8):
+            assert captured(norch.ones(2)).tolist() == layer(norch.ones(2)).tolist()
+            if i == 4:
+                layer.bias = nn.Parameter(norch.full((2,), 3.0))
+    assert captured.recordings() == 2
+
+
+def test_copies_have_no_recordings():
+    captured = made(lambda x: x + 1, (norch.ones(2),))
+    other = copy.deepcopy(captured)
+    assert captured.recordings() == 1 and other.recordings() == 0 and other(norch.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_nan_is_searched_in_the_function_itself():
+    w = norch.ones(1, requires_grad=True)
+
+    def f(x):
+        w.grad = None
+        (w * x).log().sum().backward()
+
+    captured = made(f, (norch.ones(1),))
+    with norch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="(?i)nan"):
+        captured(norch.full((1,), float("nan")))
 
 
 def test_arguments_that_share_memory():
@@ -688,3 +730,51 @@ def test_calls_that_nobody_needs_are_left_out():
         return x + 1
 
     assert len(made(f, (norch.ones(2),)).program) == 1
+
+
+@pytest.mark.parametrize("calls", [2, 3, 4])
+def test_memory_that_runs_out(calls):
+    fail = norch._lib.lib.norch_fail_allocation
+    x = norch.randn(5, 3)
+    try:
+        for n in range(1000):
+            model, optimizer, step = trained()
+            captured = norch.capture(step)
+            for _ in range(calls - 1):
+                captured(x)
+            fail(n)
+            failed = None
+            try:
+                captured(x)
+            except (MemoryError, norch.CaptureError) as error:
+                failed = error
+                assert "out of memory" in str(error)
+            reached = fail(-1)
+            for _ in range(6):
+                captured(x)
+            assert captured.recordings() >= 1 and not norch._lib.lib.norch_recording()
+            if failed is None:
+                break
+        assert failed is None and reached > 0
+    finally:
+        fail(-1)
+
+
+def test_an_interrupt_leaves_no_recording():
+    interrupt = [False]
+
+    def f(x):
+        if interrupt[0]:
+            raise KeyboardInterrupt
+        return x + 1
+
+    captured = norch.capture(f)
+    captured(norch.ones(2))
+    interrupt[0] = True
+    with pytest.raises(KeyboardInterrupt):
+        captured(norch.ones(2))
+    assert not norch._lib.lib.norch_recording() and captured.recordings() == 0
+    interrupt[0] = False
+    for _ in range(4):
+        assert captured(norch.ones(2)).tolist() == [2.0, 2.0]
+    assert captured.recordings() == 1

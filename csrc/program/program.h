@@ -76,6 +76,8 @@ struct nr_program {
 nr_program *nr_program_make(bool strict);
 /* Says why it cannot be recorded: the first reason counts. Fails if the program is strict. */
 int32_t nr_program_refuse(nr_program *program, const char *why);
+/* The same, where nothing may fail any more. */
+void nr_program_spoil(nr_program *program, const char *why);
 /* The block of a storage that a tensor uses, which becomes an external one if it is none; -1: out of memory. */
 int32_t nr_program_see(nr_program *program, norch_storage *storage);
 /* The block of a storage that is alive; -1: none. */

@@ -25,14 +25,18 @@ static bool grow(void *array, int64_t count, int64_t *room, size_t size) {
     return true;
 }
 
+void nr_program_spoil(nr_program *program, const char *why) {
+    if (!program->refusal[0]) snprintf(program->refusal, sizeof program->refusal, "%s", why);
+}
+
+/* The call itself has succeeded: the recording ends, and the function goes on. */
 static int32_t shortage(nr_program *program) {
-    program->strict = false; /* the failure is this one */
-    nr_program_refuse(program, "out of memory");
-    return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
+    nr_program_spoil(program, "out of memory for the recording");
+    return NORCH_OK;
 }
 
 int32_t nr_program_refuse(nr_program *program, const char *why) {
-    if (!program->refusal[0]) snprintf(program->refusal, sizeof program->refusal, "%s", why);
+    nr_program_spoil(program, why);
     return program->strict ? nr_fail(NORCH_ERROR_CAPTURE, "capture: %s", why) : NORCH_OK;
 }
 
@@ -116,8 +120,10 @@ static void take_address(void *of, void **at, bool written) {
         if (block->storage && address >= block->data && address < block->data + (block->bytes ? block->bytes : 1))
             break;
     }
-    if (i < 0 || !grow(&program->uses, program->use_count, &program->use_room, sizeof *program->uses)) {
-        c->lost = true;
+    c->lost |= i < 0;
+    if (i < 0) return;
+    if (!grow(&program->uses, program->use_count, &program->use_room, sizeof *program->uses)) {
+        shortage(program);
         return;
     }
     nr_block *block = &program->blocks[i];
@@ -176,10 +182,7 @@ static int32_t append(nr_observer *self, const nr_call *call) {
     return c.lost ? nr_program_refuse(program, "a call uses memory that belongs to no tensor") : NORCH_OK;
 }
 
-static void failed(nr_observer *self) {
-    nr_program *program = (nr_program *)self;
-    if (!program->refusal[0]) snprintf(program->refusal, sizeof program->refusal, "a call failed");
-}
+static void failed(nr_observer *self) { nr_program_spoil((nr_program *)self, "a call failed"); }
 
 static int32_t refuse(nr_observer *self, const char *what) { return nr_program_refuse((nr_program *)self, what); }
 

@@ -110,7 +110,7 @@ static const nr_seen *find_seen(const nr_recording *r, const norch_tensor *x) {
 
 static norch_tensor *grad_of(const norch_tensor *x) { return nr_is_tensor(x->grad) ? x->grad : NULL; }
 
-static void shortage(nr_program *program) { nr_program_refuse(program, "out of memory for the recording"); }
+static void shortage(nr_program *program) { nr_program_spoil(program, "out of memory for the recording"); }
 
 static void see(nr_observer *self, norch_tensor *x) {
     nr_program *program = (nr_program *)self;

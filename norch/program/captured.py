@@ -63,7 +63,7 @@ class CapturedFunction:
     """
 
     def __init__(self, function: Callable[..., Any], strict: bool, copy: bool, limit: int):
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self.function, self.strict, self.copy, self.limit = function, strict, copy, limit
         self.reset()
 
@@ -84,6 +84,14 @@ class CapturedFunction:
     def program(self) -> Program | None:
         """The recording that was made or replayed last."""
         return self._programs[0] if self._programs else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickle: recordings belong to the tensors of this process."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_") or name[1] == "_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.reset()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

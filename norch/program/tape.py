@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .._handle import Handle
+from ..autograd import anomaly
 from ..autograd.node import Leaf
 from ..nn.module import Module
 
@@ -97,16 +99,25 @@ class Tape:
 
     def look_at(self, function: Any, leaves: tuple[Any, ...]) -> None:
         """Guards what the function reads by name, and the modules that it reaches."""
-        for value in leaves:
-            self._look_into(value, deep=True)
+        self.guard(anomaly.__dict__, "check", anomaly.check)
         seen: set[int] = set()
+        for value in (function, *leaves):
+            self._look_into(value, deep=True)
+        while isinstance(function, partial):
+            for value in (*function.args, *function.keywords.values()):
+                self._look_into(value, deep=True)
+            function = function.func
         self._look_at_names(function, seen)
+        if not isinstance(function, (Module, FunctionType)):
+            self._look_at_names(type(function).__call__, seen)
         for module in list(self._modules.values()):
             self._guard_module(module)
             self._look_at_names(type(module).forward, seen)
 
     def _look_at_names(self, function: Any, seen: set[int]) -> None:
         """What a function reads by name, and what the functions that it names do, but for those of libraries."""
+        if hasattr(function, "__wrapped__"):  # by a decorator
+            self._look_at_names(function.__wrapped__, seen)
         function = getattr(function, "__func__", function)
         code = getattr(function, "__code__", None)
         if code is None or id(code) in seen or _is_of_library(code.co_filename):
