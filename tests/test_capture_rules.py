@@ -724,6 +724,17 @@ def test_the_listing():
     assert repr(captured.program) == f"<Program of step: {len(captured.program)} calls>"
 
 
+def test_the_profile():
+    model, optimizer, step = trained()
+    captured = made(step, (norch.ones(5, 3),))
+    before = model[0].weight.tolist()
+    lines = captured.profile(norch.ones(5, 3)).splitlines()
+    assert model[0].weight.tolist() != before
+    assert len(lines) == 1 + len(captured.program) and all(" us" in line for line in lines)
+    with pytest.raises(norch.Error, match="no recording"):
+        captured.profile(norch.ones(4, 3))
+
+
 def test_calls_that_nobody_needs_are_left_out():
     def f(x):
         (x * 3).exp()

@@ -69,7 +69,8 @@ struct nr_program {
     norch_storage *slab; /* NULL: nothing is in it */
     char **bound;        /* of each argument the address of its first element that the plans have */
     int32_t argument_count;
-    bool running;
+    double *seconds; /* of each call, which the next run fills; NULL: it does not */
+    bool running;    /* by some thread: nobody else may run it or bind its arguments */
 };
 
 /* A program that records what this thread does from nr_observe() on; NULL: out of memory. */

@@ -1,4 +1,6 @@
 /* run: a program's calls, one after the other, without Python. */
+#include <time.h>
+
 #include "../core/gate.h"
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
@@ -22,22 +24,38 @@ static int32_t draw(const nr_call *call) {
     return NORCH_OK;
 }
 
+static int32_t run_step(const nr_step *step) {
+    if (step->dead) return NORCH_OK;
+    const nr_call *call = &step->call;
+    if (call->load) call->load(call);
+    return call->family == NR_RANDOM ? draw(call) : call->backend->run[call->family](call);
+}
+
 static int32_t run_all(void *of) {
     const nr_program *program = of;
+    for (int64_t i = 0; i < program->count; i++) NR_TRY(run_step(&program->steps[i]));
+    return NORCH_OK;
+}
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int32_t run_timed(void *of) {
+    const nr_program *program = of;
+    double before = seconds_now();
     for (int64_t i = 0; i < program->count; i++) {
-        const nr_step *step = &program->steps[i];
-        if (step->dead) continue;
-        const nr_call *call = &step->call;
-        if (call->load) call->load(call);
-        NR_TRY(call->family == NR_RANDOM ? draw(call) : call->backend->run[call->family](call));
+        NR_TRY(run_step(&program->steps[i]));
+        const double now = seconds_now();
+        program->seconds[i] = now - before;
+        before = now;
     }
     return NORCH_OK;
 }
 
 int32_t nr_program_run(nr_program *program) {
     if (program->count == 0) return NORCH_OK;
-    program->running = true;
-    const int32_t status = nr_gate_program(program->backend, program->work, run_all, program);
-    program->running = false;
-    return status;
+    return nr_gate_program(program->backend, program->work, program->seconds ? run_timed : run_all, program);
 }

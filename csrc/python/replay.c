@@ -1,6 +1,7 @@
 /* replay: runs a recording again, if everything is as it was: arguments, Python's conditions, tensors and their gradients. */
 #include <string.h>
 
+#include "../core/memory.h"
 #include "recording.h"
 
 /* ---- conditions ------------------------------------------------------------------------------------------- */
@@ -198,7 +199,6 @@ static int watched_change(nr_recording *r) {
 }
 
 static int may_run(nr_recording *r, void *leaves) {
-    if (!r->ready || r->program->running || nr_observing()) return false;
     const int same = nr_recording_matches(r, leaves);
     if (same != 1) return same;
     if (!tensors_stand(r) || !arguments_apart(r, leaves)) return false;
@@ -211,12 +211,7 @@ static int may_run(nr_recording *r, void *leaves) {
     return may;
 }
 
-/* replay(recording, arguments): the results; NotImplemented where something is not as it was, and nothing has been done. */
-void *nr_py_replay(void *self, void *const *given, int64_t n) {
-    (void)self;
-    nr_recording *r = n == 2 ? nr_recording_of("replay", given[0]) : NULL;
-    if (!r) return NULL;
-    void *leaves = given[1];
+static void *run(nr_recording *r, void *leaves) {
     const int may = may_run(r, leaves);
     if (may < 0) return NULL;
     if (!may) {
@@ -226,12 +221,51 @@ void *nr_py_replay(void *self, void *const *given, int64_t n) {
     for (int64_t i = 0; i < r->leaf_count; i++)
         if (r->leaves[i].argument >= 0)
             nr_program_bind(r->program, r->leaves[i].argument, ((norch_tensor *)PyTuple_GetItem(leaves, i))->data);
+    if (nr_program_run(r->program) != NORCH_OK || !leave_gradients(r)) return NULL;
+    if (r->after_run && ask(r->after_run) < 0) return NULL;
+    return give_results(r, leaves);
+}
+
+/* replay(recording, arguments): the results; NotImplemented where something is not as it was, and nothing has been done. */
+void *nr_py_replay(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 2 ? nr_recording_of("replay", given[0]) : NULL;
+    if (!r) return NULL;
+    if (!r->ready || r->program->running || nr_observing()) {
+        Py_IncRef(NR_NOT_IMPLEMENTED);
+        return NR_NOT_IMPLEMENTED;
+    }
+    nr_program *program = r->program;
     Py_IncRef(r);
-    void *results = NULL;
-    if (nr_program_run(r->program) == NORCH_OK && leave_gradients(r) && (!r->after_run || ask(r->after_run) >= 0))
-        results = give_results(r, leaves);
+    program->running = true; /* to the end: the results lie in its memory until they are copied */
+    void *results = run(r, given[1]);
+    program->running = false;
     Py_DecRef(r);
     return results;
+}
+
+/* replay_timed(recording, arguments): (results, seconds of each call), or NotImplemented. */
+void *nr_py_replay_timed(void *self, void *const *given, int64_t n) {
+    nr_recording *r = n == 2 ? nr_recording_of("replay_timed", given[0]) : NULL;
+    if (!r) return NULL;
+    nr_program *program = r->ready && !r->program->running ? r->program : NULL;
+    const int64_t count = program ? program->count : 0;
+    double *seconds = nr_malloc((size_t)count * sizeof *seconds);
+    if (!seconds) return nr_fail(NORCH_ERROR_MEMORY, "profile: out of memory"), NULL;
+    if (program) program->seconds = seconds;
+    void *results = nr_py_replay(self, given, n), *pair = results;
+    if (program) program->seconds = NULL;
+    if (results && results != NR_NOT_IMPLEMENTED) {
+        void *times = PyTuple_New(count);
+        for (int64_t i = 0; times && i < count; i++) PyTuple_SetItem(times, i, PyFloat_FromDouble(seconds[i]));
+        pair = PyTuple_New(2);
+        if (times && pair) {
+            PyTuple_SetItem(pair, 0, results);
+            PyTuple_SetItem(pair, 1, times);
+        }
+    }
+    nr_free(seconds);
+    return pair;
 }
 
 /* matches(recording, arguments): whether it was recorded for such arguments, and Python's conditions hold. */

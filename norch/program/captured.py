@@ -23,7 +23,7 @@ from .._lib import lib
 from .._recording import here
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
-from ..errors import CaptureError
+from ..errors import CaptureError, Error
 from ..nn.module import Module
 from .listing import Program
 from .tape import Tape, is_in_graph, user_line
@@ -60,6 +60,7 @@ class CapturedFunction:
     recordings()   how many recordings can be replayed
     reset()        forgets them; the next call is as the first
     program        the recording that was made or replayed last, to print; None before there is one
+    profile(...)   a call with these arguments, and a table of what each call of the library in it took
     """
 
     def __init__(self, function: Callable[..., Any], strict: bool, copy: bool, limit: int):
@@ -84,6 +85,18 @@ class CapturedFunction:
     def program(self) -> Program | None:
         """The recording that was made or replayed last."""
         return self._programs[0] if self._programs else None
+
+    def profile(self, *args: Any, **kwargs: Any) -> str:
+        """Calls the function, by a replay, and tells what each call of the library took. Error where there is no
+        recording for these arguments."""
+        leaves: list[Any] = []
+        takes = flatten((args, kwargs), leaves)
+        for program in self._programs:
+            if program.takes == takes:
+                out = lib.norch_replay_timed(program.recording, tuple(leaves))
+                if out is not NotImplemented:
+                    return program.timed(out[1])
+        raise Error("profile: there is no recording for these arguments; call the function four times with such first")
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickle: recordings belong to the tensors of this process."""

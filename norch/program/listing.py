@@ -51,16 +51,21 @@ class Program:
 
     def calls(self) -> list[tuple[str, str, tuple[int, ...], str]]:
         """(operation, dtype, sizes, "file:line") of each call that a replay runs."""
-        found: list[tuple[str, str, tuple[int, ...], str]] = []
-        i = 0
-        while (row := lib.norch_program_calls(self.recording, i)) is not None:
-            family, op, dtype, dead, *sizes = row
-            line = lib.norch_line_of(self.recording, i)
-            where = "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
-            if not dead:
-                found.append((_named(family, op), DTYPES[dtype].name, tuple(sizes), where))
-            i += 1
-        return found
+        return [
+            (_named(family, op), DTYPES[dtype].name, tuple(sizes), self._where(i))
+            for i, (family, op, dtype, dead, *sizes) in enumerate(self._rows())
+            if not dead
+        ]
+
+    def _rows(self) -> list[tuple[int, ...]]:
+        rows: list[tuple[int, ...]] = []
+        while (row := lib.norch_program_calls(self.recording, len(rows))) is not None:
+            rows.append(row)
+        return rows
+
+    def _where(self, i: int) -> str:
+        line = lib.norch_line_of(self.recording, i)
+        return "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
 
     def memory(self) -> dict[str, int]:
         """Bytes of a replay: "temporary", intermediate results and those that it gives, which share addresses; "kept",
@@ -68,6 +73,18 @@ class Program:
         take at a time where the function is not captured."""
         temporary, kept, constant, eager = lib.norch_program_memory(self.recording)
         return {"temporary": temporary, "kept": kept, "constant": constant, "eager": eager}
+
+    def timed(self, seconds: tuple[float, ...]) -> str:
+        """The calls with what each of them took in a replay, and its share of all."""
+        total, rows = sum(seconds), []
+        for i, (took, (family, op, dtype, dead, *sizes)) in enumerate(zip(seconds, self._rows(), strict=True)):
+            if not dead:
+                name, shape = _named(family, op), f"({', '.join(map(str, sizes))})"
+                share = 100 * took / total if total else 0.0
+                rows.append(
+                    f"{1e6 * took:>10.2f} us {share:>5.1f} %  {name}, {DTYPES[dtype].name} {shape}  {self._where(i)}"
+                )
+        return "\n".join([f"{1e6 * total:>10.2f} us in {len(rows)} calls", *rows])
 
     def __len__(self) -> int:
         return len(self.calls())
