@@ -20,7 +20,10 @@ def validation_as_it_was():
 
 def bits(x):
     """The elements of a tensor, so that NaN equals NaN and -0 differs from 0."""
-    return x if not isinstance(x, norch.Tensor) else (tuple(x.shape), str(x.dtype), x.detach().numpy().tobytes())
+    if not isinstance(x, norch.Tensor):
+        return x
+    whole = x.detach().float() if x.dtype is norch.bfloat16 else x.detach()
+    return tuple(x.shape), str(x.dtype), whole.numpy().tobytes()
 
 
 def state_of(modules, optimizers):
@@ -340,6 +343,104 @@ def transformer():
     model = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, batch_first=True)
     optimizer = optim.Adam(model.parameters(), lr=1e-3)
     return training(model, optimizer, nn.MSELoss()), batches(2, 5, 8, targets=(5, 8)), [model], [optimizer], nothing
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru, self.out = nn.GRU(4, 5, num_layers=2, dropout=0.2, bidirectional=True), nn.Linear(10, 2)
+
+    def forward(self, x):
+        return self.out(self.gru(x)[0])
+
+
+class Penalty(nn.Module):
+    """Derivatives of derivatives."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def forward(self, x):
+        x = x.clone().requires_grad_()
+        y = self.second(self.first(x).tanh())
+        (g,) = norch.autograd.grad(y.sum(), x, create_graph=True)
+        return y + (g.norm(dim=1, keepdim=True) - 1) ** 2
+
+
+class Lookup(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.mix = nn.Embedding(7, 4, padding_idx=0), nn.Bilinear(4, 4, 3)
+
+    def forward(self, x):
+        index = (x.abs() * 100).long() % 7
+        return self.mix(self.table(index[:, 0]), self.table(index[:, 1]))
+
+
+def convolutions():
+    return nn.Sequential(
+        nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.PReLU(), nn.MaxPool2d(2), nn.ConvTranspose2d(4, 2, 2, stride=2),
+        nn.Dropout2d(0.3), nn.GroupNorm(2, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 3),
+    )  # fmt: skip
+
+
+def halves():
+    return nn.Sequential(nn.Linear(4, 8), nn.SiLU(), nn.LayerNorm(8), nn.Linear(8, 3))
+
+
+def normed():
+    return nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(4, 8)), nn.ELU(), nn.Linear(8, 2))
+
+
+# Model, shape of a batch, of its targets (None: three classes), criterion, dtype.
+KINDS = {
+    "gru": (Recurrent, (6, 3, 4), (3, 2), nn.MSELoss, None),
+    "penalty": (Penalty, (5, 4), (1,), nn.MSELoss, None),
+    "lookup": (Lookup, (5, 4), None, nn.CrossEntropyLoss, None),
+    "convolutions": (convolutions, (4, 2, 6, 6), None, nn.CrossEntropyLoss, None),
+    "float16": (halves, (5, 4), None, nn.CrossEntropyLoss, norch.float16),
+    "bfloat16": (halves, (5, 4), None, nn.CrossEntropyLoss, norch.bfloat16),
+    "float64": (halves, (5, 4), None, nn.CrossEntropyLoss, norch.float64),
+    "weight norm": (normed, (5, 4), (2,), nn.SmoothL1Loss, None),
+    "smoothed labels": (halves, (5, 4), None, lambda: nn.CrossEntropyLoss(label_smoothing=0.1, ignore_index=1), None),
+    "weighted classes": (halves, (5, 4), None, lambda: nn.CrossEntropyLoss(norch.tensor([1.0, 2.0, 3.0])), None),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_losses_and_dtypes(kind):
+    kind_of, shape, targets, criterion, dtype = KINDS[kind]
+
+    def make():
+        model = kind_of().to(dtype or norch.float32)
+        optimizer = optim.Adam(model.parameters(), lr=0.01, eps=1e-4)
+        data = batches(*shape, targets=targets, classes=None if targets else 3)
+
+        def cast(i):
+            return tuple(x.to(dtype) if dtype and x.is_floating_point() else x for x in data(i))
+
+        return training(model, optimizer, criterion()), cast, [model], [optimizer], nothing
+
+    check(make, 20)
+
+
+@pytest.mark.parametrize("average", [None, optim.swa_utils.get_ema_avg_fn(0.9)], ids=["equal", "exponential"])
+def test_averaged_models(average):
+    def make():
+        model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+        averaged = optim.swa_utils.AveragedModel(model, avg_fn=average, use_buffers=True)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        train = training(model, optimizer, nn.MSELoss())
+
+        def step(x, y):
+            loss = train(x, y)
+            averaged.update_parameters(model)
+            return loss
+
+        return step, batches(5, 4, targets=(4,)), [model, averaged], [optimizer], nothing
+
+    check(make, 30)
 
 
 MODELS = [article, digits, cnn_digits, tiny_gpt, vae, lstm, transformer]
