@@ -380,8 +380,9 @@ class Lookup(nn.Module):
 
 def convolutions():
     return nn.Sequential(
-        nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.PReLU(), nn.MaxPool2d(2), nn.ConvTranspose2d(4, 2, 2, stride=2),
-        nn.Dropout2d(0.3), nn.GroupNorm(2, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 3),
+        nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.PReLU(), nn.MaxPool2d(2),
+        nn.ConvTranspose2d(4, 2, 2, stride=2), nn.Dropout2d(0.3), nn.GroupNorm(2, 2), nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(), nn.Linear(2, 3),
     )  # fmt: skip
 
 
