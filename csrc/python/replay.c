@@ -148,6 +148,8 @@ static bool leave_gradients(nr_recording *r) {
     return good;
 }
 
+#define FEW 64 /* elements that are copied here: a loss, above all */
+
 static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves) {
     if (one->object) return norch_retain(one->object);
     norch_tensor *argument = one->leaf < 0 ? NULL : PyTuple_GetItem(leaves, one->leaf);
@@ -156,8 +158,12 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves
         one->header.storage = argument->storage;
         one->header.data = (char *)argument->data + one->offset;
     }
-    if (r->copies || argument) return norch_cast(&one->header, one->header.dtype);
-    return norch_alias(&one->header);
+    const norch_tensor *x = &one->header;
+    if (!r->copies && !argument) return norch_alias(x);
+    if (!x->contiguous || x->numel > FEW) return norch_cast(x, x->dtype);
+    norch_tensor *copy = nr_make(x->ndim, x->shape, x->dtype, x);
+    if (copy) memcpy(copy->data, x->data, (size_t)(x->numel * nr_size_of(x->dtype)));
+    return copy;
 }
 
 static void *give_results(nr_recording *r, void *leaves) {

@@ -154,7 +154,8 @@ class Tape:
         attributes = module.__dict__
         for name, value in attributes.items():
             if name in ("_parameters", "_buffers", "_modules"):
-                self.guard_size(value)
+                if name == "_modules":  # containers go through their children
+                    self.guard_size(value)
                 for key, part in value.items():
                     self.guard(value, key, part)
             elif name in _HOOKS:
