@@ -98,7 +98,7 @@ LINK_FLAGS := $(if $(or $(findstring darwin,$(MACHINE)),$(findstring macos,$(MAC
 LINK := -shared -pthread $(LINK_FLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
 
 ISA_SOURCES := $(sort $(wildcard csrc/cpu/*_isa.c))
-SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
+SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/program/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
 OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
     $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
 

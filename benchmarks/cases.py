@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from . import (
+    cases_captured,
     cases_einsum,
     cases_elementwise,
     cases_matmul,
@@ -34,6 +35,7 @@ GROUPS = {
     "reductions": Group("reductions: float32, and what normalises by them", Marks(1.6, 2.0, floor=0.95, numpy=2.0)),
     "overhead": Group("overhead: calls with next to nothing to compute", Marks(2.0, 3.0, floor=1.1)),
     "training": Group("training: one step, forward, backward and update (NumPy: derivatives by hand)"),
+    "captured": Group("captured: the same by norch.capture, and smaller things; PyTorch as it is"),
     "import": Group("import: CPU time of a fresh interpreter"),
 }
 IMPORT_MARKS = Marks(30.0, 60.0)
@@ -45,5 +47,6 @@ TABLED: list[Case] = [
     *cases_reductions.CASES,
     *cases_overhead.CASES,
     *cases_training.CASES,
+    *cases_captured.CASES,
 ]
 CASES = TABLED + [case for cases in cases_scaling.SCALING.values() for _, case in cases]  # all that a worker can run

@@ -19,7 +19,7 @@ def parameters(lib: Library, *widths: int) -> list[Any]:
     return made
 
 
-def article_step(lib: Library) -> Run:
+def article_step(lib: Library, captured: bool = False) -> Run:
     """One step of examples/norch_article.py: batch size 1, ten hidden units."""
     nn = lib.module.nn
     model = nn.Sequential(nn.Linear(1, 10), nn.Sigmoid(), nn.Linear(10, 1))
@@ -27,13 +27,8 @@ def article_step(lib: Library) -> Run:
         p.data = drawn
     criterion = nn.MSELoss()
     optimizer = lib.module.optim.SGD(model.parameters(), lr=0.001)
-    samples = cycle([(lib.random(1, 1, high=20), lib.random(1, 1)) for _ in range(51)])
-
-    def loss_of() -> Any:
-        x, target = next(samples)
-        return criterion(model(x), target)
-
-    return models.training(model, optimizer, loss_of)
+    samples = [(lib.random(1, 1, high=20), lib.random(1, 1)) for _ in range(51)]
+    return models.training(lib, model, optimizer, lambda x, target: criterion(model(x), target), samples, captured)
 
 
 def article_step_arrays(lib: Library) -> Run:
@@ -58,16 +53,16 @@ def article_step_arrays(lib: Library) -> Run:
     return run
 
 
-def mlp_step(lib: Library) -> Run:
-    """One step of a 784-128-64-10 perceptron at batch size 64: cross-entropy, SGD with momentum."""
+def mlp_step(lib: Library, batch: int = 64, captured: bool = False) -> Run:
+    """One step of a 784-128-64-10 perceptron, at batch size 64 unless given: cross-entropy, SGD with momentum."""
     nn = lib.module.nn
     model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
     for p, drawn in zip(model.parameters(), parameters(lib, 784, 128, 64, 10)):
         p.data = drawn
     criterion = nn.CrossEntropyLoss()
     optimizer = lib.module.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    x, target = lib.random(64, 784), lib.integers(64, 10)
-    return models.training(model, optimizer, lambda: criterion(model(x), target))
+    batches = [(lib.random(batch, 784), lib.integers(batch, 10))]
+    return models.training(lib, model, optimizer, lambda x, target: criterion(model(x), target), batches, captured)
 
 
 def mlp_step_arrays(lib: Library) -> Run:

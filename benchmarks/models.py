@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .library import Library
 
+WARM = 4  # steps before a captured one is replayed
 BATCH, LENGTH, WIDTH, HEADS, VOCABULARY = 16, 64, 64, 4, 65
 
 
@@ -25,22 +27,31 @@ def _draw(lib: Library, model: Any) -> Any:
     return model
 
 
-def training(model: Any, optimizer: Any, loss_of: Callable[[], Any]) -> Callable[[], Any]:
-    """A step, which gives its loss and a function that gives what it did: the gradients, and how far it moved."""
+def training(
+    lib: Library, model: Any, optimizer: Any, loss_of: Callable[..., Any], batches: list[Any], captured: bool = False
+) -> Callable[[], Any]:
+    """A step, which gives its loss and a function that gives what it did: gradients, and how far it moved. captured:
+    by norch.capture, where the library is norch, after as many steps as that takes; elsewhere as it is."""
     params = list(model.parameters())
     starts = [p.detach() + 0.0 for p in params]
+    turn = cycle(batches)
+
+    def step(*batch: Any) -> Any:
+        loss = loss_of(*batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
 
     def done() -> Any:
         return [p.grad for p in params], how_far([p.detach() for p in params], starts, optimizer.param_groups[0]["lr"])
 
-    def run() -> Any:
-        loss = loss_of()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss, done
+    if captured and lib.name == "norch":
+        step = lib.module.capture(step)
+    for _ in range(WARM if captured else 0):
+        step(*next(turn))
 
-    return run
+    return lambda: (step(*next(turn)), done)
 
 
 def how_far(params: list[Any], starts: list[Any], lr: float) -> list[Any]:
@@ -48,7 +59,7 @@ def how_far(params: list[Any], starts: list[Any], lr: float) -> list[Any]:
     return [abs(p - start).mean() / lr for p, start in zip(params, starts)]
 
 
-def cnn_step(lib: Library) -> Callable[[], Any]:
+def cnn_step(lib: Library, captured: bool = False) -> Callable[[], Any]:
     """One step on 64 pictures of 28 x 28: two convolutions with pooling, one linear layer, SGD with momentum."""
     nn = lib.module.nn
     model = nn.Sequential(
@@ -65,7 +76,8 @@ def cnn_step(lib: Library) -> Callable[[], Any]:
     criterion = nn.CrossEntropyLoss()
     optimizer = lib.module.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     x, target = lib.random(64, 1, 28, 28), lib.integers(64, 10)
-    return training(model, optimizer, lambda: criterion(model(x), target))
+    batches = [(x, target)]
+    return training(lib, model, optimizer, lambda x, target: criterion(model(x), target), batches, captured)
 
 
 def _gpt(nn: Any) -> Any:
@@ -99,7 +111,7 @@ def _gpt(nn: Any) -> Any:
     return GPT()
 
 
-def gpt_step(lib: Library) -> Callable[[], Any]:
+def gpt_step(lib: Library, captured: bool = False) -> Callable[[], Any]:
     """One step of a GPT of 2 layers, width 64, 4 heads, on 16 texts of 64 characters: cross-entropy, AdamW."""
     module = lib.module
     model = _draw(lib, _gpt(module.nn))
@@ -107,6 +119,8 @@ def gpt_step(lib: Library) -> Callable[[], Any]:
     optimizer = module.optim.AdamW(model.parameters(), lr=1e-3)
     tokens = lib.integers(BATCH * LENGTH, VOCABULARY).reshape(BATCH, LENGTH)
     target, places = lib.integers(BATCH * LENGTH, VOCABULARY), module.arange(LENGTH)
-    return training(
-        model, optimizer, lambda: criterion(model(tokens, places).reshape(BATCH * LENGTH, VOCABULARY), target)
-    )
+
+    def loss_of(tokens: Any, places: Any, target: Any) -> Any:
+        return criterion(model(tokens, places).reshape(BATCH * LENGTH, VOCABULARY), target)
+
+    return training(lib, model, optimizer, loss_of, [(tokens, places, target)], captured)

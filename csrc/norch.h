@@ -26,6 +26,7 @@
 #define NORCH_ERROR_MEMORY 5
 #define NORCH_ERROR_VALUE 6
 #define NORCH_ERROR_ZERO_DIVISION 7
+#define NORCH_ERROR_CAPTURE 8
 
 /* Element types: NORCH_FLOAT32 and so on, a constant for each row of dtypes.def. */
 enum norch_dtype {

@@ -68,20 +68,26 @@ def train(model: nn.Module, data: TensorDataset, epochs: int, seed: int, device:
     loader = DataLoader(data, batch_size=32, shuffle=True, generator=seed)
     criterion = nn.CrossEntropyLoss(label_smoothing=0.05)  # never be more than 95 % sure: some scans are hard
     optimizer = optim.AdamW(model.parameters(), lr=2e-3, weight_decay=1e-4)
+
+    def step(x: norch.Tensor, y: norch.Tensor) -> tuple[norch.Tensor, norch.Tensor]:
+        scores = model(x)
+        loss = criterion(scores, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss, (scores.argmax(1) == y).sum()
+
+    if device == "cpu":
+        step = norch.capture(step)  # recorded twice, then replayed: docs/capture.md
     losses: list[float] = []
     model.train()  # Dropout acts in training only
     with tqdm(total=epochs * len(loader), unit="step", desc="training") as bar:
         for epoch in range(epochs):
             right = seen = 0
             for x, y in loader:
-                x, y = x.to(device), y.to(device)
-                scores = model(x)
-                loss = criterion(scores, y)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
+                loss, correct = step(x.to(device), y.to(device))
                 losses.append(loss.item())
-                right += int((scores.argmax(1) == y).sum())
+                right += int(correct)
                 seen += len(y)
                 bar.update()
             mean = sum(losses[-len(loader) :]) / len(loader)

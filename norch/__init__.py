@@ -70,6 +70,7 @@ _LAZY = {
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
     "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
     ".serialization": "load save",
+    ".program": "capture",
     ".func": "vmap",
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
@@ -84,6 +85,7 @@ if _TYPE_CHECKING:
     from . import cuda, distributions, func, linalg, memory, nn, optim, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
+    from .program import capture
     from .serialization import load, save
 
 

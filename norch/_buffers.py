@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from ._lib import TensorBase
+from ._lib import TensorBase, lib
 
 
 def keep_alive(owner: object) -> tuple[int, int]:
@@ -24,6 +24,7 @@ def forget(owner: object) -> None:
 
 def memory_of(x: TensorBase) -> memoryview:
     """The bytes of a contiguous uint8 tensor on the CPU, to read and to write; x lives as long as they are seen."""
+    lib.norch_note_unseen("Python reads the memory of a tensor")
     if x._numel == 0:
         return memoryview(bytearray())
     array: Any = (ctypes.c_ubyte * x._numel).from_address(x._data)

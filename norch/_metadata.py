@@ -45,6 +45,7 @@ class MetadataMethods(Handle):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
+        lib.norch_note_unseen("Python reads the address of a tensor")
         return self._data
 
     def is_contiguous(self, memory_format: Any = None) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
-    "ArgumentError", "BoundsError", "DTypeError", "DeviceError", "DivisionError", "Error", "OutOfMemoryError",
-    "ShapeError",
+    "ArgumentError", "BoundsError", "CaptureError", "DTypeError", "DeviceError", "DivisionError", "Error",
+    "LinAlgError", "OutOfMemoryError", "ShapeError",
 ]  # fmt: skip
 
 
@@ -41,6 +41,10 @@ class BoundsError(Error, IndexError):
 
 class DivisionError(Error, ZeroDivisionError):
     """An integer divided by zero."""
+
+
+class CaptureError(Error):
+    """A function that norch.capture cannot record."""
 
 
 class LinAlgError(Error, ArithmeticError):

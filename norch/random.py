@@ -15,6 +15,7 @@ from ._buffers import address, uint64s
 from ._handle import Handle
 from ._left_out import nothing_more
 from ._lib import ints, lib
+from ._recording import here, unseen
 from .device import device as Device  # noqa: N812
 from .dtype import uint8
 from .errors import ArgumentError
@@ -24,6 +25,9 @@ __all__ = [
     "set_rng_state",
 ]  # fmt: skip
 __dir__ = __all__.copy  # completion shows the public names only
+
+
+_MOVED = "the stream of random numbers is looked at or moved"
 
 
 class Generator:
@@ -41,6 +45,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts the stream of a seed of 64 bits from its beginning; negative seeds wrap."""
+        unseen(_MOVED)
         if not hasattr(seed, "__index__"):
             raise TypeError(f"manual_seed: the seed must be an integer, not {type(seed).__name__}")
         seed = seed.__index__()
@@ -60,6 +65,7 @@ class Generator:
 
     def get_state(self) -> Any:
         """Seed and position as a uint8 tensor, for set_state()."""
+        unseen(_MOVED)
         return lib.norch_from_bytes(bytes(self._state), 16, 1, ints((16,)), uint8.code)
 
     def set_state(self, new_state: Any) -> None:
@@ -79,6 +85,7 @@ class Generator:
         return ahead
 
     def __getstate__(self) -> tuple[int, int]:
+        unseen(_MOVED)
         return self._state[0], self._state[1]
 
     def __setstate__(self, state: tuple[int, int]) -> None:
@@ -138,7 +145,10 @@ def state_of(generator: Generator | None) -> int:
     """The address of {seed, counter} of a generator, or of the default one; C advances the counter."""
     if generator is not None and not isinstance(generator, Generator):
         raise TypeError(f"generator must be a Generator, not {type(generator).__name__}")
-    return (default_generator if generator is None else generator)._address
+    found = default_generator if generator is None else generator
+    if here.tape is not None:
+        here.tape.keep(found._state)
+    return found._address
 
 
 __getattr__ = nothing_more(__name__)

@@ -18,7 +18,8 @@ CALLS = {
     "core": set(),
     "ops": {"core"},
     "cpu": {"core"},
-    "python": {"core", "ops"},
+    "program": {"core"},
+    "python": {"core", "ops", "program"},
     "backends": {"core", "cpu"},
 }
 INCLUDES = {  # besides the headers and tables in csrc/ itself
@@ -27,7 +28,8 @@ INCLUDES = {  # besides the headers and tables in csrc/ itself
     "ops": {"core", "families"},
     "cpu": {"core", "families"},
     "cuda": {"core", "families", "cpu"},  # of cpu the formulas that both share
-    "python": {"core"},
+    "program": {"core", "families"},
+    "python": {"core", "program"},
     "backends.c": {"core", "cpu"},
 }
 

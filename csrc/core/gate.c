@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "interpreter.h"
+#include "observer.h"
 
 /* Work that takes longer is worth releasing and acquiring the lock, in nanoseconds of one core. */
 #define LONG_WORK 50e3
@@ -48,6 +49,22 @@ void nr_gate_wait(void) {
     waiting--;
 }
 
+static int32_t run(const nr_call *call) {
+    const nr_backend *backend = call->backend;
+    if (call->load) call->load(call);
+    /* A device queues the call and returns at once: the lock stays. */
+    if (call->work < LONG_WORK || backend->device) return backend->run[call->family](call);
+    void *thread = release_lock();
+    return acquire_lock(thread, backend->run[call->family](call));
+}
+
+static int32_t run_observed(const nr_call *call, nr_observer *observer) {
+    const int32_t status = run(call);
+    if (status == NORCH_OK) return observer->call(observer, call);
+    observer->failed(observer);
+    return status;
+}
+
 int32_t nr_gate(nr_call *call, const norch_tensor *where) {
     const nr_backend *backend = call->backend = where->storage->backend;
     if (!backend->run[call->family])
@@ -60,19 +77,24 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
             return nr_fail(NORCH_ERROR_DTYPE, "%s: no %s kernel for dtype %s", nr_ops[call->op].name, backend->name,
                            nr_dtypes[call->dtype].name);
     }
-    if (call->load) call->load(call);
-    /* A device queues the call and returns at once: the lock stays. */
-    if (call->work < LONG_WORK || backend->device) return backend->run[call->family](call);
-    void *thread = release_lock();
-    return acquire_lock(thread, backend->run[call->family](call));
+    nr_observer *observer = nr_observing();
+    if (observer) return run_observed(call, observer);
+    return run(call);
+}
+
+int32_t nr_gate_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program) {
+    void *thread = work < LONG_WORK || backend->device ? NULL : release_lock();
+    return acquire_lock(thread, body(program));
 }
 
 int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes) {
+    NR_TRY(nr_note_unseen("Python reads the elements of a tensor"));
     void *thread = release_lock_for(backend);
     return acquire_lock(thread, backend->to_host(backend, host, device, bytes));
 }
 
 int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool non_blocking) {
+    NR_TRY(nr_note_unseen("elements are copied from the host to a device"));
     void *thread = release_lock_for(backend);
     return acquire_lock(thread, backend->from_host(backend, device, host, bytes, non_blocking));
 }

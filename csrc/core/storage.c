@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "memory.h"
+#include "observer.h"
 
 static _Atomic int64_t live_storages, live_bytes;
 
@@ -38,13 +39,16 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
     storage->backend = backend;
     storage->release = release;
     storage->context = context;
+    storage->observer = nr_observing();
     atomic_fetch_add_explicit(&live_storages, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&live_bytes, (int64_t)bytes, memory_order_relaxed);
+    if (storage->observer) storage->observer->made(storage->observer, storage);
     return storage;
 }
 
 void nr_storage_release(norch_storage *storage) {
     if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
+    if (storage->observer) storage->observer->gone(storage->observer, storage);
     if (storage->release)
         storage->release(storage->context);
     else

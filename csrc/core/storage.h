@@ -11,6 +11,7 @@ struct norch_storage {
     const nr_backend *backend;
     void (*release)(void *context); /* of memory that the caller owns: called when the last tensor is gone */
     void *context;
+    struct nr_observer *observer; /* that saw it made; NULL: none, or it has ended */
 };
 
 norch_storage *nr_storage_make(const nr_backend *backend, size_t bytes);

@@ -10,6 +10,7 @@
 #include "gate.h"
 #include "interpreter.h"
 #include "memory.h"
+#include "observer.h"
 
 /* A tensor outside any interpreter. */
 static norch_tensor *plain_tensor(void) {
@@ -130,6 +131,7 @@ int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
     if (x->storage) nr_gate_wait(); /* a new tensor is known to nobody */
     NR_TRY(nr_check_tensor("data", other));
     norch_storage *before = x->storage;
+    if (before && before->observer != nr_observing()) NR_TRY(nr_note_unseen("the memory of a tensor is replaced"));
     atomic_fetch_add_explicit(&other->storage->references, 1, memory_order_relaxed);
     const size_t from = offsetof(norch_tensor, data); /* all fields after those of Python */
     memcpy((char *)x + from, (const char *)other + from, sizeof *x - from);

@@ -12,10 +12,12 @@ static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind,
     plan.counter = state[1];
     plan.low = low;
     plan.span = (int64_t)span;
+    const int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements of a block of words */
+    plan.state = state;
+    plan.blocks = (uint64_t)((y->numel + block - 1) / block);
     int32_t status = nr_run(NR_RANDOM, kind, &plan, (kind == NR_NORMAL ? 6.0 : 2.0) * (double)y->numel, y);
     if (status != NORCH_OK) return nr_finished(y, status);
-    int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements that a block of words gives */
-    state[1] += (uint64_t)((y->numel + block - 1) / block);
+    state[1] += plan.blocks;
     return y;
 }
 

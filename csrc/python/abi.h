@@ -66,7 +66,12 @@ typedef struct nr_method {
 #define NR_TYPE_COLLECTED (1u << 14)
 #define NR_TYPE_DEFAULT (1u << 18)
 #define NR_TYPE_IS_INTEGER (1u << 24)
+#define NR_TYPE_IS_LIST (1u << 25)
 #define NR_TYPE_IS_TUPLE (1u << 26)
+#define NR_TYPE_IS_BYTES (1u << 27)
+#define NR_TYPE_IS_TEXT (1u << 28)
+#define NR_TYPE_IS_DICT (1u << 29)
+#define NR_EQUAL 2
 #define NR_METHOD_FASTCALL 0x80
 
 PYTHON(void *, PyEval_SaveThread, void);
@@ -106,12 +111,28 @@ PYTHON(void *, PyTuple_New, int64_t count);
 PYTHON(int64_t, PyTuple_Size, void *tuple);
 PYTHON(void *, PyTuple_GetItem, void *tuple, int64_t i);
 PYTHON(int, PyTuple_SetItem, void *tuple, int64_t i, void *item);
+PYTHON(void *, PyList_New, int64_t count);
+PYTHON(int64_t, PyList_Size, void *list);
+PYTHON(void *, PyList_GetItem, void *list, int64_t i);
+PYTHON(int, PyList_SetItem, void *list, int64_t i, void *item);
+PYTHON(int64_t, PyDict_Size, void *dict);
+PYTHON(void *, PyDict_GetItemWithError, void *dict, void *key);
+PYTHON(void *, PyObject_GetAttr, void *object, void *name);
+PYTHON(void *, PyObject_CallObject, void *callable, void *arguments);
+PYTHON(int, PyObject_RichCompareBool, void *a, void *b, int operation);
+PYTHON(int, PyObject_IsTrue, void *object);
+PYTHON(void *, PyUnicode_FromString, const char *text);
+PYTHON(const char *, PyUnicode_AsUTF8AndSize, void *text, int64_t *size);
+PYTHON(void *, PyUnicode_InternFromString, const char *text);
 PYTHON(int, PySlice_Unpack, void *slice, int64_t *start, int64_t *stop, int64_t *step);
 PYTHON(int64_t, PySlice_AdjustIndices, int64_t size, int64_t *start, int64_t *stop, int64_t step);
 extern nr_object _Py_NoneStruct __attribute__((weak, visibility("default")));
 extern nr_object _Py_EllipsisObject __attribute__((weak, visibility("default")));
 extern nr_object PySlice_Type __attribute__((weak, visibility("default")));
 extern nr_object PyBool_Type __attribute__((weak, visibility("default")));
+extern nr_object _Py_NotImplementedStruct __attribute__((weak, visibility("default")));
+extern nr_object PyFloat_Type __attribute__((weak, visibility("default")));
 #define NR_NONE ((void *)&_Py_NoneStruct)
+#define NR_NOT_IMPLEMENTED ((void *)&_Py_NotImplementedStruct)
 
 #endif

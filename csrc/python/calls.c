@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../core/memory.h"
+#include "../core/observer.h"
 #include "../core/tensor.h"
 #include "abi.h"
 #include "calls.h"
@@ -36,7 +37,10 @@ static bool refuse(const char *name, const char *wanted, const void *object) {
 
 static inline bool take_tensor(const char *name, void *from, tensor *to) {
     *to = from;
-    return nr_is_tensor(from) || refuse(name, "a tensor", from);
+    if (!nr_is_tensor(from)) return refuse(name, "a tensor", from);
+    nr_observer *observer = nr_observing();
+    if (observer) observer->seen(observer, from);
+    return true;
 }
 
 static bool take_optional(const char *name, void *from, optional *to) {
@@ -208,6 +212,9 @@ static void *py_adopt(void *self, void *const *given, int64_t n) {
 static nr_method methods[] = {
 #define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
     BUILTINS(ROW) ROW(item) ROW(shape) ROW(strides) ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
+#undef ROW
+#define ROW(name) {#name, nr_py_##name, NR_METHOD_FASTCALL, NULL},
+    NR_PROGRAM_CALLS(ROW)
 #undef ROW
 };
 

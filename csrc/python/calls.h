@@ -7,4 +7,19 @@
 /* region(x, index): a view, or None if the index holds more than integers, slices, ... and None. */
 void *nr_py_region(void *self, void *const *given, int64_t n);
 
+/* Recording and replay: recording.c and replay.c say what they take. */
+#define NR_PROGRAM_CALLS(ROW) \
+    ROW(record_begin)         \
+    ROW(record_cancel)        \
+    ROW(record_end)           \
+    ROW(recording)            \
+    ROW(note_unseen)          \
+    ROW(replay)               \
+    ROW(replay_timed)         \
+    ROW(matches)              \
+    ROW(differs) ROW(refusal) ROW(is_running) ROW(is_own) ROW(program_calls) ROW(program_memory) ROW(line_of)
+#define NR_DECLARE(name) void *nr_py_##name(void *self, void *const *given, int64_t n);
+NR_PROGRAM_CALLS(NR_DECLARE)
+#undef NR_DECLARE
+
 #endif

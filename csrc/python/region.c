@@ -1,5 +1,6 @@
 /* region: x[...] for integers, slices, ... and None: one view, from one call. For other indices it returns None, and
  * norch/ops/getitem.py handles them. */
+#include "../core/observer.h"
 #include "../core/tensor.h"
 #include "abi.h"
 #include "calls.h"
@@ -77,6 +78,8 @@ void *nr_py_region(void *self, void *const *given, int64_t n) {
         return NULL;
     }
     region r = {.x = given[0]};
+    nr_observer *observer = nr_observing();
+    if (observer) observer->seen(observer, given[0]);
     bool many = PyType_GetFlags(((nr_object *)given[1])->type) & NR_TYPE_IS_TUPLE;
     int64_t parts = many ? PyTuple_Size(given[1]) : 1, axes = 0, dots = 0, found = 0;
     bounds unpacked[NORCH_MAX_DIMS];

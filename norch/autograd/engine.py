@@ -16,6 +16,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from .._handle import Handle, full_of
+from .._recording import here
 from ..errors import DeviceError, Error, ShapeError
 from . import anomaly
 from .broadcast import unbroadcast
@@ -46,6 +47,8 @@ def run(
         if useful is None or root in useful:
             _add(gradients, waiting, root, g)
 
+    if here.tape is not None and not retain_graph:
+        here.tape.walk([root for root, _ in roots])
     check = anomaly.check
     before = mode.enabled
     node: Any = None  # in hand, with its gradient g; it is younger than all that wait

@@ -13,6 +13,7 @@ from .._buffers import address, struct_of_doubles
 from .._handle import bump_all
 from .._header import listed
 from .._lib import lib
+from .._recording import here, unseen
 from ..ops.create import zeros_like
 from ..tensor import Tensor
 from .optimizer import Elementwise
@@ -65,16 +66,68 @@ class Fused(Elementwise):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = None if closure is None else self._loss(closure)
-        groups, hypers = self._groups(), self._hyper
+        groups, hypers, tape = self._groups(), self._hyper, here.tape
         while len(hypers) < len(groups):
             hyper = self.row.hyper()
             hypers.append((hyper, address(hyper)))
         for group, (hyper, at) in zip(groups, hypers):
             params, grads = with_gradients(group["params"])
             if params:
+                if tape is not None:
+                    hyper = self.row.hyper()
+                    at = address(hyper)
                 self._fill(hyper, group)
                 self._advance(params, grads, group, hyper, at)
+                if tape is not None:
+                    self._record(tape, params, group, hyper)
         return loss
+
+    def _record(self, tape: Any, params: list[Tensor], group: dict[str, Any], hyper: Any) -> None:
+        """Tells a recording what a replay of this step reads anew, what it counts, and what must be as it is."""
+        state, kept, counts = self.state, self._structure(group), self.row.counts
+        entries = [state[param] for param in params if param in state]
+        absent = [param for param in group["params"] if param._grad is None]
+        if counts and len({entry["step"] for entry in entries}) > 1:
+            unseen("the parameters of a group have taken different numbers of steps")
+
+        def refresh() -> bool:
+            if self._structure(group) != kept or not isinstance(group["lr"], (float, int)):
+                return False
+            for param in absent:
+                if param._grad is not None:
+                    return False
+            self._fill(hyper, group)
+            if counts:
+                hyper.step = entries[0]["step"] + 1
+            return True
+
+        def advance() -> None:
+            for entry in entries:
+                entry["step"] += 1
+
+        steps = bool(entries) and "step" in entries[0]
+        tape.slot(refresh, advance if steps else None, None if counts or absent else group)
+        tape.keep(hyper)
+        tape.guard(self.__dict__, "param_groups", self.param_groups)
+        tape.guard_size(self.param_groups)
+        tape.guard(self.__dict__, "state", state)
+        tape.guard_size(group)
+        tape.guard(group, "params", group["params"])
+        tape.guard_size(group["params"])
+        for i, param in enumerate(group["params"]):
+            tape.guard(group["params"], i, param)
+        for param in params:
+            if param in state:
+                tape.guard(state, param, state[param])
+                for name, value in state[param].items():
+                    if isinstance(value, Tensor):
+                        tape.guard(state[param], name, value)
+
+    def _structure(self, group: dict[str, Any]) -> Any:
+        """What options decide besides numbers that the kernel reads."""
+        return self._kept(group)
+
+    step.recordable = True  # type: ignore[attr-defined]
 
     def _advance(self, params: list[Tensor], grads: list[Tensor], group: dict[str, Any], hyper: Any, at: int) -> None:
         """Steps these parameters of a group; at: the address of hyper."""

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from .._left_out import nothing_more
+from .._recording import unseen
 from ..errors import ArgumentError, one_of
 from .optimizer import Optimizer
 
@@ -67,6 +68,7 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Starts the next epoch, or the one given: writes its rates to the groups."""
+        unseen("a schedule of the learning rate takes a step")
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed = epoch is not None and type(self).get_lr is LRScheduler.get_lr

@@ -4,6 +4,7 @@ with a kernel in fused.py, the others in composed.py.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +12,7 @@ from numbers import Real
 from typing import Any
 
 from .._options import Option, options
+from .._recording import unseen
 from ..autograd import enable_grad
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..errors import DTypeError, Error, ShapeError
@@ -50,6 +52,20 @@ class Optimizer:
             given = [{"params": given}]
         for group in given:
             self.add_param_group(group)
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """A step of its own computes with numbers of Python's, which norch.capture would repeat as they were."""
+        super().__init_subclass__(**named)
+        own = cls.__dict__.get("step")
+        if own is None or getattr(own, "recordable", False):
+            return
+
+        @functools.wraps(own)
+        def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+            unseen(f"the step of {type(self).__name__} computes with Python's numbers")
+            return own(self, *args, **kwargs)
+
+        cls.step = step  # type: ignore[method-assign]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group `{"params": tensors, option: value, ...}`; options left out take the defaults.

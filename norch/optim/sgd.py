@@ -42,6 +42,9 @@ class SGD(Fused, row="sgd"):
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 
+    def _structure(self, group: dict[str, Any]) -> Any:
+        return group["momentum"] != 0
+
     def _advance(self, params: list[Tensor], grads: list[Tensor], group: dict[str, Any], hyper: Any, at: int) -> None:
         momenta = None
         if group["momentum"] != 0:

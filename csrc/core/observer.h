@@ -1,0 +1,42 @@
+/* observer: sees what passes the core on one thread: calls, storages that come and go, and what the host reads and writes.
+ * csrc/program/ records with it. */
+#ifndef NR_OBSERVER_H
+#define NR_OBSERVER_H
+
+#include "storage.h"
+
+typedef struct nr_observer nr_observer;
+struct nr_observer {
+    /* A call that has run, kernel and backend set; its plan is the caller's. */
+    int32_t (*call)(nr_observer *self, const nr_call *call);
+    void (*failed)(nr_observer *self);
+    /* A new storage, whose field observer is set; and its last reference is gone, perhaps on another thread. */
+    void (*made)(nr_observer *self, norch_storage *storage);
+    void (*gone)(nr_observer *self, norch_storage *storage);
+    /* A tensor that Python hands to a call. */
+    void (*seen)(nr_observer *self, norch_tensor *x);
+    /* The host has written all elements of a new tensor. */
+    int32_t (*host_wrote)(nr_observer *self, const norch_tensor *x);
+    /* Something happens that the observer cannot follow: a failure stops the operation. */
+    int32_t (*refuse)(nr_observer *self, const char *what);
+};
+
+/* How many threads have an observer: most programs look no further than here. */
+extern int32_t nr_observers;
+nr_observer *nr_observer_here(void);
+/* The observer of this thread; NULL: none from now on. */
+void nr_observe(nr_observer *observer);
+
+static inline nr_observer *nr_observing(void) { return __builtin_expect(nr_observers, 0) ? nr_observer_here() : 0; }
+
+static inline int32_t nr_note_unseen(const char *what) {
+    nr_observer *observer = nr_observing();
+    return observer ? observer->refuse(observer, what) : NORCH_OK;
+}
+
+static inline int32_t nr_note_host_wrote(const norch_tensor *x) {
+    nr_observer *observer = nr_observing();
+    return observer && x ? observer->host_wrote(observer, x) : NORCH_OK;
+}
+
+#endif

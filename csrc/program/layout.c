@@ -1,0 +1,114 @@
+/* layout: which recorded calls nobody needs, and which blocks share addresses.
+ *
+ *   call      0    1    2    3    4          offset
+ *   a         [=========]                    0
+ *   b              [==============]          |a|
+ *   c                        [====]          0, for a is gone
+ *
+ * Blocks are placed by size, the largest first, each at the lowest offset that no block of the same time has: the best of the
+ * simple orders in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/memory.h"
+#include "plans.h"
+#include "program.h"
+
+#define ALIGNMENT 64
+
+static bool in_slab(const nr_block *block) {
+    return (block->kind == NR_TEMPORARY || block->kind == NR_RESULT) && block->last >= 0;
+}
+
+/* A call is dead if nothing reads what it writes. From the last call to the first: `last` is -1 until a use is found. */
+static void find_dead(nr_program *program) {
+    for (int64_t i = 0; i < program->block_count; i++)
+        program->blocks[i].last = program->blocks[i].kind == NR_RESULT ? program->count : -1;
+    for (int64_t s = program->count - 1; s >= 0; s--) {
+        nr_step *step = &program->steps[s];
+        const nr_use *uses = program->uses + step->first_use;
+        bool needed = nr_has_effects(&step->call);
+        for (int64_t u = 0; u < step->uses && !needed; u++) {
+            const nr_block *block = uses[u].block < 0 ? NULL : &program->blocks[uses[u].block];
+            needed = uses[u].written && (!block || block->kind != NR_TEMPORARY || block->last >= 0);
+        }
+        step->dead = !needed;
+        for (int64_t u = 0; u < step->uses && needed; u++) {
+            if (uses[u].block < 0) continue;
+            nr_block *block = &program->blocks[uses[u].block];
+            if (block->last < 0) block->last = s;
+            block->first = s;
+        }
+    }
+}
+
+static int by_size(const void *a, const void *b) {
+    const nr_block *x = *(nr_block *const *)a, *y = *(nr_block *const *)b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x < y ? -1 : x > y;
+}
+
+static size_t end_of(const nr_block *block) {
+    return block->at + (block->bytes + !block->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* The lowest offset for a block beside those that are placed, which are sorted by offset. */
+static void fit(nr_block *block, nr_block **placed, int64_t count) {
+    const size_t size = end_of(block) - block->at;
+    block->at = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const nr_block *other = placed[i];
+        if (other->first > block->last || other->last < block->first) continue;
+        if (block->at + size <= other->at) break;
+        if (end_of(other) > block->at) block->at = end_of(other);
+    }
+}
+
+/* The most bytes that temporary blocks and results have at a time if each lives as long as its tensors in the function. */
+static int64_t peak_of(const nr_program *program) {
+    const size_t bytes = (size_t)(program->count + 1) * sizeof(int64_t);
+    int64_t *change = nr_malloc(bytes), most = 0, now = 0;
+    if (!change) return 0;
+    memset(change, 0, bytes);
+    for (int64_t i = 0; i < program->block_count; i++) {
+        nr_block block = program->blocks[i];
+        if (block.kind != NR_TEMPORARY && block.kind != NR_RESULT) continue;
+        block.at = 0;
+        change[block.born] += (int64_t)end_of(&block);
+        change[block.died] -= (int64_t)end_of(&block);
+    }
+    for (int64_t i = 0; i <= program->count; i++) {
+        now += change[i];
+        if (now > most) most = now;
+    }
+    nr_free(change);
+    return most;
+}
+
+size_t nr_program_layout(nr_program *program) {
+    find_dead(program);
+    program->peak_bytes = peak_of(program);
+    size_t bytes = 0, all = 0;
+    int64_t count = 0, placed = 0;
+    for (int64_t i = 0; i < program->block_count; i++) count += in_slab(&program->blocks[i]);
+    nr_block **sorted = nr_malloc((size_t)(2 * count) * sizeof *sorted), **by_offset = sorted + count;
+    for (int64_t i = 0, at = 0; i < program->block_count; i++) {
+        nr_block *block = &program->blocks[i];
+        if (!in_slab(block)) continue;
+        block->at = all; /* where there is no memory to sort: side by side */
+        all = end_of(block);
+        if (sorted) sorted[at++] = block;
+    }
+    if (!sorted) return all;
+    qsort(sorted, (size_t)count, sizeof *sorted, by_size);
+    for (int64_t i = 0; i < count; i++) {
+        nr_block *block = sorted[i];
+        fit(block, by_offset, placed);
+        int64_t to = placed++;
+        for (; to > 0 && by_offset[to - 1]->at > block->at; to--) by_offset[to] = by_offset[to - 1];
+        by_offset[to] = block;
+        if (end_of(block) > bytes) bytes = end_of(block);
+    }
+    nr_free(sorted);
+    return bytes;
+}

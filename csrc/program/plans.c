@@ -1,0 +1,267 @@
+/* plans: see plans.h. A case a family; a new family adds its own. */
+#include "plans.h"
+
+#include "../families/attention.h"
+#include "../families/conv.h"
+#include "../families/index.h"
+#include "../families/matmul.h"
+#include "../families/normalize.h"
+#include "../families/optim.h"
+#include "../families/pool.h"
+#define NR_SHARED static inline __attribute__((unused))
+#include "../families/random.h"
+#include "../families/reduce.h"
+#include "../families/scan.h"
+#include "../families/softmax.h"
+#include "../families/sort.h"
+
+size_t nr_plan_bytes(const nr_call *call) {
+    switch (call->family) {
+    case NR_POINTWISE:
+    case NR_COPY: return sizeof(nr_plan);
+    case NR_REDUCTION: return sizeof(nr_reduce_plan);
+    case NR_MATMUL: return sizeof(nr_matmul_plan);
+    case NR_INDEXING: return call->op == NR_COUNT || call->op == NR_NONZERO ? 0 : sizeof(nr_index_plan);
+    case NR_RANDOM: return sizeof(nr_random_plan);
+    case NR_OPTIM: return sizeof(nr_optim_plan);
+    case NR_SCAN: return sizeof(nr_scan_plan);
+    case NR_SORT: return sizeof(nr_sort_plan);
+    case NR_SOFTMAX: return sizeof(nr_softmax_plan);
+    case NR_CONV: return sizeof(nr_conv_plan);
+    case NR_POOL: return sizeof(nr_pool_plan);
+    case NR_NORMALIZE: return sizeof(nr_normalize_plan);
+    case NR_ATTENTION: return sizeof(nr_attention_plan);
+    default: return 0;
+    }
+}
+
+typedef const nr_plan_visitor *visitor;
+
+static void visit(visitor v, void *field, bool written) {
+    void **at = field; /* a pointer to whatever type the plan gives it */
+    if (*at) v->address(v->context, at, written);
+}
+
+static void note(visitor v, const void *at, size_t bytes) { v->numbers(v->context, at, bytes); }
+#define NOTE(v, field) note(v, &(field), sizeof(field))
+
+/* The loops, and the operands; bit o of written: operand o is written. loads: numbers in the plan itself are converted from
+ * elements elsewhere, before each run. */
+static void visit_loops(visitor v, nr_plan *nest, int32_t operands, uint32_t written, bool loads) {
+    const size_t row = (size_t)nest->ndim * sizeof(int64_t);
+    NOTE(v, nest->ndim);
+    note(v, nest->size, row);
+    for (int32_t o = 0; o < operands; o++) {
+        note(v, nest->stride[o], row);
+        if (nest->data[o] != (char *)&nest->value[o]) {
+            visit(v, &nest->data[o], written >> o & 1);
+        } else if (loads) {
+            NOTE(v, nest->number[o].dtype);
+            visit(v, &nest->number[o].at, false);
+        } else {
+            NOTE(v, nest->value[o]);
+        }
+    }
+}
+
+static void visit_nest(visitor v, nr_plan *nest, int32_t operands, uint32_t written) {
+    visit_loops(v, nest, operands, written, false);
+}
+
+static void visit_index(visitor v, int32_t op, nr_index_plan *plan) {
+    visit_nest(v, &plan->nest, 3, op == NR_GATHER || op == NR_OFFSETS ? 1 : 4);
+    NOTE(v, plan->axis_stride);
+    NOTE(v, plan->axis_size);
+    NOTE(v, plan->dimension);
+    NOTE(v, plan->wraps);
+}
+
+static void visit_matmul(visitor v, nr_matmul_plan *plan) {
+    const int64_t numbers[] = {plan->m,     plan->n,     plan->k,     plan->a_row,      plan->a_col,
+                               plan->b_row, plan->b_col, plan->c_row, plan->batch_ndim, 0};
+    const size_t row = (size_t)plan->batch_ndim * sizeof(int64_t);
+    NOTE(v, numbers);
+    note(v, plan->batch, row);
+    for (int o = 0; o < 3; o++) note(v, plan->batch_stride[o], row);
+    visit(v, &plan->a, false);
+    visit(v, &plan->b, false);
+    visit(v, &plan->bias, false);
+    visit(v, &plan->c, true);
+}
+
+static void visit_reduce(visitor v, nr_reduce_plan *plan) {
+    const size_t row = (size_t)plan->ndim * sizeof(int64_t);
+    visit_nest(v, &plan->kept, 2, 1);
+    NOTE(v, plan->ndim);
+    note(v, plan->size, row);
+    note(v, plan->stride, row);
+    NOTE(v, plan->count);
+    NOTE(v, plan->param);
+}
+
+static void visit_random(visitor v, nr_random_plan *plan) {
+    NOTE(v, plan->n);
+    NOTE(v, plan->low);
+    NOTE(v, plan->span);
+    NOTE(v, plan->state);
+    visit(v, &plan->probability, false);
+    visit(v, &plan->out, true);
+}
+
+/* The hyper-parameters are read when the call runs. */
+static void visit_optim(visitor v, nr_optim_plan *plan) {
+    NOTE(v, plan->count);
+    for (int64_t i = 0; i < plan->count; i++) {
+        nr_optim_item *item = (nr_optim_item *)&plan->items[i];
+        NOTE(v, item->n);
+        visit(v, &item->param, true);
+        visit(v, &item->grad, false);
+        for (int k = 0; k < NR_OPTIM_STATES; k++) visit(v, &item->state[k], true);
+    }
+}
+
+static void visit_conv(visitor v, int32_t op, nr_conv_plan *plan) {
+    const size_t pair = sizeof plan->size;
+    note(v, &plan->batch, 4 * sizeof(int64_t));
+    const void *const pairs[] = {plan->size, plan->result, plan->kernel, plan->stride, plan->padding, plan->dilation};
+    for (int i = 0; i < 6; i++) note(v, pairs[i], pair);
+    visit(v, &plan->x, op == NR_CONV_INPUT);
+    visit(v, &plan->y, op == NR_CONV_FORWARD);
+    visit(v, &plan->weight, op == NR_CONV_WEIGHT);
+    visit(v, &plan->bias, false);
+    visit(v, &plan->sums, true);
+}
+
+static void visit_pool(visitor v, int32_t op, nr_pool_plan *plan) {
+    const bool back = op == NR_POOL_MAX_BACKWARD || op == NR_POOL_AVG_BACKWARD;
+    const void *const pairs[] = {plan->size, plan->result, plan->kernel, plan->stride, plan->padding, plan->dilation};
+    NOTE(v, plan->planes);
+    for (int i = 0; i < 6; i++) note(v, pairs[i], sizeof plan->size);
+    NOTE(v, plan->count_padding);
+    NOTE(v, plan->divisor);
+    visit(v, &plan->x, back);
+    visit(v, &plan->y, !back);
+    visit(v, &plan->index, op == NR_POOL_MAX);
+}
+
+static void visit_normalize(visitor v, nr_normalize_plan *plan) {
+    note(v, &plan->rows, 4 * sizeof(int64_t));
+    NOTE(v, plan->eps);
+    NOTE(v, plan->centered);
+    visit(v, &plan->x, false);
+    visit(v, &plan->g, false);
+    visit(v, &plan->weight, false);
+    visit(v, &plan->bias, false);
+    visit(v, &plan->out, true);
+    visit(v, &plan->sums, true);
+}
+
+static void visit_attention(visitor v, nr_attention_plan *plan) {
+    const size_t row = (size_t)plan->batch_ndim * sizeof(int64_t);
+    void *const fields[] = {&plan->q,   &plan->k,      &plan->v,      &plan->g,
+                            &plan->out, &plan->grad_q, &plan->grad_k, &plan->grad_v};
+    note(v, &plan->queries, 4 * sizeof(int64_t));
+    NOTE(v, plan->scale);
+    NOTE(v, plan->causal);
+    NOTE(v, plan->batch_ndim);
+    note(v, plan->batch, row);
+    for (int o = 0; o < NR_ATTENTION_OPERANDS; o++) {
+        if (!*(void **)fields[o]) continue;
+        NOTE(v, plan->row[o]);
+        note(v, plan->batch_stride[o], row);
+        visit(v, fields[o], o >= NR_ATTENTION_OUT);
+    }
+}
+
+static void visit_softmax(visitor v, nr_softmax_plan *plan) {
+    note(v, &plan->outer, 3 * sizeof(int64_t));
+    visit(v, &plan->x, false);
+    visit(v, &plan->result, false);
+    visit(v, &plan->out, true);
+}
+
+static void visit_scan(visitor v, nr_scan_plan *plan) {
+    visit_nest(v, &plan->nest, 2, 1);
+    NOTE(v, plan->n);
+    NOTE(v, plan->step);
+}
+
+static void visit_sort(visitor v, int32_t op, nr_sort_plan *plan) {
+    visit_nest(v, &plan->nest, op == NR_SEARCH ? 3 : 2, 1);
+    NOTE(v, plan->n);
+    NOTE(v, plan->count);
+    NOTE(v, plan->step);
+    NOTE(v, plan->flag);
+}
+
+void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
+    switch (call->family) {
+    case NR_POINTWISE: visit_loops(v, plan, ((nr_plan *)plan)->operands, 1, call->load != NULL); break;
+    case NR_COPY: visit_loops(v, plan, 2, 1, call->load != NULL); break;
+    case NR_REDUCTION: visit_reduce(v, plan); break;
+    case NR_MATMUL: visit_matmul(v, plan); break;
+    case NR_INDEXING: visit_index(v, call->op, plan); break;
+    case NR_RANDOM: visit_random(v, plan); break;
+    case NR_OPTIM: visit_optim(v, plan); break;
+    case NR_SCAN: visit_scan(v, plan); break;
+    case NR_SORT: visit_sort(v, call->op, plan); break;
+    case NR_SOFTMAX: visit_softmax(v, plan); break;
+    case NR_CONV: visit_conv(v, call->op, plan); break;
+    case NR_POOL: visit_pool(v, call->op, plan); break;
+    case NR_NORMALIZE: visit_normalize(v, plan); break;
+    case NR_ATTENTION: visit_attention(v, plan); break;
+    default: break;
+    }
+}
+
+static int32_t sizes_of_nest(const nr_plan *nest, int64_t *sizes) {
+    for (int32_t d = 0; d < nest->ndim; d++) sizes[d] = nest->size[nest->ndim - 1 - d];
+    return nest->ndim;
+}
+
+static int32_t listed(int64_t *sizes, int32_t n, const int64_t *from) {
+    for (int32_t i = 0; i < n; i++) sizes[i] = from[i];
+    return n;
+}
+
+int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]) {
+    const void *plan = call->plan;
+    switch (call->family) {
+    case NR_MATMUL: {
+        const nr_matmul_plan *p = plan;
+        const int64_t all[] = {p->m, p->n, p->k};
+        return listed(sizes, 3, all);
+    }
+    case NR_REDUCTION: {
+        const nr_reduce_plan *p = plan;
+        const int64_t all[] = {p->kept.numel, p->count};
+        return listed(sizes, 2, all);
+    }
+    case NR_OPTIM: {
+        const nr_optim_plan *p = plan;
+        int64_t n = 0;
+        for (int64_t i = 0; i < p->count; i++) n += p->items[i].n;
+        return listed(sizes, 1, &n);
+    }
+    case NR_RANDOM: return listed(sizes, 1, &((const nr_random_plan *)plan)->n);
+    case NR_SOFTMAX: return listed(sizes, 3, &((const nr_softmax_plan *)plan)->outer);
+    case NR_CONV: {
+        const nr_conv_plan *p = plan;
+        const int64_t all[] = {p->batch, p->groups * p->out, p->result[0], p->result[1]};
+        return listed(sizes, 4, all);
+    }
+    case NR_POOL: {
+        const nr_pool_plan *p = plan;
+        const int64_t all[] = {p->planes, p->result[0], p->result[1]};
+        return listed(sizes, 3, all);
+    }
+    case NR_NORMALIZE: return listed(sizes, 2, &((const nr_normalize_plan *)plan)->rows);
+    case NR_ATTENTION: return listed(sizes, 3, &((const nr_attention_plan *)plan)->queries);
+    default: return sizes_of_nest(plan, sizes); /* a nest is the first field of the others */
+    }
+}
+
+bool nr_has_effects(const nr_call *call) {
+    return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
+           (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
+}

@@ -1,0 +1,23 @@
+/* plans: what the plan of a call holds: how many bytes, which addresses, which numbers. */
+#ifndef NR_PROGRAM_PLANS_H
+#define NR_PROGRAM_PLANS_H
+
+#include "../core/backend.h"
+
+/* Bytes of the plan of a call, without the arrays that it points at; 0: a call that cannot be recorded. */
+size_t nr_plan_bytes(const nr_call *call);
+
+/* Called for each address in a plan that is not NULL, and for the numbers that decide what the call does. */
+typedef struct nr_plan_visitor {
+    void (*address)(void *context, void **at, bool written);
+    void (*numbers)(void *context, const void *at, size_t bytes);
+    void *context;
+} nr_plan_visitor;
+void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *visitor);
+
+/* What a reader of a program sees of a call: its sizes, outermost first; returns their number. */
+int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]);
+/* Whether the call can fail because of values, or does more than write its results. */
+bool nr_has_effects(const nr_call *call);
+
+#endif

@@ -1,0 +1,102 @@
+/* program: calls that were recorded at the gate, with the memory that they use, to be run again in one go.
+ *
+ * While it records, a program observes its thread (core/observer.h): it appends each finished call, with a copy of its plan, and
+ * tells for each address in the plan which storage it lies in. nr_program_finish() then says where each storage lives from
+ * now on: what was there before stays where it is, what lives on after the recording does too, arguments are bound at each
+ * run, and all others share one slab. */
+#ifndef NR_PROGRAM_H
+#define NR_PROGRAM_H
+
+#include "../core/observer.h"
+#include "../core/tensor.h"
+
+typedef enum nr_block_kind {
+    NR_TEMPORARY, /* made and gone in the recording: in the slab */
+    NR_CONSTANT,  /* the same, with elements that the host wrote once */
+    NR_RESULT,    /* a result and nothing else: in the slab, to its end */
+    NR_KEPT,      /* made in the recording, and alive: .grad, for example */
+    NR_EXTERNAL,  /* there before the recording */
+    NR_ARGUMENT
+} nr_block_kind;
+
+/* A storage that the recorded calls use. The program holds a reference to those that are external or kept. */
+typedef struct nr_block {
+    norch_storage *storage; /* NULL: gone */
+    char *data;
+    size_t bytes;
+    nr_block_kind kind;
+    bool external, written;
+    int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
+    int64_t born, died;  /* the numbers of calls before it was made, and before it was gone */
+    char *constant;      /* what the host wrote, or NULL */
+    size_t at;           /* in the slab */
+    int32_t argument;
+    int64_t results; /* headers of results over it */
+} nr_block;
+
+/* An address in a plan. */
+typedef struct nr_use {
+    void **at;
+    int64_t offset; /* in bytes, from the data of the block; of an argument: from its first element */
+    int32_t block;
+    bool written;
+} nr_use;
+
+typedef struct nr_step {
+    nr_call call; /* its plan, and arrays of that, are the step's own */
+    void *items;  /* of an optimizer's plan */
+    int64_t first_use, uses;
+    uint64_t digest, flow; /* what it does, with which memory; flow: the same, whatever memory was there before */
+    void *line;            /* what program->line gave, or NULL */
+    bool dead;
+} nr_step;
+
+typedef struct nr_program nr_program;
+struct nr_program {
+    nr_observer observer; /* first: the observer is the program */
+    bool strict;
+    char refusal[200]; /* why this cannot be recorded; "" if nothing speaks against it */
+    void *(*line)(void *owner);
+    void (*forget_line)(void *line);
+    void *owner;
+    nr_step *steps;
+    nr_use *uses, *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument */
+    nr_block *blocks;
+    int64_t count, use_count, binding_count, block_count, step_room, use_room, block_room;
+    int64_t peak_bytes; /* of temporary blocks and results, as the function itself allocates and frees them */
+    double work;
+    const nr_backend *backend;
+    norch_storage *slab; /* NULL: nothing is in it */
+    char **bound;        /* of each argument the address of its first element that the plans have */
+    int32_t argument_count;
+    double *seconds; /* of each call, which the next run fills; NULL: it does not */
+    bool running;    /* by some thread: nobody else may run it or bind its arguments */
+};
+
+/* A program that records what this thread does from nr_observe() on; NULL: out of memory. */
+nr_program *nr_program_make(bool strict);
+/* Says why it cannot be recorded: the first reason counts. Fails if the program is strict. */
+int32_t nr_program_refuse(nr_program *program, const char *why);
+/* The same, where nothing may fail any more. */
+void nr_program_spoil(nr_program *program, const char *why);
+/* The block of a storage that a tensor uses, which becomes an external one if it is none; -1: out of memory. */
+int32_t nr_program_see(nr_program *program, norch_storage *storage);
+/* The block of a storage that is alive; -1: none. */
+int32_t nr_program_find(const nr_program *program, const norch_storage *storage);
+/* Ends the recording. arguments: tensors that each run binds; results: what a run gives, as far as the recording made it. */
+int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
+                          const norch_tensor *const *result);
+/* Where a tensor over a block has its first element now. */
+char *nr_program_address(const nr_program *program, const norch_tensor *x, int32_t block);
+/* Uses the elements of x as those of an argument. */
+void nr_program_bind(nr_program *program, int32_t argument, char *data);
+/* Runs all calls. */
+int32_t nr_program_run(nr_program *program);
+/* The first call in which two programs differ; -1: none. loosely: memory that was there before may be another. */
+int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely);
+void nr_program_free(nr_program *program);
+
+/* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */
+size_t nr_program_layout(nr_program *program);
+
+#endif

@@ -1,0 +1,349 @@
+/* record: a program as an observer of its thread, and the end of a recording. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../core/error.h"
+#include "../core/memory.h"
+#include "../families/optim.h"
+#define NR_SHARED static inline __attribute__((unused))
+#include "../families/random.h"
+#include "plans.h"
+#include "program.h"
+
+/* ---- growing arrays -------------------------------------------------------------------------------- */
+
+static bool grow(void *array, int64_t count, int64_t *room, size_t size) {
+    if (count < *room) return true;
+    const int64_t more = *room ? 2 * *room : 64;
+    void *larger = nr_malloc((size_t)more * size);
+    if (!larger) return false;
+    void **old = array;
+    if (count) memcpy(larger, *old, (size_t)count * size);
+    nr_free(*old);
+    *old = larger;
+    *room = more;
+    return true;
+}
+
+void nr_program_spoil(nr_program *program, const char *why) {
+    if (!program->refusal[0]) snprintf(program->refusal, sizeof program->refusal, "%s", why);
+}
+
+/* The call itself has succeeded: the recording ends, and the function goes on. */
+static int32_t shortage(nr_program *program) {
+    nr_program_spoil(program, "out of memory for the recording");
+    return NORCH_OK;
+}
+
+int32_t nr_program_refuse(nr_program *program, const char *why) {
+    nr_program_spoil(program, why);
+    return program->strict ? nr_fail(NORCH_ERROR_CAPTURE, "capture: %s", why) : NORCH_OK;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------ */
+
+/* The latest first: an address belongs to the storage that has it now. */
+int32_t nr_program_find(const nr_program *program, const norch_storage *storage) {
+    for (int64_t i = program->block_count - 1; i >= 0; i--)
+        if (program->blocks[i].storage == storage) return (int32_t)i;
+    return -1;
+}
+
+static int32_t add_block(nr_program *program, norch_storage *storage, bool external) {
+    if (!grow(&program->blocks, program->block_count, &program->block_room, sizeof *program->blocks)) return -1;
+    program->blocks[program->block_count] = (nr_block){
+        .storage = storage, .data = storage->data, .bytes = storage->bytes, .external = external, .last = -1};
+    if (external) __atomic_fetch_add(&storage->references, 1, __ATOMIC_RELAXED);
+    return (int32_t)program->block_count++;
+}
+
+int32_t nr_program_see(nr_program *program, norch_storage *storage) {
+    const int32_t known = nr_program_find(program, storage);
+    return known >= 0 ? known : add_block(program, storage, true);
+}
+
+static void made(nr_observer *self, norch_storage *storage) {
+    nr_program *program = (nr_program *)self;
+    const int32_t i = add_block(program, storage, false);
+    if (i >= 0) {
+        program->blocks[i].born = program->count;
+        program->backend = storage->backend;
+        return;
+    }
+    storage->observer = NULL;
+    shortage(program);
+}
+
+static void gone(nr_observer *self, norch_storage *storage) {
+    nr_program *program = (nr_program *)self;
+    const int32_t i = nr_program_find(program, storage);
+    if (i < 0) return;
+    program->blocks[i].storage = NULL;
+    program->blocks[i].died = program->count;
+}
+
+static int32_t host_wrote(nr_observer *self, const norch_tensor *x) {
+    nr_program *program = (nr_program *)self;
+    const int32_t i = nr_program_find(program, x->storage);
+    if (i < 0 || program->refusal[0]) return NORCH_OK;
+    nr_block *block = &program->blocks[i];
+    block->constant = nr_malloc(block->bytes);
+    if (!block->constant) return shortage(program);
+    memcpy(block->constant, block->data, block->bytes);
+    return NORCH_OK;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------- */
+
+typedef struct context {
+    nr_program *program;
+    nr_step *step;
+    const char *original; /* the plan of the caller */
+    size_t bytes;
+    bool lost;
+} context;
+
+static void hash(uint64_t *digest, const void *at, size_t n) {
+    const unsigned char *byte = at; /* FNV-1a */
+    for (size_t i = 0; i < n; i++) *digest = (*digest ^ byte[i]) * 0x100000001b3ull;
+}
+
+static void take_numbers(void *of, const void *at, size_t bytes) { hash(&((context *)of)->step->digest, at, bytes); }
+
+static void take_address(void *of, void **at, bool written) {
+    context *c = of;
+    nr_program *program = c->program;
+    const char *address = *at;
+    int64_t i = program->block_count - 1;
+    for (; i >= 0; i--) {
+        const nr_block *block = &program->blocks[i];
+        if (block->storage && address >= block->data && address < block->data + (block->bytes ? block->bytes : 1))
+            break;
+    }
+    c->lost |= i < 0;
+    if (i < 0) return;
+    if (!grow(&program->uses, program->use_count, &program->use_room, sizeof *program->uses)) {
+        shortage(program);
+        return;
+    }
+    nr_block *block = &program->blocks[i];
+    if (block->last < 0) block->first = program->count;
+    block->last = program->count;
+    block->written |= written;
+    program->uses[program->use_count++] = (nr_use){at, address - block->data, (int32_t)i, written};
+    c->step->uses++;
+}
+
+/* Copies the arrays that a plan points at; addresses in the plan itself then lie in the copy. */
+static bool own_arrays(const nr_call *call, nr_step *step, void *plan) {
+    if (call->family == NR_OPTIM) {
+        nr_optim_plan *p = plan;
+        const size_t bytes = (size_t)p->count * sizeof *p->items;
+        if (!(step->items = nr_malloc(bytes))) return false;
+        memcpy(step->items, p->items, bytes);
+        p->items = step->items;
+        return true;
+    }
+    const bool nests = call->family == NR_POINTWISE || call->family == NR_COPY;
+    for (int o = 0; nests && o < NR_MAX_OPERANDS; o++) {
+        nr_plan *p = plan;
+        const nr_plan *from = call->plan;
+        if (from->data[o] == (const char *)&from->value[o]) p->data[o] = (char *)&p->value[o];
+    }
+    return true;
+}
+
+static int32_t append(nr_observer *self, const nr_call *call) {
+    nr_program *program = (nr_program *)self;
+    if (program->refusal[0]) return NORCH_OK;
+    const size_t bytes = nr_plan_bytes(call);
+    if (!bytes) return nr_program_refuse(program, "the shape of a result depends on the elements of a tensor");
+    if (call->backend->device) return nr_program_refuse(program, "only tensors on the CPU can be captured");
+    if (!grow(&program->steps, program->count, &program->step_room, sizeof *program->steps)) return shortage(program);
+    nr_step *step = &program->steps[program->count];
+    *step = (nr_step){.call = *call, .first_use = program->use_count, .digest = 0xcbf29ce484222325ull};
+    void *plan = nr_malloc(bytes);
+    if (!plan) return shortage(program);
+    memcpy(plan, call->plan, bytes);
+    step->call.plan = plan;
+    if (!own_arrays(call, step, plan)) {
+        nr_free(plan);
+        return shortage(program);
+    }
+    const int32_t head[] = {(int32_t)call->family, call->op, call->dtype, call->from_dtype};
+    hash(&step->digest, head, sizeof head);
+    context c = {.program = program, .step = step};
+    const nr_plan_visitor visitor = {take_address, take_numbers, &c};
+    nr_plan_visit(&step->call, plan, &visitor);
+    if (program->line) step->line = program->line(program->owner);
+    program->backend = call->backend;
+    program->work += call->work;
+    program->count++;
+    return c.lost ? nr_program_refuse(program, "a call uses memory that belongs to no tensor") : NORCH_OK;
+}
+
+static void failed(nr_observer *self) { nr_program_spoil((nr_program *)self, "a call failed"); }
+
+static int32_t refuse(nr_observer *self, const char *what) { return nr_program_refuse((nr_program *)self, what); }
+
+nr_program *nr_program_make(bool strict) {
+    nr_program *program = nr_malloc(sizeof *program);
+    if (!program) return NULL;
+    *program = (nr_program){.observer = {append, failed, made, gone, NULL, host_wrote, refuse}, .strict = strict};
+    return program;
+}
+
+/* ---- the end of a recording -------------------------------------------------------------------------- */
+
+static int32_t refuse_end(nr_program *program, const char *why) {
+    nr_program_refuse(program, why);
+    return NORCH_ERROR_CAPTURE;
+}
+
+/* Whether an address lies among the elements of x. */
+static bool within(const norch_tensor *x, const char *address) {
+    const char *low = x->data, *high = low;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        const int64_t reach = (x->shape[d] - 1) * x->strides[d] * nr_size_of(x->dtype);
+        *(reach > 0 ? &high : &low) += reach;
+    }
+    return x->numel && address >= low && address < high + nr_size_of(x->dtype);
+}
+
+static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
+                           const norch_tensor *const *result) {
+    for (int32_t i = 0; i < results; i++) {
+        const int32_t found = nr_program_find(program, result[i]->storage);
+        if (found >= 0) program->blocks[found].results++;
+    }
+    for (int64_t i = 0; i < program->block_count; i++) {
+        nr_block *block = &program->blocks[i];
+        if (block->storage) block->storage->observer = NULL;
+        if (block->external) {
+            block->kind = NR_EXTERNAL;
+        } else if (!block->storage) {
+            block->kind = block->constant && !block->written ? NR_CONSTANT : NR_TEMPORARY;
+        } else if (block->results == block->storage->references && !block->constant) {
+            block->kind = NR_RESULT;
+            block->storage = NULL; /* the storage is the caller's; runs have their own */
+            block->died = program->count;
+        } else {
+            block->kind = NR_KEPT;
+            __atomic_fetch_add(&block->storage->references, 1, __ATOMIC_RELAXED);
+        }
+        if (block->constant && block->written)
+            return refuse_end(program, "a tensor made of Python's numbers is written to; copy it with clone() first");
+    }
+    for (int32_t a = 0; a < arguments; a++) {
+        const int32_t found = nr_program_find(program, argument[a]->storage);
+        if (found >= 0) program->blocks[found].kind = NR_ARGUMENT;
+    }
+    return NORCH_OK;
+}
+
+/* Addresses in the storage of an argument, relative to the argument whose elements they are among. */
+static int32_t relate(nr_program *program, int32_t arguments, const norch_tensor *const *argument) {
+    for (int64_t u = 0; u < program->use_count; u++) {
+        nr_use *use = &program->uses[u];
+        nr_block *block = &program->blocks[use->block];
+        if (block->kind != NR_ARGUMENT) continue;
+        int32_t owner = -1;
+        for (int32_t a = 0; a < arguments && owner < 0; a++)
+            if (argument[a]->storage == block->storage && within(argument[a], *use->at)) owner = a;
+        if (owner < 0) return refuse_end(program, "an argument is used beyond its elements");
+        use->offset = (char *)*use->at - (char *)argument[owner]->data;
+        use->block = -1 - owner;
+        program->binding_count++;
+    }
+    program->bindings = nr_malloc((size_t)program->binding_count * sizeof *program->bindings);
+    if (!program->bindings) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
+    for (int64_t u = 0, to = 0; u < program->use_count; u++)
+        if (program->uses[u].block < 0) program->bindings[to++] = program->uses[u];
+    return NORCH_OK;
+}
+
+/* Says of each address what it is, for a comparison with another recording. */
+static void name_uses(nr_program *program) {
+    for (int64_t s = 0; s < program->count; s++) {
+        nr_step *step = &program->steps[s];
+        step->flow = step->digest;
+        for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+            const nr_use *use = &program->uses[u];
+            const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
+            const bool there = block && block->kind == NR_EXTERNAL;
+            const int64_t name[] = {use->offset, block ? (int64_t)block->kind : -1,
+                                    there ? (int64_t)(intptr_t)block->data : use->block};
+            hash(&step->digest, name, sizeof name);
+            hash(&step->flow, name, there ? 2 * sizeof *name : sizeof name);
+            if (!block || !block->constant) continue;
+            hash(&step->digest, block->constant, block->bytes);
+            hash(&step->flow, block->constant, block->bytes);
+        }
+    }
+}
+
+static int32_t place(nr_program *program) {
+    const size_t bytes = nr_program_layout(program);
+    if (bytes && !(program->slab = nr_storage_make(program->backend, bytes))) return NORCH_ERROR_MEMORY;
+    for (int64_t u = 0; u < program->use_count; u++) {
+        const nr_use *use = &program->uses[u];
+        const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
+        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT) continue;
+        if (block->kind != NR_CONSTANT && block->last < 0) continue; /* of a dead call */
+        char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
+        *use->at = data + use->offset;
+    }
+    return NORCH_OK;
+}
+
+int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
+                          const norch_tensor *const *result) {
+    NR_TRY(name_blocks(program, arguments, argument, results, result));
+    if (program->refusal[0]) return refuse_end(program, program->refusal);
+    NR_TRY(relate(program, arguments, argument));
+    name_uses(program);
+    program->bound = nr_malloc((size_t)arguments * sizeof *program->bound);
+    if (!program->bound) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
+    for (int32_t a = 0; a < arguments; a++) program->bound[a] = argument[a]->data;
+    program->argument_count = arguments;
+    return place(program);
+}
+
+char *nr_program_address(const nr_program *program, const norch_tensor *x, int32_t i) {
+    const nr_block *block = &program->blocks[i];
+    const int64_t offset = (char *)x->data - block->data;
+    return (block->kind == NR_RESULT ? (char *)program->slab->data + block->at : block->data) + offset;
+}
+
+int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely) {
+    for (int64_t i = 0; i < a->count && i < b->count; i++) {
+        const nr_step *x = &a->steps[i], *y = &b->steps[i];
+        if (loosely ? x->flow != y->flow : x->digest != y->digest) return i;
+    }
+    if (a->count == b->count) return -1;
+    return a->count < b->count ? a->count : b->count;
+}
+
+void nr_program_free(nr_program *program) {
+    for (int64_t i = 0; i < program->count; i++) {
+        nr_step *step = &program->steps[i];
+        nr_free((void *)(uintptr_t)step->call.plan);
+        nr_free(step->items);
+        if (step->line) program->forget_line(step->line);
+    }
+    for (int64_t i = 0; i < program->block_count; i++) {
+        nr_block *block = &program->blocks[i];
+        if (block->storage && !block->external && block->storage->observer == &program->observer)
+            block->storage->observer = NULL; /* still recording */
+        else if (block->storage)
+            nr_storage_release(block->storage);
+        nr_free(block->constant);
+    }
+    if (program->slab) nr_storage_release(program->slab);
+    nr_free(program->steps);
+    nr_free(program->uses);
+    nr_free(program->bindings);
+    nr_free(program->blocks);
+    nr_free(program->bound);
+    nr_free(program);
+}

@@ -1,0 +1,61 @@
+/* run: a program's calls, one after the other, without Python. */
+#include <time.h>
+
+#include "../core/gate.h"
+#define NR_SHARED static inline __attribute__((unused))
+#include "../families/random.h"
+#include "program.h"
+
+void nr_program_bind(nr_program *program, int32_t argument, char *data) {
+    if (program->bound[argument] == data) return;
+    program->bound[argument] = data;
+    for (int64_t i = 0; i < program->binding_count; i++) {
+        const nr_use *use = &program->bindings[i];
+        if (use->block == -1 - argument) *use->at = data + use->offset;
+    }
+}
+
+static int32_t draw(const nr_call *call) {
+    nr_random_plan *plan = (nr_random_plan *)(uintptr_t)call->plan;
+    plan->seed = plan->state[0];
+    plan->counter = plan->state[1];
+    NR_TRY(call->backend->run[NR_RANDOM](call));
+    plan->state[1] += plan->blocks;
+    return NORCH_OK;
+}
+
+static int32_t run_step(const nr_step *step) {
+    if (step->dead) return NORCH_OK;
+    const nr_call *call = &step->call;
+    if (call->load) call->load(call);
+    return call->family == NR_RANDOM ? draw(call) : call->backend->run[call->family](call);
+}
+
+static int32_t run_all(void *of) {
+    const nr_program *program = of;
+    for (int64_t i = 0; i < program->count; i++) NR_TRY(run_step(&program->steps[i]));
+    return NORCH_OK;
+}
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int32_t run_timed(void *of) {
+    const nr_program *program = of;
+    double before = seconds_now();
+    for (int64_t i = 0; i < program->count; i++) {
+        NR_TRY(run_step(&program->steps[i]));
+        const double now = seconds_now();
+        program->seconds[i] = now - before;
+        before = now;
+    }
+    return NORCH_OK;
+}
+
+int32_t nr_program_run(nr_program *program) {
+    if (program->count == 0) return NORCH_OK;
+    return nr_gate_program(program->backend, program->work, program->seconds ? run_timed : run_all, program);
+}

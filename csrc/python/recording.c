@@ -1,0 +1,576 @@
+/* recording: see recording.h; this file begins and ends one. replay.c runs it. */
+#include "recording.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "../core/memory.h"
+#include "../program/plans.h"
+
+void *nr_recording_type;
+
+nr_recording *nr_recording_of(const char *name, void *object) {
+    if (nr_recording_type && ((nr_object *)object)->type == nr_recording_type) return object;
+    PyErr_Format(PyExc_TypeError, "%s: expected a recording", name);
+    return NULL;
+}
+
+static void drop(void *field) {
+    void **at = field, *object = *at;
+    *at = NULL;
+    if (object) Py_DecRef(object);
+}
+
+static void *keep(void *object) {
+    if (object) Py_IncRef(object);
+    return object;
+}
+
+/* ---- the object ---------------------------------------------------------------------------------------- */
+
+#define EACH_OBJECT(r, DO)                                                                 \
+    for (int64_t i_ = 0; i_ < (r)->seen_count; i_++) {                                     \
+        DO((r)->seen[i_].x)                                                                \
+        DO((r)->seen[i_].node) DO((r)->seen[i_].grad_after)                                \
+    }                                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->leaf_count; i_++) DO((r)->leaves[i_].object)            \
+    for (int64_t i_ = 0; i_ < (r)->guard_count; i_++) {                                    \
+        DO((r)->guards[i_].container) DO((r)->guards[i_].key) DO((r)->guards[i_].value)    \
+    }                                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->watch_count; i_++) {                                    \
+        DO((r)->watches[i_].container) DO((r)->watches[i_].key) DO((r)->watches[i_].value) \
+    }                                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)         \
+    DO((r)->earlier)                                                                       \
+    DO((r)->line) DO((r)->mode) DO((r)->next_seq) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
+
+static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
+    int status = visit(r->type, argument);
+#define VISIT(object) \
+    if (!status && (object)) status = visit(object, argument);
+    EACH_OBJECT(r, VISIT)
+#undef VISIT
+    return status;
+}
+
+static int clear(nr_recording *r) {
+    if (!r->ready && nr_observer_here() == (nr_observer *)r->program) nr_observe(NULL);
+    r->ready = false;
+#define DROP(object) drop(&(object));
+    EACH_OBJECT(r, DROP)
+#undef DROP
+    r->seen_count = r->leaf_count = r->guard_count = r->watch_count = r->result_count = 0;
+    return 0;
+}
+
+static void dealloc(nr_recording *r) {
+    void *type = r->type;
+    PyObject_GC_UnTrack(r);
+    clear(r);
+    if (r->program) nr_program_free(r->program);
+    nr_free(r->seen);
+    nr_free(r->leaves);
+    nr_free(r->guards);
+    nr_free(r->watches);
+    nr_free(r->results);
+    nr_free(r->held);
+    PyObject_GC_Del(r);
+    Py_DecRef(type);
+}
+
+#define FUNCTION(slot, f) {slot, (void *)(uintptr_t)(f)}
+
+static bool make_type(void) {
+    if (nr_recording_type) return true;
+    nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc),
+                       FUNCTION(NR_SLOT_TRAVERSE, traverse),
+                       FUNCTION(NR_SLOT_CLEAR, clear),
+                       {0, NULL}};
+    nr_spec spec = {"norch.Recording", sizeof(nr_recording), 0,
+                    NR_TYPE_DEFAULT | NR_TYPE_COLLECTED | NR_TYPE_DISALLOW_INSTANTIATION, slots};
+    nr_recording_type = PyType_FromSpec(&spec);
+    return nr_recording_type != NULL;
+}
+
+/* ---- while it records ------------------------------------------------------------------------------------ */
+
+static void *ask_line(void *owner) {
+    void *line = PyObject_CallObject(((nr_recording *)owner)->line, NULL);
+    if (!line) PyErr_Clear();
+    return line;
+}
+
+static void forget_line(void *line) { Py_DecRef(line); }
+
+static const nr_seen *find_seen(const nr_recording *r, const norch_tensor *x) {
+    for (int64_t i = r->seen_count - 1; i >= 0; i--)
+        if (r->seen[i].x == x) return &r->seen[i];
+    return NULL;
+}
+
+static norch_tensor *grad_of(const norch_tensor *x) { return nr_is_tensor(x->grad) ? x->grad : NULL; }
+
+static void shortage(nr_program *program) { nr_program_spoil(program, "out of memory for the recording"); }
+
+static void see(nr_observer *self, norch_tensor *x) {
+    nr_program *program = (nr_program *)self;
+    nr_recording *r = program->owner;
+    if (!x->storage || program->refusal[0] || find_seen(r, x)) return;
+    const int32_t block = nr_program_see(program, x->storage);
+    if (block < 0) {
+        shortage(program);
+        return;
+    }
+    if (!program->blocks[block].external) return;
+    if (r->seen_count == r->seen_room) {
+        const int64_t room = r->seen_room ? 2 * r->seen_room : 32;
+        nr_seen *larger = nr_malloc((size_t)room * sizeof *larger);
+        if (!larger) {
+            shortage(program);
+            return;
+        }
+        if (r->seen_count) memcpy(larger, r->seen, (size_t)r->seen_count * sizeof *larger);
+        nr_free(r->seen);
+        r->seen = larger;
+        r->seen_room = room;
+    }
+    const norch_tensor *grad = grad_of(x);
+    r->seen[r->seen_count++] = (nr_seen){
+        .x = norch_retain(x), .first_storage = grad ? grad->storage : NULL, .first_data = grad ? grad->data : NULL};
+}
+
+/* record_begin(strict, line, mode, next_seq, earlier or None): a recording of what this thread does. */
+void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
+    (void)self;
+    if (n != 5 || nr_observer_here()) {
+        PyErr_SetString(PyExc_TypeError, "record_begin: takes five arguments, where nothing records");
+        return NULL;
+    }
+    if (!make_type()) return NULL;
+    nr_program *program = nr_program_make(PyObject_IsTrue(given[0]) == 1);
+    if (!program) {
+        nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+        return NULL;
+    }
+    nr_recording *r = PyType_GenericAlloc(nr_recording_type, 0);
+    if (!r) {
+        nr_program_free(program);
+        return NULL;
+    }
+    r->program = program;
+    r->line = keep(given[1]);
+    r->mode = keep(given[2]);
+    r->next_seq = keep(given[3]);
+    if (given[4] != NR_NONE) {
+        nr_recording *earlier = nr_recording_of("record_begin", given[4]);
+        if (!earlier) {
+            Py_DecRef(r);
+            return NULL;
+        }
+        r->earlier = keep(earlier);
+        for (int64_t i = 0; i < earlier->seen_count; i++) {
+            const norch_tensor *grad = grad_of(earlier->seen[i].x);
+            earlier->seen[i].before_storage = grad ? grad->storage : NULL;
+            earlier->seen[i].knows_before = true;
+        }
+    }
+    program->owner = r;
+    program->line = ask_line;
+    program->forget_line = forget_line;
+    program->observer.seen = see;
+    nr_observe(&program->observer);
+    return r;
+}
+
+/* record_cancel(recording): it ends, and cannot be run. */
+void *nr_py_record_cancel(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 1 ? nr_recording_of("record_cancel", given[0]) : NULL;
+    if (!r) return NULL;
+    if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
+    nr_program *program = r->program;
+    if (!r->ready) {
+        clear(r);
+        r->program = NULL;
+        nr_program_free(program);
+    }
+    Py_IncRef(NR_NONE);
+    return NR_NONE;
+}
+
+/* ---- the end --------------------------------------------------------------------------------------------- */
+
+/* Python may keep a count in the lower half only. */
+static bool is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
+
+/* Forgets tensors that nobody else holds: views and aliases that the function made. The last first, as a view holds its base;
+ * and again, while that sets others free. */
+static void forget_temporary(nr_recording *r) {
+    int64_t before = -1;
+    while (before != r->seen_count) {
+        before = r->seen_count;
+        for (int64_t i = before - 1; i >= 0; i--)
+            if (is_ours_alone(r->seen[i].x)) drop(&r->seen[i].x);
+        int64_t kept = 0;
+        for (int64_t i = 0; i < before; i++)
+            if (r->seen[i].x) r->seen[kept++] = r->seen[i];
+        r->seen_count = kept;
+    }
+}
+
+static int32_t refuse_end(nr_recording *r, const char *why) {
+    nr_program_refuse(r->program, why);
+    return NORCH_ERROR_CAPTURE;
+}
+
+/* Every storage that was there before is reached by a tensor that somebody holds, and that a run can look at. */
+static int32_t check_reached(nr_recording *r) {
+    for (int64_t b = 0; b < r->program->block_count; b++) {
+        const nr_block *block = &r->program->blocks[b];
+        if (!block->external) continue;
+        bool reached = block->last < 0; /* no call uses it */
+        for (int64_t i = 0; i < r->seen_count && !reached; i++) reached = r->seen[i].x->storage == block->storage;
+        for (int64_t i = 0; i < r->leaf_count && !reached; i++)
+            reached = r->leaves[i].is_tensor && r->leaves[i].tensor.storage == block->storage;
+        if (!reached)
+            return refuse_end(r, "a tensor that the function uses is gone after it, as where self.state = new replaces "
+                                 "it; write into it with copy_()");
+    }
+    return NORCH_OK;
+}
+
+static void settle_seen(nr_recording *r) {
+    const nr_recording *earlier = r->earlier;
+    for (int64_t i = 0; i < r->seen_count; i++) {
+        nr_seen *one = &r->seen[i];
+        one->storage = one->x->storage;
+        one->data = one->x->data;
+        one->node = keep(one->x->node);
+        one->grad_after = keep(grad_of(one->x));
+        const nr_seen *known = earlier ? find_seen(earlier, one->x) : NULL;
+        const bool had_before = known && known->knows_before && known->before_storage;
+        const int32_t block = nr_program_find(r->program, one->storage);
+        one->written = block >= 0 && r->program->blocks[block].written;
+        const norch_tensor *after = one->grad_after;
+        if (after) {
+            const int32_t of_after = nr_program_find(r->program, after->storage);
+            const bool is_new = of_after >= 0 && !r->program->blocks[of_after].external;
+            const bool other = known && known->knows_before && known->before_storage != after->storage;
+            one->sets_grad = is_new || after->storage != one->first_storage || other;
+        } else {
+            one->sets_grad = one->first_storage || had_before;
+        }
+        const int32_t of_first = one->first_storage ? nr_program_find(r->program, one->first_storage) : -1;
+        const bool used =
+            of_first >= 0 && r->program->blocks[of_first].external && r->program->blocks[of_first].last >= 0;
+        if (used)
+            one->rule = NR_GRAD_SAME;
+        else if (!one->first_storage && one->sets_grad && !had_before)
+            one->rule = NR_GRAD_NONE;
+    }
+}
+
+/* Reads the arguments, and finds those that a run binds. A tensor that requires a gradient, or whose memory the function
+ * reaches in another way too, is bound for good. */
+static bool is_in(void *tuple, const void *object) {
+    for (int64_t i = 0; i < PyTuple_Size(tuple); i++)
+        if (PyTuple_GetItem(tuple, i) == object) return true;
+    return false;
+}
+
+static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
+    const int64_t count = PyTuple_Size(leaves);
+    if (!(r->leaves = nr_malloc((size_t)count * sizeof *r->leaves)))
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    for (int64_t i = 0; i < count; i++) {
+        void *object = PyTuple_GetItem(leaves, i);
+        nr_leaf *leaf = &r->leaves[r->leaf_count++];
+        *leaf = (nr_leaf){.is_tensor = nr_is_tensor(object), .argument = -1, .shares = (int32_t)i};
+        if (!leaf->is_tensor || !((norch_tensor *)object)->storage) {
+            leaf->is_tensor = false;
+            leaf->object = keep(object);
+            continue;
+        }
+        leaf->tensor = *(norch_tensor *)object;
+        for (int32_t k = (int32_t)i - 1; k >= 0; k--)
+            if (r->leaves[k].is_tensor && r->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;
+        bool fixed = leaf->tensor.node != NR_NONE;
+        for (int64_t s = 0; s < r->seen_count && !fixed; s++) {
+            const norch_tensor *x = r->seen[s].x;
+            fixed = x->storage == leaf->tensor.storage && !is_in(leaves, x) && !is_in(results, x);
+        }
+        if (fixed) leaf->object = keep(object);
+    }
+    for (int64_t i = 0; i < count; i++) { /* those over one storage are fixed together */
+        nr_leaf *leaf = &r->leaves[i], *first = &r->leaves[leaf->shares];
+        if (!leaf->is_tensor) continue;
+        if (leaf->object && !first->object) first->object = keep(PyTuple_GetItem(leaves, leaf->shares));
+    }
+    for (int64_t i = 0; i < count; i++) {
+        nr_leaf *leaf = &r->leaves[i];
+        if (leaf->is_tensor && !leaf->object && r->leaves[leaf->shares].object)
+            leaf->object = keep(PyTuple_GetItem(leaves, i));
+    }
+    return NORCH_OK;
+}
+
+/* Arguments that are bound at each run, and views of them, are no tensors that must stay. */
+static void forget_bound(nr_recording *r) {
+    int64_t kept = 0;
+    for (int64_t s = 0; s < r->seen_count; s++) {
+        nr_seen one = r->seen[s];
+        bool bound = false;
+        for (int64_t i = 0; i < r->leaf_count; i++)
+            bound |= r->leaves[i].is_tensor && !r->leaves[i].object && r->leaves[i].tensor.storage == one.x->storage;
+        if (bound) {
+            drop(&one.x);
+        } else {
+            r->seen[kept++] = one;
+        }
+    }
+    r->seen_count = kept;
+}
+
+static int32_t finish_program(nr_recording *r, void *results) {
+    const int64_t outputs = PyTuple_Size(results);
+    const norch_tensor **argument = nr_malloc((size_t)(r->leaf_count + outputs) * sizeof *argument);
+    if (!argument) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    const norch_tensor **result = argument + r->leaf_count;
+    int32_t arguments = 0;
+    for (int64_t i = 0; i < r->leaf_count; i++) {
+        if (!r->leaves[i].is_tensor || r->leaves[i].object) continue;
+        r->leaves[i].argument = arguments;
+        argument[arguments++] = &r->leaves[i].tensor;
+    }
+    for (int64_t i = 0; i < outputs; i++) result[i] = PyTuple_GetItem(results, i);
+    const int32_t status = nr_program_finish(r->program, arguments, argument, (int32_t)outputs, result);
+    nr_free(argument);
+    return status;
+}
+
+/* The block of each result, while the recording knows storages that only results hold. */
+static int32_t read_results(nr_recording *r, void *results, void *leaves) {
+    const int64_t count = PyTuple_Size(results);
+    if (!(r->results = nr_malloc((size_t)count * sizeof *r->results)))
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    for (int64_t i = 0; i < count; i++) {
+        norch_tensor *x = PyTuple_GetItem(results, i);
+        nr_returned *one = &r->results[r->result_count++];
+        *one = (nr_returned){.header = *x, .leaf = -1, .offset = -1, .block = nr_program_find(r->program, x->storage)};
+        for (int32_t k = 0; k < r->leaf_count && one->leaf < 0; k++)
+            if (PyTuple_GetItem(leaves, k) == x) one->leaf = k;
+        if (one->leaf < 0 && (one->block < 0 || find_seen(r, x))) one->object = keep(x);
+        for (int32_t k = 0; k < r->leaf_count && one->leaf < 0 && !one->object; k++) {
+            const nr_leaf *leaf = &r->leaves[k];
+            if (!leaf->is_tensor || leaf->object || leaf->tensor.storage != x->storage) continue;
+            one->leaf = k;
+            one->offset = (char *)x->data - (char *)leaf->tensor.data;
+            if (one->offset < 0) return refuse_end(r, "a result begins before the argument that it is a view of");
+        }
+    }
+    return NORCH_OK;
+}
+
+/* Results are read where runs leave them. */
+static void place_results(nr_recording *r) {
+    for (int64_t i = 0; i < r->result_count; i++) {
+        nr_returned *one = &r->results[i];
+        if (one->leaf >= 0 || one->object) continue;
+        const nr_block *block = &r->program->blocks[one->block];
+        one->header.data = nr_program_address(r->program, &one->header, one->block);
+        one->header.storage = block->kind == NR_RESULT ? r->program->slab : block->storage;
+        one->header.offset =
+            ((char *)one->header.data - (char *)one->header.storage->data) / nr_size_of(one->header.dtype);
+    }
+}
+
+static int32_t list_held(nr_recording *r) {
+    const nr_program *program = r->program;
+    if (!(r->held = nr_malloc((size_t)(program->block_count + 1) * sizeof *r->held)))
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    for (int64_t i = 0; i < program->block_count; i++) {
+        const nr_block *block = &program->blocks[i];
+        if (block->kind == NR_KEPT || (block->kind == NR_EXTERNAL && block->last >= 0))
+            r->held[r->held_count++] = block->storage;
+    }
+    if (program->slab) r->held[r->held_count++] = program->slab;
+    return NORCH_OK;
+}
+
+/* rows: a list of tuples (container, key, value), or (container, None, size). */
+static int32_t read_guards(void *rows, nr_guard **guards, int64_t *read) {
+    const int64_t count = PyList_Size(rows);
+    if (!(*guards = nr_malloc((size_t)count * sizeof **guards)))
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    for (int64_t i = 0; i < count; i++) {
+        void *row = PyList_GetItem(rows, i), *key = PyTuple_GetItem(row, 1);
+        nr_guard *guard = &(*guards)[(*read)++];
+        *guard = (nr_guard){.container = keep(PyTuple_GetItem(row, 0))};
+        const unsigned long flags = PyType_GetFlags(((nr_object *)guard->container)->type);
+        guard->kind = flags & NR_TYPE_IS_DICT ? NR_IN_DICT : flags & NR_TYPE_IS_LIST ? NR_IN_LIST : NR_IN_CELL;
+        if (key == NR_NONE) {
+            guard->size = PyLong_AsLongLong(PyTuple_GetItem(row, 2));
+            continue;
+        }
+        guard->key = keep(key);
+        guard->value = keep(PyTuple_GetItem(row, 2));
+        if (guard->kind == NR_IN_LIST) guard->size = PyLong_AsLongLong(key);
+    }
+    return NORCH_OK;
+}
+
+static void *optional(void *object) { return object == NR_NONE ? NULL : keep(object); }
+
+static int32_t end(nr_recording *r, void *const *given) {
+    void *leaves = given[1], *results = given[2];
+    drop(&r->line);
+    forget_temporary(r);
+    NR_TRY(read_leaves(r, leaves, results));
+    NR_TRY(check_reached(r));
+    forget_bound(r);
+    NR_TRY(read_results(r, results, leaves));
+    settle_seen(r);
+    NR_TRY(finish_program(r, results));
+    place_results(r);
+    NR_TRY(list_held(r));
+    NR_TRY(read_guards(given[3], &r->guards, &r->guard_count));
+    return read_guards(given[4], &r->watches, &r->watch_count);
+}
+
+/* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone): from now on the recording can
+ * be run. False: it cannot, as refusal() says. */
+void *nr_py_record_end(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 11 ? nr_recording_of("record_end", given[0]) : NULL;
+    if (!r || !r->program || nr_observer_here() != &r->program->observer) {
+        PyErr_SetString(PyExc_TypeError, "record_end: takes eleven arguments, of a recording of this thread");
+        return NULL;
+    }
+    nr_observe(NULL);
+    void *enabled = PyObject_GetAttrString(r->mode, "enabled");
+    if (!enabled) return NULL;
+    r->grad_enabled = PyObject_IsTrue(enabled) == 1;
+    Py_DecRef(enabled);
+    r->default_dtype = nr_default_dtype;
+    r->asks = PyObject_IsTrue(given[5]) == 1;
+    r->before_run = optional(given[6]);
+    r->after_run = optional(given[7]);
+    r->kept = optional(given[8]);
+    r->copies = PyObject_IsTrue(given[9]) == 1;
+    r->alone = PyObject_IsTrue(given[10]) == 1;
+    const int32_t status = end(r, given);
+    r->ready = status == NORCH_OK;
+    if (!r->ready && PyErr_Occurred()) return NULL;
+    drop(&r->earlier);
+    return PyBool_FromLong(r->ready);
+}
+
+/* ---- what Python asks ---------------------------------------------------------------------------------- */
+
+/* recording(): whether this thread records. */
+void *nr_py_recording(void *self, void *const *given, int64_t n) {
+    (void)self, (void)given, (void)n;
+    return PyBool_FromLong(nr_observing() != NULL);
+}
+
+/* note_unseen(what): Python is about to do what a recording cannot follow; raises if one refuses it. */
+void *nr_py_note_unseen(void *self, void *const *given, int64_t n) {
+    (void)self;
+    if (n == 1 && nr_observing()) {
+        const char *text = PyUnicode_AsUTF8AndSize(given[0], NULL);
+        if (!text || nr_note_unseen(text) != NORCH_OK) return NULL;
+    }
+    Py_IncRef(NR_NONE);
+    return NR_NONE;
+}
+
+/* refusal(recording): why it cannot be run, or None. */
+void *nr_py_refusal(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 1 ? nr_recording_of("refusal", given[0]) : NULL;
+    if (!r) return NULL;
+    if (r->program && r->program->refusal[0]) return PyUnicode_FromString(r->program->refusal);
+    Py_IncRef(NR_NONE);
+    return NR_NONE;
+}
+
+/* differs(a, b, loosely): the first call in which they differ; -1: none. */
+void *nr_py_differs(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *a = n == 3 ? nr_recording_of("differs", given[0]) : NULL;
+    const nr_recording *b = a ? nr_recording_of("differs", given[1]) : NULL;
+    if (!b) return NULL;
+    const bool loosely = PyObject_IsTrue(given[2]) == 1;
+    return PyLong_FromLongLong(a->program && b->program ? nr_program_differs(a->program, b->program, loosely) : 0);
+}
+
+/* is_running(recording) */
+void *nr_py_is_running(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 1 ? nr_recording_of("is_running", given[0]) : NULL;
+    return r ? PyBool_FromLong(r->program && r->program->running) : NULL;
+}
+
+/* is_own(recording, i): whether the memory of the i-th result stays the recording's own, and is written to by each run. */
+void *nr_py_is_own(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 2 ? nr_recording_of("is_own", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    if (i < 0 || i >= r->result_count) return PyBool_FromLong(0);
+    const nr_returned *one = &r->results[i];
+    return PyBool_FromLong(one->leaf < 0 && !one->object && r->program->blocks[one->block].kind == NR_KEPT);
+}
+
+/* line_of(recording, i): what line() gave for the i-th call, or None. */
+void *nr_py_line_of(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 2 ? nr_recording_of("line_of", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    void *line = r->program && i >= 0 && i < r->program->count ? r->program->steps[i].line : NULL;
+    return keep(line ? line : NR_NONE);
+}
+
+static void put(void *tuple, int64_t i, int64_t value) { PyTuple_SetItem(tuple, i, PyLong_FromLongLong(value)); }
+
+/* program_calls(recording, i): (family, op, dtype, whether it is dead, sizes...) of the i-th call; None past the end. */
+void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 2 ? nr_recording_of("program_calls", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    if (!r->program || i < 0 || i >= r->program->count) return keep(NR_NONE);
+    const nr_step *step = &r->program->steps[i];
+    int64_t sizes[NORCH_MAX_DIMS];
+    const int32_t count = nr_plan_sizes(&step->call, sizes);
+    void *tuple = PyTuple_New(4 + count);
+    if (!tuple) return NULL;
+    put(tuple, 0, step->call.family);
+    put(tuple, 1, step->call.op);
+    put(tuple, 2, step->call.dtype);
+    put(tuple, 3, step->dead);
+    for (int32_t d = 0; d < count; d++) put(tuple, 4 + d, sizes[d]);
+    return tuple;
+}
+
+/* program_memory(recording): bytes of {temporary results and results, what stays after a run, constants}, and the most that
+ * the first of these take in the function itself. */
+void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 1 ? nr_recording_of("program_memory", given[0]) : NULL;
+    if (!r) return NULL;
+    void *tuple = PyTuple_New(4);
+    if (!tuple) return NULL;
+    int64_t kept = 0, constant = 0;
+    for (int64_t b = 0; r->program && b < r->program->block_count; b++) {
+        const nr_block *block = &r->program->blocks[b];
+        if (block->kind == NR_KEPT) kept += (int64_t)block->bytes;
+        if (block->kind == NR_CONSTANT) constant += (int64_t)block->bytes;
+    }
+    put(tuple, 0, r->program && r->program->slab ? (int64_t)r->program->slab->bytes : 0);
+    put(tuple, 1, kept);
+    put(tuple, 2, constant);
+    put(tuple, 3, r->program ? r->program->peak_bytes : 0);
+    return tuple;
+}

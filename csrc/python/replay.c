@@ -1,0 +1,284 @@
+/* replay: runs a recording again, if everything is as it was: arguments, Python's conditions, tensors and their gradients. */
+#include <string.h>
+
+#include "../core/memory.h"
+#include "recording.h"
+
+/* ---- conditions ------------------------------------------------------------------------------------------- */
+
+static bool same_layout(const norch_tensor *x, const norch_tensor *as) {
+    if (x->ndim != as->ndim || x->dtype != as->dtype || x->contiguous != as->contiguous || !x->storage ||
+        x->device_type != as->device_type || x->weak != as->weak)
+        return false;
+    for (int32_t d = 0; d < x->ndim; d++)
+        if (x->shape[d] != as->shape[d] || (!x->contiguous && x->strides[d] != as->strides[d])) return false;
+    return true;
+}
+
+/* Numbers and texts are the same if they are equal and of one type; other objects if they are one. */
+static bool same_object(void *a, void *b) {
+    if (a == b) return true;
+    void *type = ((nr_object *)a)->type;
+    if (type != ((nr_object *)b)->type) return false;
+    if (type == &PyFloat_Type) {
+        const double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
+        return memcmp(&x, &y, sizeof x) == 0;
+    }
+    if (!(PyType_GetFlags(type) & (NR_TYPE_IS_INTEGER | NR_TYPE_IS_TEXT | NR_TYPE_IS_BYTES))) return false;
+    return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
+}
+
+static bool holds_storage(const nr_recording *r, const norch_storage *storage) {
+    for (int64_t i = 0; i < r->held_count; i++)
+        if (r->held[i] == storage) return true;
+    return false;
+}
+
+static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, void *leaves) {
+    if (leaf->object) return leaf->is_tensor ? leaf->object == object : same_object(leaf->object, object);
+    if (!nr_is_tensor(object)) return false;
+    const norch_tensor *x = object;
+    if (!same_layout(x, &leaf->tensor) || x->node != NR_NONE) return false;
+    const nr_leaf *first = &r->leaves[leaf->shares];
+    if (first != leaf) {
+        const norch_tensor *other = PyTuple_GetItem(leaves, leaf->shares);
+        return other->storage == x->storage &&
+               (char *)x->data - (char *)other->data == (char *)leaf->tensor.data - (char *)first->tensor.data;
+    }
+    for (int64_t k = 0; k < leaf - r->leaves; k++) { /* memory that was apart is still apart */
+        const norch_tensor *other = PyTuple_GetItem(leaves, k);
+        if (r->leaves[k].is_tensor && other->storage == x->storage) return false;
+    }
+    return true;
+}
+
+static int guard_holds(const nr_guard *guard) {
+    if (!guard->key) return (guard->kind == NR_IN_DICT ? PyDict_Size : PyList_Size)(guard->container) == guard->size;
+    void *found = NULL;
+    if (guard->kind == NR_IN_LIST) {
+        found = guard->size < PyList_Size(guard->container) ? PyList_GetItem(guard->container, guard->size) : NULL;
+    } else if (guard->kind == NR_IN_DICT) {
+        found = PyDict_GetItemWithError(guard->container, guard->key);
+        if (!found && PyErr_Occurred()) return -1;
+    } else { /* a cell, which nobody empties while its function runs */
+        found = PyObject_GetAttr(guard->container, guard->key);
+        if (!found) return PyErr_Clear(), false;
+        Py_DecRef(found);
+    }
+    return found == guard->value || (found && same_object(found, guard->value));
+}
+
+int nr_recording_matches(const nr_recording *r, void *leaves) {
+    if (PyTuple_Size(leaves) != r->leaf_count || r->default_dtype != nr_default_dtype) return false;
+    static void *name;
+    if (!name && !(name = PyUnicode_InternFromString("enabled"))) return -1;
+    void *enabled = PyObject_GetAttr(r->mode, name);
+    if (!enabled) return -1;
+    const bool same_mode = PyObject_IsTrue(enabled) == r->grad_enabled;
+    Py_DecRef(enabled);
+    if (!same_mode) return false;
+    for (int64_t i = 0; i < r->leaf_count; i++)
+        if (!same_leaf(r, &r->leaves[i], PyTuple_GetItem(leaves, i), leaves)) return false;
+    for (int64_t i = 0; i < r->guard_count; i++) {
+        const int holds = guard_holds(&r->guards[i]);
+        if (holds != 1) return holds;
+    }
+    return true;
+}
+
+/* Whether the tensors that the calls use are where they were, and their gradients of the kind that they were. */
+static bool tensors_stand(const nr_recording *r) {
+    for (int64_t i = 0; i < r->seen_count; i++) {
+        const nr_seen *one = &r->seen[i];
+        const norch_tensor *x = one->x;
+        if (x->storage != one->storage || x->data != one->data || x->node != one->node) return false;
+        if (one->rule == NR_GRAD_NONE && x->grad != NR_NONE) return false;
+        if (one->rule != NR_GRAD_SAME) continue;
+        const norch_tensor *grad = x->grad;
+        if (!nr_is_tensor(x->grad) || grad->storage != one->first_storage || grad->data != one->first_data)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the arguments that a run binds lie apart from all that it uses besides. */
+static bool arguments_apart(const nr_recording *r, void *leaves) {
+    for (int64_t i = 0; i < r->leaf_count; i++) {
+        nr_leaf *leaf = &r->leaves[i];
+        if (leaf->argument < 0) continue;
+        norch_storage *storage = ((const norch_tensor *)PyTuple_GetItem(leaves, i))->storage;
+        if (storage == leaf->apart) continue;
+        if (holds_storage(r, storage)) return false;
+        leaf->apart = storage;
+    }
+    return true;
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------ */
+
+/* Notes the time of a write in the version counter that all tensors over a storage share (norch/_handle.py). */
+static bool note_write(norch_tensor *x, void *time) {
+    Py_IncRef(time);
+    if (x->version_counter != NR_NONE) return PyList_SetItem(x->version_counter, 0, time) == 0;
+    void *counter = PyList_New(1), *none = x->version_counter;
+    if (!counter || PyList_SetItem(counter, 0, time)) return false;
+    x->version_counter = counter;
+    Py_DecRef(none);
+    return true;
+}
+
+static bool leave_gradients(nr_recording *r) {
+    void *time = NULL;
+    bool good = true;
+    for (int64_t i = 0; i < r->seen_count && good; i++) {
+        const nr_seen *one = &r->seen[i];
+        norch_tensor *x = one->x, *grad = one->grad_after;
+        if (!one->sets_grad && !one->written) continue;
+        if (!time && !(time = PyObject_CallObject(r->next_seq, NULL))) return false;
+        if (one->written) good = note_write(x, time);
+        if (!one->sets_grad) continue;
+        if (good && grad) good = note_write(grad, time);
+        void *before = x->grad, *after = grad ? (void *)grad : NR_NONE;
+        if (before == after) continue;
+        Py_IncRef(after);
+        x->grad = after;
+        Py_DecRef(before);
+    }
+    if (time) Py_DecRef(time);
+    return good;
+}
+
+#define FEW 64 /* elements that are copied here: a loss, above all */
+
+static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves) {
+    if (one->object) return norch_retain(one->object);
+    norch_tensor *argument = one->leaf < 0 ? NULL : PyTuple_GetItem(leaves, one->leaf);
+    if (argument && one->offset < 0) return norch_retain(argument);
+    if (argument) {
+        one->header.storage = argument->storage;
+        one->header.data = (char *)argument->data + one->offset;
+    }
+    const norch_tensor *x = &one->header;
+    if (!r->copies && !argument) return norch_alias(x);
+    if (!x->contiguous || x->numel > FEW) return norch_cast(x, x->dtype);
+    norch_tensor *copy = nr_make(x->ndim, x->shape, x->dtype, x);
+    if (copy) memcpy(copy->data, x->data, (size_t)(x->numel * nr_size_of(x->dtype)));
+    return copy;
+}
+
+static void *give_results(nr_recording *r, void *leaves) {
+    if (r->alone) return give_result(r, &r->results[0], leaves);
+    void *tuple = PyTuple_New(r->result_count);
+    for (int64_t i = 0; tuple && i < r->result_count; i++) {
+        void *result = give_result(r, &r->results[i], leaves);
+        if (!result || PyTuple_SetItem(tuple, i, result)) {
+            Py_DecRef(tuple);
+            return NULL;
+        }
+    }
+    return tuple;
+}
+
+/* What a call of Python's gives as true or false; -1 after an exception. */
+static int ask(void *callable) {
+    void *answer = PyObject_CallObject(callable, NULL);
+    if (!answer) return -1;
+    const int truth = PyObject_IsTrue(answer);
+    Py_DecRef(answer);
+    return truth;
+}
+
+/* Whether an entry that is watched is another object than the last time. */
+static int watched_change(nr_recording *r) {
+    bool changed = false;
+    for (int64_t i = 0; i < r->watch_count; i++) {
+        nr_guard *watch = &r->watches[i];
+        void *found = PyDict_GetItemWithError(watch->container, watch->key), *before = watch->value;
+        if (found == before) continue;
+        if (!found) return PyErr_Occurred() ? -1 : true;
+        Py_IncRef(found);
+        watch->value = found;
+        Py_DecRef(before);
+        changed = true;
+    }
+    return changed;
+}
+
+static int may_run(nr_recording *r, void *leaves) {
+    const int same = nr_recording_matches(r, leaves);
+    if (same != 1) return same;
+    if (!tensors_stand(r) || !arguments_apart(r, leaves)) return false;
+    if (!r->before_run) return true;
+    const int changed = watched_change(r);
+    if (changed < 0) return -1;
+    if (!changed && !r->asks) return true;
+    const int may = ask(r->before_run);
+    if (may != 1) r->asks = true; /* what has changed is no longer known */
+    return may;
+}
+
+static void *run(nr_recording *r, void *leaves) {
+    const int may = may_run(r, leaves);
+    if (may < 0) return NULL;
+    if (!may) {
+        Py_IncRef(NR_NOT_IMPLEMENTED);
+        return NR_NOT_IMPLEMENTED;
+    }
+    for (int64_t i = 0; i < r->leaf_count; i++)
+        if (r->leaves[i].argument >= 0)
+            nr_program_bind(r->program, r->leaves[i].argument, ((norch_tensor *)PyTuple_GetItem(leaves, i))->data);
+    if (nr_program_run(r->program) != NORCH_OK || !leave_gradients(r)) return NULL;
+    if (r->after_run && ask(r->after_run) < 0) return NULL;
+    return give_results(r, leaves);
+}
+
+/* replay(recording, arguments): the results; NotImplemented where something is not as it was, and nothing has been done. */
+void *nr_py_replay(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 2 ? nr_recording_of("replay", given[0]) : NULL;
+    if (!r) return NULL;
+    if (!r->ready || r->program->running || nr_observing()) {
+        Py_IncRef(NR_NOT_IMPLEMENTED);
+        return NR_NOT_IMPLEMENTED;
+    }
+    nr_program *program = r->program;
+    Py_IncRef(r);
+    program->running = true; /* to the end: the results lie in its memory until they are copied */
+    void *results = run(r, given[1]);
+    program->running = false;
+    Py_DecRef(r);
+    return results;
+}
+
+/* replay_timed(recording, arguments): (results, seconds of each call), or NotImplemented. */
+void *nr_py_replay_timed(void *self, void *const *given, int64_t n) {
+    nr_recording *r = n == 2 ? nr_recording_of("replay_timed", given[0]) : NULL;
+    if (!r) return NULL;
+    nr_program *program = r->ready && !r->program->running ? r->program : NULL;
+    const int64_t count = program ? program->count : 0;
+    double *seconds = nr_malloc((size_t)count * sizeof *seconds);
+    if (!seconds) return nr_fail(NORCH_ERROR_MEMORY, "profile: out of memory"), NULL;
+    if (program) program->seconds = seconds;
+    void *results = nr_py_replay(self, given, n), *pair = results;
+    if (program) program->seconds = NULL;
+    if (results && results != NR_NOT_IMPLEMENTED) {
+        void *times = PyTuple_New(count);
+        for (int64_t i = 0; times && i < count; i++) PyTuple_SetItem(times, i, PyFloat_FromDouble(seconds[i]));
+        pair = PyTuple_New(2);
+        if (times && pair) {
+            PyTuple_SetItem(pair, 0, results);
+            PyTuple_SetItem(pair, 1, times);
+        }
+    }
+    nr_free(seconds);
+    return pair;
+}
+
+/* matches(recording, arguments): whether it was recorded for such arguments, and Python's conditions hold. */
+void *nr_py_matches(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 2 ? nr_recording_of("matches", given[0]) : NULL;
+    if (!r) return NULL;
+    const int same = r->program ? nr_recording_matches(r, given[1]) : false;
+    return same < 0 ? NULL : PyBool_FromLong(same);
+}

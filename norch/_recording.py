@@ -1,0 +1,21 @@
+"""What a recording of norch.capture that is under way in this thread wants to be told (norch/program/)."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ._lib import lib
+
+
+class _Here(threading.local):
+    tape: Any = None  # norch.program.tape.Tape; None: nothing records
+
+
+here = _Here()
+
+
+def unseen(what: str) -> None:
+    """Says that what follows changes from call to call, where a recording would repeat it. Raises CaptureError
+    while a strict recording is under way."""
+    lib.norch_note_unseen(what)

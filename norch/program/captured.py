@@ -1,0 +1,331 @@
+"""``capture()``: when calls are recorded, when recordings are replayed, and what is said where neither is possible.
+
+Calls with arguments of one kind go this way:
+
+    1   eager        states of optimizers and .grad come to be
+    2   recorded     a trial: what the function does, call by call
+    3   recorded     if it did the same, the recording stands; else this one is the trial
+    4   replayed     from here on, as long as all is as it was
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from .._handle import Handle, alias, next_seq
+from .._lib import lib
+from .._recording import here
+from ..autograd.anomaly import is_anomaly_enabled
+from ..autograd.grad_mode import mode
+from ..errors import CaptureError, Error
+from ..nn.module import Module
+from .listing import Program
+from .tape import Tape, is_in_graph, user_line
+from .tree import LEAF, flatten, rebuild
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_replay = lib.norch_replay
+_TRIALS = 4  # recordings of one kind of call that may all differ
+_FRUITLESS = 20  # recordings in a row after which the user is told that none could be replayed
+
+# What to do about a refusal in these words.
+_ADVICE = {
+    "Python reads": "return the tensor, and read it after the call",
+    "the shape of a result": "use where() or multiply by a mask, or leave this part out of the function",
+    "the memory of a tensor": "write into it with copy_()",
+    "a tensor is made over": "pass it as an argument",
+    "a call failed": "do not catch its exception in the function",
+    "a schedule": "call it outside the function",
+    "the stream of random numbers": "do it outside the function",
+}
+
+_LIVE = (
+    "a result requires grad, and backward() was not called on it: call it in the function, or compute under no_grad()"
+)
+_DIFFERS = (
+    "calls with the same arguments did different things: a number of Python's changes from call to call, or a tensor "
+    "is replaced; pass what changes as a tensor, and write into tensors with copy_()"
+)
+
+
+class CapturedFunction:
+    """A function that norch.capture made: call it as the function itself.
+
+    recordings()   how many recordings can be replayed
+    reset()        forgets them; the next call is as the first
+    program        the recording that was made or replayed last, to print; None before there is one
+    profile(...)   a call with these arguments, and a table of what each call of the library in it took
+    """
+
+    def __init__(self, function: Callable[..., Any], strict: bool, copy: bool, limit: int):
+        functools.update_wrapper(self, function, updated=())
+        self.function, self.strict, self.copy, self.limit = function, strict, copy, limit
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets all recordings, and their memory."""
+        self._programs: list[Program] = []
+        self._trials: list[Program] = []
+        self._latest: Any = None  # the recording of the first program, if its arguments are not nested
+        self._gives: Any = LEAF  # how its results are put together
+        self._warm = self._gave_up = False
+        self._fruitless = 0
+
+    def recordings(self) -> int:
+        """How many recordings can be replayed."""
+        return len(self._programs)
+
+    @property
+    def program(self) -> Program | None:
+        """The recording that was made or replayed last."""
+        return self._programs[0] if self._programs else None
+
+    def profile(self, *args: Any, **kwargs: Any) -> str:
+        """Calls the function, by a replay, and tells what each call of the library took. Error where there is no
+        recording for these arguments."""
+        leaves: list[Any] = []
+        takes = flatten((args, kwargs), leaves)
+        for program in self._programs:
+            if program.takes == takes:
+                out = lib.norch_replay_timed(program.recording, tuple(leaves))
+                if out is not NotImplemented:
+                    return program.timed(out[1])
+        raise Error("profile: there is no recording for these arguments; call the function four times with such first")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickle: recordings belong to the tensors of this process."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_") or name[1] == "_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.reset()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        latest = self._latest
+        if latest is not None and not kwargs:
+            out = _replay(latest, args)
+            if out is not NotImplemented:
+                gives = self._gives
+                return out if gives is LEAF else rebuild(gives, iter(out))
+        return self._otherwise(args, kwargs)
+
+    # ---- calls that the latest recording is not for --------------------------------------------------------------
+
+    def _otherwise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._gave_up or lib.norch_recording() or is_anomaly_enabled():  # recording: a function around this one
+            return self.function(*args, **kwargs)
+        leaves: list[Any] = []
+        takes = flatten((args, kwargs), leaves)
+        given = tuple(leaves)
+        for program in self._programs:
+            if program.takes == takes:
+                out = _replay(program.recording, given)
+                if out is not NotImplemented:
+                    self._put_first(program)
+                    return out if program.gives is LEAF else rebuild(program.gives, iter(out))
+        if any(lib.norch_is_running(program.recording) for program in self._programs):  # in another thread
+            return self.function(*args, **kwargs)
+        return self._recorded(args, kwargs, given, takes)
+
+    def _put_first(self, program: Program) -> None:
+        self._programs = [program, *(other for other in self._programs if other is not program)][: self.limit]
+        self._latest, self._gives = (program.recording if program.is_flat else None), program.gives
+
+    # ---- recording -----------------------------------------------------------------------------------------------
+
+    def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...], takes: Any) -> Any:
+        tape, trials, recording = Tape(), [], None
+        if self._warm:
+            trials = self._alike(self._trials, takes, given)
+            earlier = trials[-1].recording if trials else None
+            recording = lib.norch_record_begin(self.strict, _line, mode, next_seq, earlier)
+        here.tape = tape
+        try:
+            with _NOTING:
+                out = self.function(*args, **kwargs)
+            here.tape = None
+            results: list[Any] = []
+            gives = flatten(out, results, lambda x: isinstance(x, Handle))
+            if any(is_in_graph(x) and x._node not in tape.walked for x in results):
+                return self._refused(_LIVE, out)
+            self._warm = True
+            if recording is not None:
+                tape.look_at(self.function, given)
+                done = lib.norch_record_end(
+                    recording, given, tuple(results), tape.guards, tape.watches, tape.asks, tape.refresh(),
+                    tape.advance(), tape.kept, self.copy, gives is LEAF,
+                )  # fmt: skip
+                if not done:
+                    return self._refused(lib.norch_refusal(recording), out)
+                for i, x in enumerate(results):
+                    if lib.norch_is_own(recording, i):  # the next replay writes to it
+                        results[i] = lib.norch_cast(x, x._dtype)
+                refusal = self._compare(Program(recording, takes, gives, self.function), trials, given)
+                if refusal:
+                    return self._refused(refusal, out)
+            return rebuild(gives, iter([alias(x) if is_in_graph(x) else x for x in results]))
+        except CaptureError as error:
+            error.args = (_explained(error, self.function),)
+            raise
+        finally:
+            here.tape = None
+            if recording is not None:
+                lib.norch_record_cancel(recording)
+
+    def _refused(self, why: str, out: Any) -> Any:
+        if self.strict:
+            raise CaptureError(f"capture: {why}")
+        self._gave_up = True
+        self._programs, self._trials, self._latest = [], [], None
+        name = getattr(self.function, "__name__", "the function")
+        warnings.warn(f"capture: {name} is not recorded, but called as it is: {_advised(why)}", stacklevel=5)
+        return out
+
+    def _alike(self, programs: list[Program], takes: Any, given: tuple[Any, ...]) -> list[Program]:
+        return [one for one in programs if one.takes == takes and lib.norch_matches(one.recording, given)]
+
+    def _compare(self, program: Program, trials: list[Program], given: tuple[Any, ...]) -> str | None:
+        """Takes the program if it does what a trial did. Gives the reason why there are no more trials."""
+        differ = [lib.norch_differs(trial.recording, program.recording, False) for trial in trials]
+        if -1 in differ:
+            same = trials[differ.index(-1)]
+            self._trials = [trial for trial in self._trials if trial is not same]
+            outdated = [  # the same calls, on memory that has been replaced
+                other
+                for other in self._alike(self._programs, program.takes, given)
+                if lib.norch_differs(other.recording, program.recording, True) < 0
+            ]
+            self._programs = [other for other in self._programs if other not in outdated]
+            self._put_first(program)
+            self._fruitless = 0
+            return None
+        self._fruitless += 1
+        if self._fruitless == _FRUITLESS:
+            warnings.warn(
+                f"capture: {_FRUITLESS} calls in a row were recorded, and none was replayed: "
+                f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; "
+                "pass that as a tensor, or raise limit",
+                stacklevel=5,
+            )
+        if len(trials) == _TRIALS:
+            line = lib.norch_line_of(program.recording, differ[-1])
+            return _DIFFERS if line is None else f"{_DIFFERS}\n  first at {line[0]}:{line[1]}"
+        self._trials = [*self._trials, program][-2 * self.limit :]
+        return None
+
+
+def _line() -> tuple[str, int] | None:
+    return user_line(_PACKAGE)
+
+
+def _advised(text: str) -> str:
+    for start, advice in _ADVICE.items():
+        if start in text:  # behind the name of an operation, perhaps
+            return f"{text[text.index(start) :]}; {advice}"
+    return text
+
+
+def _explained(error: CaptureError, function: Any) -> str:
+    """The message with what to do, and the user's line."""
+    text = str(error)
+    if "\n  " in text:  # of a captured function inside this one
+        return text
+    place, step = None, error.__traceback__
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if not file.startswith(_PACKAGE):
+            place = (file, step.tb_lineno)
+        step = step.tb_next
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if place is not None and code is not None and place[1] and not _is_inside(error, code):
+        place = (code.co_filename, code.co_firstlineno)
+    text = "capture: " + _advised(text.removeprefix("capture: "))
+    return text if place is None else f"{text}\n  at {place[0]}:{place[1]}"
+
+
+def _is_inside(error: CaptureError, code: Any) -> bool:
+    """Whether the error comes from inside the function, and not from what is done after it."""
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code is code:
+            return True
+        step = step.tb_next
+    return False
+
+
+class _Noting:
+    """While it is entered, by any thread, modules tell the tape of theirs that they are called."""
+
+    def __init__(self) -> None:
+        self.lock, self.depth = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.depth += 1
+            if self.depth == 1:
+                self.call: Any = Module.__call__
+                Module.__call__ = _noting(self.call)  # type: ignore[method-assign]
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.depth -= 1
+            if self.depth == 0:
+                Module.__call__ = self.call  # type: ignore[method-assign]
+
+
+_NOTING = _Noting()
+
+
+def _noting(call: Any) -> Any:
+    def __call__(self: Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        if here.tape is not None:
+            here.tape.called(self)
+        return call(self, *args, **kwargs)
+
+    return __call__
+
+
+def capture(
+    function: Callable[..., Any] | None = None, *, strict: bool = True, copy: bool = True, limit: int = 8
+) -> Any:
+    """function, recorded and replayed: the calls of the library that it makes are noted once, with the memory that they
+    use, and later calls run them again without Python. docs/capture.md tells what that means and where it ends.
+
+    The first call runs as it is, the next two are recorded, and if these did the same, calls are replayed from the
+    fourth on. A recording is for arguments of these shapes, strides and dtypes (tensors, also nested in lists, tuples
+    and dicts) and these values (all others), for modules in this mode, this grad mode and default dtype; anything else
+    is recorded anew. limit: how many recordings are kept, those used last. copy=False: results are the recording's own
+    tensors, which the next replay overwrites. Results require no grad.
+
+    Raises CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x > 0),
+    shapes that depend on elements (nonzero(), x[mask]). strict=False gives a warning instead, and calls function as it
+    is from then on. Python's own effects, such as count += 1, take place in the first three calls only.
+
+    >>> w = norch.zeros(2, requires_grad=True)
+    >>> optimizer = norch.optim.SGD([w], lr=0.5)
+    >>> @norch.capture
+    ... def step(x):
+    ...     loss = ((w - x) ** 2).sum()
+    ...     optimizer.zero_grad()
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    >>> [step(norch.tensor([3.0, 4.0])).item() for _ in range(5)]
+    [25.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    if function is None:
+        return functools.partial(capture, strict=strict, copy=copy, limit=limit)
+    if not callable(function):
+        raise TypeError(f"capture: expected a function, not {type(function).__name__}")
+    if not isinstance(limit, int) or limit < 1:
+        raise ValueError(f"capture: limit is the number of recordings that are kept, 1 or more, not {limit!r}")
+    return CapturedFunction(function, strict, copy, limit)

@@ -1,0 +1,119 @@
+"""Program: a recording as text, call by call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from .._header import listed
+from .._lib import lib
+from ..dtype import DTYPES
+from .tree import LEAF
+
+_ROWS = listed(lib.norch_op_name)
+_OPTIMIZERS = listed(lib.norch_optim_name)
+# The families of csrc/core/backend.h, and the kinds of those that have some.
+_FAMILIES: list[tuple[str, Any]] = [
+    ("pointwise", _ROWS),
+    ("reduction", _ROWS),
+    ("matmul", None),
+    ("copy", None),
+    ("index", "gather scatter scatter_add scatter_prod scatter_amax scatter_amin offsets".split()),
+    ("random", "uniform normal integers bernoulli permutation".split()),
+    ("optimizer", _OPTIMIZERS),
+    ("scan", "cumsum cumprod logcumsumexp cummax cummin".split()),
+    ("sort", "argsort search".split()),
+    ("softmax", "softmax log_softmax softmax_backward log_softmax_backward".split()),
+    ("conv", "forward input_gradient weight_gradient".split()),
+    ("pool", "max max_backward avg avg_backward".split()),
+    ("normalize", "forward backward".split()),
+    ("attention", "forward backward".split()),
+]
+
+
+class Program:
+    """A recording: its calls, in order, and its memory. Printed, a line a call.
+
+    >>> x = norch.ones(3)
+    >>> double = norch.capture(lambda x: x + x)
+    >>> for _ in range(4):
+    ...     y = double(x)
+    >>> print(double.program)  # doctest: +ELLIPSIS
+    1 call, 64 bytes of its own
+      1  add           float32  (3)  ...
+    """
+
+    def __init__(self, recording: Any, takes: Any, gives: Any, function: Callable[..., Any]):
+        self.recording, self.takes, self.gives = recording, takes, gives
+        self._name = getattr(function, "__name__", "function")
+        (_, (positional, named)) = takes
+        self.is_flat = not named[1] and all(part is LEAF for part in positional[1])
+
+    def calls(self) -> list[tuple[str, str, tuple[int, ...], str]]:
+        """(operation, dtype, sizes, "file:line") of each call that a replay runs."""
+        return [
+            (_named(family, op), DTYPES[dtype].name, tuple(sizes), self._where(i))
+            for i, (family, op, dtype, dead, *sizes) in enumerate(self._rows())
+            if not dead
+        ]
+
+    def _rows(self) -> list[tuple[int, ...]]:
+        rows: list[tuple[int, ...]] = []
+        while (row := lib.norch_program_calls(self.recording, len(rows))) is not None:
+            rows.append(row)
+        return rows
+
+    def _where(self, i: int) -> str:
+        line = lib.norch_line_of(self.recording, i)
+        return "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of a replay: "temporary", intermediate results and those that it gives, which share addresses; "kept",
+        tensors that it leaves behind, such as gradients; "constant", numbers. "eager": the most that temporary results
+        take at a time where the function is not captured."""
+        temporary, kept, constant, eager = lib.norch_program_memory(self.recording)
+        return {"temporary": temporary, "kept": kept, "constant": constant, "eager": eager}
+
+    def timed(self, seconds: tuple[float, ...]) -> str:
+        """The calls with what each of them took in a replay, and its share of all."""
+        total, rows = sum(seconds), []
+        for i, (took, (family, op, dtype, dead, *sizes)) in enumerate(zip(seconds, self._rows(), strict=True)):
+            if not dead:
+                name, shape = _named(family, op), f"({', '.join(map(str, sizes))})"
+                share = 100 * took / total if total else 0.0
+                rows.append(
+                    f"{1e6 * took:>10.2f} us {share:>5.1f} %  {name}, {DTYPES[dtype].name} {shape}  {self._where(i)}"
+                )
+        return "\n".join([f"{1e6 * total:>10.2f} us in {len(rows)} calls", *rows])
+
+    def __len__(self) -> int:
+        return len(self.calls())
+
+    def __str__(self) -> str:
+        calls = self.calls()
+        names, dtypes, shapes = ([column] for column in ("", "", ""))
+        names += [name for name, *_ in calls]
+        dtypes += [dtype for _, dtype, *_ in calls]
+        shapes += [f"({', '.join(map(str, sizes))})" for _, _, sizes, _ in calls]
+        widths = [max(map(len, column)) for column in (names, dtypes, shapes)]
+        own = self.memory()["temporary"]
+        lines = [f"{len(calls)} call{'s' * (len(calls) != 1)}, {own:,} bytes of its own"]
+        for i, (name, dtype, shape, (*_, where)) in enumerate(
+            zip(names[1:], dtypes[1:], shapes[1:], calls, strict=True), 1
+        ):
+            row = f"{i:>3}  {name:<{max(widths[0], 12)}}  {dtype:<{widths[1]}}  {shape:<{widths[2]}}  {where}"
+            lines.append(row.rstrip())
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Program of {self._name}: {len(self)} calls>"
+
+
+def _named(family: int, op: int) -> str:
+    name, kinds = _FAMILIES[family]
+    if name == "matmul":
+        return name if op < 0 else f"{name}, {_ROWS[op]}"
+    if kinds is None:
+        return name
+    return kinds[op] if kinds is _ROWS else f"{name} {kinds[op]}"

@@ -1,0 +1,206 @@
+"""Tape: what a recording notes of Python, beside the calls that C notes.
+
+slots    what is read anew at each replay: hyper-parameters of optimizers before it, step counts after it
+guards   conditions (container, key, value): while container[key] is value, a replay does what the function would do
+kept     objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+from .._handle import Handle
+from ..autograd import anomaly
+from ..autograd.node import Leaf
+from ..nn.module import Module
+
+Guard = tuple[Any, Any, Any]
+_SOURCE = (ModuleType, FunctionType, BuiltinFunctionType, type)  # definitions, which programs do not rebind
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+class Tape:
+    """Where the package notes things while a function is recorded."""
+
+    def __init__(self) -> None:
+        self.before: list[Callable[[], bool]] = []
+        self.asks = False
+        self.watches: list[Guard] = []
+        self.after: list[Callable[[], None]] = []
+        self.guards: list[Guard] = []
+        self.kept: list[Any] = []
+        self.walked: set[Any] = set()
+        self._modules: dict[int, Module] = {}
+
+    # ---- what the package tells ------------------------------------------------------------------------------
+
+    def slot(
+        self, before: Callable[[], bool], after: Callable[[], None] | None, options: dict[str, Any] | None
+    ) -> None:
+        """before() writes numbers into C memory that the calls read, and says whether the calls are still the right
+        ones; after() counts the replay. options: before() is only needed when one of these changes; None: always."""
+        self.before.append(before)
+        if options is None:
+            self.asks = True
+        else:
+            self.watches += [(options, name, value) for name, value in options.items()]
+        if after is not None:
+            self.after.append(after)
+
+    def guard(self, container: Any, key: Any, value: Any) -> None:
+        """container[key], of a dict or list, has to be value."""
+        self.guards.append((container, key, value))
+
+    def guard_size(self, container: Any) -> None:
+        """len(container) has to stay what it is."""
+        self.guards.append((container, None, len(container)))
+
+    def keep(self, thing: Any) -> None:
+        """thing lives as long as the recording."""
+        self.kept.append(thing)
+
+    def walk(self, roots: list[Any]) -> None:
+        """backward() goes from these nodes, and frees their graph."""
+        waiting = [root for root in roots if root not in self.walked]
+        while waiting:
+            node = waiting.pop()
+            self.walked.add(node)
+            waiting += [edge for edge in node.edges if edge is not None and edge not in self.walked]
+
+    def refresh(self) -> Callable[[], bool] | None:
+        """All before() in one."""
+        slots = tuple(self.before)
+        if len(slots) < 2:
+            return slots[0] if slots else None
+        return lambda: all(slot() for slot in slots)
+
+    def advance(self) -> Callable[[], None] | None:
+        """All after() in one."""
+        slots = tuple(self.after)
+        if not slots:
+            return None
+
+        def each() -> None:
+            for slot in slots:
+                slot()
+
+        return slots[0] if len(slots) == 1 else each
+
+    def called(self, module: Module) -> None:
+        """A module is called."""
+        self._modules[id(module)] = module
+
+    # ---- conditions --------------------------------------------------------------------------------------------
+
+    def look_at(self, function: Any, leaves: tuple[Any, ...]) -> None:
+        """Guards what the function reads by name, and the modules that it reaches."""
+        self.guard(anomaly.__dict__, "check", anomaly.check)
+        seen: set[int] = set()
+        for value in (function, *leaves):
+            self._look_into(value, deep=True)
+        while isinstance(function, partial):
+            for value in (*function.args, *function.keywords.values()):
+                self._look_into(value, deep=True)
+            function = function.func
+        self._look_at_names(function, seen)
+        if not isinstance(function, (Module, FunctionType)):
+            self._look_at_names(type(function).__call__, seen)
+        for module in list(self._modules.values()):
+            self._guard_module(module)
+            self._look_at_names(type(module).forward, seen)
+
+    def _look_at_names(self, function: Any, seen: set[int]) -> None:
+        """What a function reads by name, and what the functions that it names do, but for those of libraries."""
+        if hasattr(function, "__wrapped__"):  # by a decorator
+            self._look_at_names(function.__wrapped__, seen)
+        function = getattr(function, "__func__", function)
+        code = getattr(function, "__code__", None)
+        if code is None or id(code) in seen or _is_of_library(code.co_filename):
+            return
+        seen.add(id(code))
+        for container, key, value in _names(function, code):
+            if isinstance(value, FunctionType):
+                self._look_at_names(value, seen)
+            elif not isinstance(value, _SOURCE):
+                self.guard(container, key, value)
+                self._look_into(value, deep=True)
+
+    def _look_into(self, value: Any, deep: bool) -> None:
+        if isinstance(value, Module):
+            for module in value.modules():
+                self._modules[id(module)] = module
+        elif type(value) in (list, tuple, dict):
+            if type(value) is not tuple:
+                self.guard_size(value)
+            items = value.items() if type(value) is dict else enumerate(value)
+            for key, part in list(items)[:_MOST]:
+                if type(value) is not tuple:
+                    self.guard(value, key, part)
+                self._look_into(part, deep=False)
+        elif deep and not isinstance(value, (Handle, *_SOURCE)) and hasattr(value, "__dict__"):
+            if type(value).__module__.startswith("norch."):
+                return  # optimizers and the like say themselves what counts
+            self.guard_size(value.__dict__)
+            for name, part in list(value.__dict__.items())[:_MOST]:
+                self.guard(value.__dict__, name, part)
+                self._look_into(part, deep=False)
+
+    def _guard_module(self, module: Module) -> None:
+        attributes = module.__dict__
+        for name, value in attributes.items():
+            if name in ("_parameters", "_buffers", "_modules"):
+                if name == "_modules":  # containers go through their children
+                    self.guard_size(value)
+                for key, part in value.items():
+                    self.guard(value, key, part)
+            elif name in _HOOKS:
+                self.guard_size(value)
+            elif not name.startswith("_"):
+                self.guard(attributes, name, value)
+
+
+_LIBRARIES = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__))
+_MOST = 1000  # entries of one container that are looked at
+
+
+def _is_of_library(file: str) -> bool:
+    return file.startswith(_LIBRARIES) or "site-packages" in file
+
+
+def _names(function: Any, code: CodeType) -> Iterator[Guard]:
+    """(container, name, value) for each variable of its module, and of functions around it, that a function reads."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell, "cell_contents", cell.cell_contents
+        except ValueError:  # not yet filled
+            continue
+    variables = function.__globals__
+    for name in sorted(_read_names(code)):
+        if name in variables:
+            yield variables, name, variables[name]
+
+
+def _read_names(code: CodeType) -> set[str]:
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):  # lambdas and comprehensions
+            found |= _read_names(constant)
+    return found
+
+
+def is_in_graph(x: Any) -> bool:
+    """Whether gradients would go from x to what it was computed from."""
+    return x._node is not None and type(x._node) is not Leaf
+
+
+def user_line(package: str) -> tuple[str, int] | None:
+    """File and line of the innermost Python code outside a folder."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(package):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
