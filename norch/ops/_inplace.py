@@ -1,4 +1,5 @@
-"""In-place methods, made of functions: what is computed is written into the tensor, with its history."""
+"""In-place methods, made of functions: what is computed is written into the tensor, with its history (getitem.py says
+what `x[0] += 1` calls)."""
 
 from __future__ import annotations
 
