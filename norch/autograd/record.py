@@ -1,7 +1,8 @@
 """record(): where history is written. An operation that was computed becomes a node of the graph, an instance of the
 class that derivative() made of its gradient functions (derivative.py).
 
-differentiable.py declares whole operations by it; recorders.py has it written out for operations that run often.
+differentiable.py declares whole operations by it. For operations that run often it is written out: record_one() and
+record_view() below, recorders.py, and ops/_rows.py for rows of csrc/ops.def.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from .._handle import alias, meta_of, next_seq
-from .derivative import OpNode, derivative
+from .derivative import OpNode
 from .grad_mode import mode
 from .inplace import gradient_edge
 from .view_history import SEVERED, view_of
@@ -142,8 +143,3 @@ def record_view(
         if through is SEVERED or (x._node if through is None else gradient_edge(x)) is not None:
             out._view = SEVERED
     return out
-
-
-def view_derivative(name: str, **declared: Any) -> type[OpNode]:
-    """derivative() of a view, whose functions may name x_meta, the step and its arguments."""
-    return derivative(name, layout=("x_meta", "step", "arguments"), shares_grad=True, **declared)
