@@ -22,8 +22,8 @@ from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode
 from .hooks import Accumulated
-from .inplace import gradient_edge
 from .node import Leaf, Node
+from .record import gradient_edge
 
 
 def run(

@@ -13,8 +13,8 @@ from typing import Any
 from .._handle import alias, meta_of, next_seq
 from .derivative import OpNode
 from .grad_mode import mode
-from .inplace import gradient_edge
-from .view_history import SEVERED, view_of
+from .node import Node
+from .view_history import SEVERED, refresh, view_of
 
 _new = object.__new__
 
@@ -37,6 +37,15 @@ def record(
         if wanted:
             out._node = make_node(node_class, inputs, edges, wanted, broadcast, others, out)
     return out
+
+
+def gradient_edge(x: Any) -> Node | None:
+    """Where the gradient of x goes. A view whose base was written to is taken anew first; hot paths read
+    x._node themselves where there is no view."""
+    view = x._view
+    if view is not None and view.base._node is not view.node:
+        refresh(x)
+    return x._node
 
 
 def edges_of(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:

@@ -8,7 +8,7 @@ from typing import Any
 from .._handle import meta_of, next_seq
 from .derivative import OpNode
 from .grad_mode import mode
-from .inplace import gradient_edge
+from .record import gradient_edge
 
 _new = object.__new__
 

@@ -9,8 +9,9 @@ from typing import Any
 from .._handle import Handle, version_counter_of
 from .._lib import lib
 from ..autograd.grad_mode import enable_grad, mode
-from ..autograd.inplace import check_writable, gradient_edge
+from ..autograd.inplace import check_writable
 from ..autograd.node import Leaf
+from ..autograd.record import gradient_edge
 from ..autograd.view_history import rebase_history
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError

@@ -9,8 +9,8 @@ from .._handle import Handle, zeros_of
 from .._lib import flag, lib
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, finish_write, gradient_edge
-from ..autograd.record import record, record_one
+from ..autograd.inplace import check_writable, finish_write
+from ..autograd.record import gradient_edge, record, record_one
 from ..autograd.recorders import record_sequence, record_write
 from ..device import cuda_device_count, device_code
 from ..device import device as Device  # noqa: N812
