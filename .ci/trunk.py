@@ -22,6 +22,6 @@ NOT_TRUNK = (
 )
 
 # Files of these families, by the beginning of their names, may run too: the engine copies gradients and makes the first
-# of them, and the derivative of a sum is a view. Loops of the CPU share the last.
+# of them, and the derivative of a sum is a view. Loops of the CPU use the files of SHARED.
 FAMILIES = "pointwise reduce copy view create"
-SHARED = "csrc/cpu/stream.h"
+SHARED = "csrc/cpu/cpu.h csrc/cpu/stream.h"

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from ._handle import Handle
 from .autograd.hooks import Accumulated, Keep, RemovableHandle, hook_onto
-from .autograd.inplace import gradient_edge
 from .autograd.node import Leaf
+from .autograd.record import gradient_edge
 from .autograd.view_history import SEVERED
 from .errors import DTypeError, Error
 

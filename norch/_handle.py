@@ -58,7 +58,7 @@ class Handle(TensorBase):
     __slots__ = ("__weakref__",)
 
     def _bump(self) -> None:
-        """Notes an in-place write done behind autograd's back, by a C call or through shared memory."""
+        """Notes an in-place write, by an operation, a C call or through shared memory."""
         version = self._version_counter
         if version is None:
             self._version_counter = [next_seq()]

@@ -1,8 +1,8 @@
 """Classes whose annotations are the parameters of their constructor, as those of a dataclass: layers and optimizers.
 
 `@options` makes the annotations of a class, after those of its base, the parameters of its __init__, those after
-`_: KW_ONLY` keyword-only. What __init__ does with them says a base, in `_init_body`; then it calls __post_init__() if
-there is one. A subclass without `@options` is an ordinary class: annotations in classes of users are no options.
+`_: KW_ONLY` keyword-only. A base class's `_init_body()` gives the lines of __init__, which then calls __post_init__()
+if there is one. A subclass without `@options` is an ordinary class: annotations in classes of users are no options.
 dataclasses.dataclass is not used because it takes 0.3 ms per class at import.
 """
 

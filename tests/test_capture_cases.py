@@ -43,7 +43,7 @@ def computed(case):
 
 # Rows whose shape or way depends on the elements, which are refused. Anything else has to be captured.
 REFUSED = set(
-    "masked_select masked_scatter nonzero argwhere where prod cumprod bincount quantile nanquantile unique "
+    "masked_select masked_scatter nonzero argwhere where prod cumprod vander bincount quantile nanquantile unique "
     "unique_consecutive repeat_interleave pdist cov unravel_index".split()
 )
 

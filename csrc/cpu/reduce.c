@@ -1,6 +1,6 @@
 /* reduce: cuts a reduction into tiles of outputs and parts of the reduced range, and hands runs of
- * elements to the kernels of reduce_isa.c. Shapes alone decide the cuts, so the result does not depend
- * on the number of threads. Sums stay near pairwise summation (Higham, SIAM J. Sci. Comput. 14, 1993):
+ * elements to the kernels of reduce_isa.c. Shapes and strides decide the cuts, never the number of
+ * threads, so the result does not depend on it. Sums stay near pairwise summation (Higham, SIAM J. Sci. Comput. 14, 1993):
  * lanes take few steps, and what they hold is merged level by level.
  *
  *   along   x  [ run: at most LEAF elements ][ run ][ run ]   each into one state, and these pair by pair

@@ -11,8 +11,8 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
-from .derivative import derivative
-from .record import record_one, record_view, view_derivative
+from .derivative import derivative, view_derivative
+from .record import record_one, record_view
 
 
 def unbroadcast(grads: Sequence[Any], metas: tuple[Any, ...]) -> list[Any]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._handle import alias, meta_of, zeros_of
-from .inplace import gradient_edge
 from .node import Node
+from .record import gradient_edge
 
 
 class ZeroDerivative(Node):

@@ -42,8 +42,8 @@ _CHECKED = (Handle, TensorHolder)
 class OpNode(Node):
     """The node of a declared operation; derivative() makes its classes.
 
-    _saved  what the gradient functions need, in the order of saved_names; None once it was freed. Private, as numbers
-            that are kept for all calls may be among it
+    _saved  what the gradient functions need, in the order of saved_names; None once it was freed. Private, as cached
+            tensors of Python numbers, which all calls share (ops/_operand.py), may be among it
     metas   for each input its shape and dtype, where broadcasting or promotion made the result differ; else None
     """
 
@@ -89,7 +89,8 @@ def derivative(
     """The node class of the operation name: grad_x=, grad_weight= ... give the gradient of each input (None: it has
     none), grad= that of the only one, for three inputs at most; backward= gives those of all at once, as a tuple.
 
-    layout        what is saved, in this order, where another function than record() does it; else the inputs come first
+    layout        the order of _saved, where a function that record() is written out in fills it (record.py); by
+                  default the inputs come first
     tensors       which of the other names are tensors, or TensorHolders
     add_to        add_to(whole, g, ...) adds the gradient, which is 0 but for a region, to another one in place
     shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
@@ -127,6 +128,16 @@ def derivative(
     if add_to is not None:
         attributes.update(partial=True, add_to=_adding(add_to, names, saves_tensors))
     return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
+
+
+def view_derivative(name: str, **declared: Any) -> type[OpNode]:
+    """derivative() of a view, whose functions may name x_meta, the step and its arguments."""
+    return derivative(name, layout=("x_meta", "step", "arguments"), shares_grad=True, **declared)
+
+
+def write_derivative(name: str, layout: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
+    """derivative() of a write of values into x, for record_write()."""
+    return derivative(name, ("x", "values"), layout=("values_meta", *layout), **declared)
 
 
 def _by_input(name: str, inputs: tuple[str, ...], grads: dict[str, Gradient | None]) -> list[Gradient | None]:

@@ -12,9 +12,13 @@ from .record import edges_of, make_node
 
 
 def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorates the computation of an operation, a function of positional arguments, with its derivative: the inputs
-    are the parameters for which a grad_...= is given (or the first, with grad=; or inputs=), the others are arguments
-    that gradient functions may name too. The function runs without recording.
+    """Decorates the computation of an operation, a function of positional arguments, with its derivative. The function
+    runs without recording. declared is what derivative() takes, and:
+
+    inputs      the parameters that have a gradient. By default those for which a grad_...= is given; with grad= or
+                backward= the first one, so backward= of several needs inputs=. The other parameters are arguments,
+                which gradient functions may name too
+    broadcast   as for record(): the gradients are summed and cast back to the shapes and dtypes of the inputs
 
     >>> from norch.autograd.differentiable import differentiable
     >>> @differentiable(grad=lambda g, factor: g * factor)

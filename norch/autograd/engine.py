@@ -23,8 +23,8 @@ from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode
 from .hooks import Accumulated
-from .inplace import gradient_edge
 from .node import Leaf, Node
+from .record import gradient_edge
 
 
 def run(
@@ -36,8 +36,8 @@ def run(
     past: bool = True,
 ) -> list[Any]:
     """Walks back from roots, (node, gradient) pairs. Adds to the .grad of the leaves it meets; with wanted
-    ({node: position}) only those nodes count, and their gradients are returned by position. past: also what wanted
-    nodes lead to."""
+    ({node: position}) only those nodes count, and their gradients are returned by position. past=False: stops at
+    wanted nodes."""
     caught: list[Any] = [None] * (len(wanted) if wanted else 0)
     useful: Any = None if wanted is None else _leading_to(wanted, [node for node, _ in roots], past)
     waiting: list[tuple[int, Node]] = []

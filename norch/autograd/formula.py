@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._handle import alias
+from .derivative import derivative
 from .engine import run
-from .record import derivative, record
+from .record import record
 
 _Variable = derivative("variable", grad=lambda g: g, shares_grad=True)
 

@@ -9,8 +9,9 @@ from .._lib import lib
 from ..errors import Error, ShapeError
 from .broadcast import sum_to
 from .grad_mode import F, decorated, mode, no_grad
-from .inplace import check_writable, gradient_edge
+from .inplace import check_writable
 from .node import Node, freed, saved_intact
+from .record import gradient_edge
 from .view_history import SEVERED, rebase_history
 
 

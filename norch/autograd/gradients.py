@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import ArgumentError, Error, ShapeError
 from . import engine
-from .inplace import gradient_edge
+from .record import gradient_edge
 
 
 def _stacked(rows: tuple[Any, ...]) -> Any:

@@ -1,5 +1,5 @@
-"""What each recording and each in-place write asks: where the gradient of a tensor goes, whether it may be written to,
-and what to note afterwards. view_history.py has the histories of views, and those that a write changes."""
+"""What each in-place write asks: whether the tensor may be written to, and what to note afterwards. view_history.py has
+the histories of views, and those that a write changes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,8 @@ from .._lib import lib
 from ..errors import Error
 from .grad_mode import mode
 from .node import Leaf, Node
-from .view_history import SEVERED, Constant, rebase_history, refresh
-
-
-def gradient_edge(x: Any) -> Node | None:
-    """Where the gradient of x goes; the one place that reads x._node for recording."""
-    view = x._view
-    if view is not None and view.base._node is not view.node:
-        refresh(x)
-    return x._node
+from .record import gradient_edge
+from .view_history import SEVERED, Constant, rebase_history
 
 
 def check_writable(x: Any, name: str) -> None:

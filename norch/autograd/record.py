@@ -1,7 +1,8 @@
 """record(): where history is written. An operation that was computed becomes a node of the graph, an instance of the
 class that derivative() made of its gradient functions (derivative.py).
 
-differentiable.py declares whole operations by it; recorders.py has it written out for operations that run often.
+differentiable.py declares whole operations by it. For operations that run often it is written out: record_one() and
+record_view() below, recorders.py, and ops/_rows.py for rows of csrc/ops.def.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from operator import itemgetter
 from typing import Any
 
 from .._handle import alias, meta_of, next_seq
-from .derivative import OpNode, derivative
+from .derivative import OpNode
 from .grad_mode import mode
-from .inplace import gradient_edge
-from .view_history import SEVERED, view_of
+from .node import Node
+from .view_history import SEVERED, refresh, view_of
 
 _new = object.__new__
 
@@ -36,6 +37,15 @@ def record(
         if wanted:
             out._node = make_node(node_class, inputs, edges, wanted, broadcast, others, out)
     return out
+
+
+def gradient_edge(x: Any) -> Node | None:
+    """Where the gradient of x goes. A view whose base was written to is taken anew first; hot paths read
+    x._node themselves where there is no view."""
+    view = x._view
+    if view is not None and view.base._node is not view.node:
+        refresh(x)
+    return x._node
 
 
 def edges_of(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
@@ -142,8 +152,3 @@ def record_view(
         if through is SEVERED or (x._node if through is None else gradient_edge(x)) is not None:
             out._view = SEVERED
     return out
-
-
-def view_derivative(name: str, **declared: Any) -> type[OpNode]:
-    """derivative() of a view, whose functions may name x_meta, the step and its arguments."""
-    return derivative(name, layout=("x_meta", "step", "arguments"), shares_grad=True, **declared)

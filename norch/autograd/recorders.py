@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._handle import meta_of, next_seq
-from .derivative import OpNode, derivative
+from .derivative import OpNode
 from .grad_mode import mode
-from .inplace import gradient_edge
+from .record import gradient_edge
 
 _new = object.__new__
 
@@ -82,8 +82,3 @@ def record_write(node_class: type[OpNode], x: Any, values: Any, *saved: Any) -> 
     node.metas = (None, meta)
     node._saved = (meta, *saved)
     return node
-
-
-def write_derivative(name: str, layout: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
-    """derivative() of a write of values into x, for record_write()."""
-    return derivative(name, ("x", "values"), layout=("values_meta", *layout), **declared)

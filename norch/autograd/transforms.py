@@ -15,8 +15,8 @@ from .._handle import Handle
 from ..errors import Error, ShapeError
 from .grad_mode import enable_grad, mode
 from .gradients import grad
-from .inplace import gradient_edge
 from .node import Leaf, Node
+from .record import gradient_edge
 
 Tensors = Sequence[Any]
 

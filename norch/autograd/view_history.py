@@ -71,7 +71,8 @@ def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Vie
 
 
 def same_history(a: Any, b: Any) -> bool:
-    """Whether gradients of a and b, which see the same elements, go the same way."""
+    """Whether gradients of a and b, which see the same elements, go the same way: then b, as a value for a, is there
+    already. x[i] += 1 ends in x[i] = that view (ops/getitem.py)."""
     if a._view is None or b._view is None or a._view is SEVERED:
         return not mode.enabled
     return a._view.base is b._view.base

@@ -1,4 +1,5 @@
-"""In-place methods, made of functions: what is computed is written into the tensor, with its history."""
+"""In-place methods, made of functions: what is computed is written into the tensor, with its history (getitem.py says
+what `x[0] += 1` calls)."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from typing import Any
 from .._handle import Handle, version_counter_of
 from .._lib import lib
 from ..autograd.grad_mode import enable_grad, mode
-from ..autograd.inplace import check_writable, gradient_edge
+from ..autograd.inplace import check_writable
 from ..autograd.node import Leaf
+from ..autograd.record import gradient_edge
 from ..autograd.view_history import rebase_history
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError

@@ -14,8 +14,8 @@ from .._header import listed
 from .._lib import lib
 from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, finish_write, gradient_edge
-from ..autograd.record import record
+from ..autograd.inplace import check_writable, finish_write
+from ..autograd.record import gradient_edge, record
 from ..dtype import get_default_dtype
 from ._operand import kernel_operand, operand
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from .._handle import Handle, zeros_of
 from .._lib import flag, lib
-from ..autograd.derivative import derivative
+from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import check_writable, finish_write, gradient_edge
-from ..autograd.record import record, record_one
-from ..autograd.recorders import record_sequence, record_write, write_derivative
+from ..autograd.inplace import check_writable, finish_write
+from ..autograd.record import gradient_edge, record, record_one
+from ..autograd.recorders import record_sequence, record_write
 from ..device import cuda_device_count, device_code
 from ..device import device as Device  # noqa: N812
 from ..dtype import DTYPES, check_fits, check_format, dtype_named

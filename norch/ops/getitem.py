@@ -2,6 +2,10 @@
 
 Integers, slices, ``...`` and None are views, one for the whole expression. Where there are tensors, lists, arrays or
 bools too, those become an AdvancedIndex into that view (index.py), masks by way of nonzero(); the rules are NumPy's.
+
+Python runs ``x[0] += 1`` as three calls: ``view = x[0]`` (getitem), ``view += 1`` (binary_ in _rows.py, whose
+finish_write() makes the write part of the history of x: autograd/inplace.py, view_history.py), and ``x[0] = view``
+(setitem), which does nothing, as view is x[0] already. With index tensors x[index] is a copy; setitem writes it back.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from typing import Any
 
 from .._handle import Handle, zeros_of
 from .._lib import constants, flag, lib
-from ..autograd.derivative import TensorHolder, derivative
+from ..autograd.derivative import TensorHolder, derivative, write_derivative
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import record_one
-from ..autograd.recorders import record_write, write_derivative
+from ..autograd.recorders import record_write
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._checks import on_one_device

@@ -9,8 +9,7 @@ from .._lib import lib
 from ..autograd.derivative import derivative
 from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import gradient_edge
-from ..autograd.record import record
+from ..autograd.record import gradient_edge, record
 from .copy import cat
 from .op import OPCODES
 from .pointwise import sigmoid, sigmoid_backward, tanh, tanh_backward

@@ -5,8 +5,8 @@
 
 One declaration gives the function, the method of Tensor, the in-place method (``tanh_``) and the node of the graph.
 What the gradient functions name as parameters is what the node saves: x (or a, b, c), out ... (autograd/derivative.py).
-Families with more to say (convolution, indexing) have a file of their own, which holds the call into C, the rule and
-the derivative: @differentiable, or record().
+Families with more to say (convolution, indexing) have a file of their own, which holds the call into C, the checks of
+arguments and the derivative: @differentiable, or record().
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, lib
-from ..autograd.derivative import derivative
-from ..autograd.record import record, record_view, view_derivative
+from ..autograd.derivative import derivative, view_derivative
+from ..autograd.record import record, record_view
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError

@@ -10,10 +10,10 @@ from typing import Any
 
 from .._handle import zeros_of
 from .._lib import flag, lib
-from ..autograd.derivative import derivative
+from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable
 from ..autograd.record import record, record_one
-from ..autograd.recorders import record_write, write_derivative
+from ..autograd.recorders import record_write
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._operand import as_operand, rename_errors

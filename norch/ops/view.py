@@ -12,9 +12,9 @@ from typing import Any
 from .._handle import Handle, version_counter_of, zeros_of
 from .._lib import int64, lib
 from ..autograd.broadcast import Expand
+from ..autograd.derivative import view_derivative
 from ..autograd.grad_mode import mode
-from ..autograd.inplace import gradient_edge
-from ..autograd.record import record_view, view_derivative
+from ..autograd.record import gradient_edge, record_view
 from ..autograd.view_history import SEVERED
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named

@@ -1,4 +1,5 @@
-"""Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019, decoupled weight decay)."""
+"""Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019, decoupled weight decay). The step is the row
+adam of csrc/optim.def; fused.py calls it."""
 
 from __future__ import annotations
 

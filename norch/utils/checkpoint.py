@@ -11,8 +11,8 @@ from .._handle import Handle, alias, next_seq
 from ..autograd import enable_grad, is_grad_enabled
 from ..autograd.engine import run
 from ..autograd.function import Output, Outputs
-from ..autograd.inplace import gradient_edge
 from ..autograd.node import Node, freed
+from ..autograd.record import gradient_edge
 from ..errors import ArgumentError
 from ..random import fork_rng, get_rng_state, set_rng_state
 

@@ -1,4 +1,4 @@
-"""einsum: products of tensors by labels of their axes, lowered to views and the batched matrix product.
+"""einsum: products of tensors by labels of their axes, rewritten as views and the batched matrix product.
 
 The equation and the sizes of the operands make a plan: a list of steps, which is cached for the next call.
   1. Axes of one operand with the same label become their diagonal. Axes of size 1, which broadcast, are dropped.
