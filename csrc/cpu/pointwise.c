@@ -4,12 +4,12 @@
  *                row 1 [ CHUNK | CHUNK | rest ]
  *                a piece is a chunk                                a row is a piece; a chunk, about CHUNK elements of them
  *
- * A thread takes a chunk; shapes and strides decide the chunks, never the number of threads. The kernel is called piece by
- * piece; its loops are in pointwise_loops.h, with a picture. Short rows and a row that is broadcast to them, a bias, are joined into long rows
- * first. The plan chooses the innermost loop (core/plan.c); the result of transposed inputs has their memory layout
- * (ops/pointwise.c), so that it runs through neighbours. Operands of narrow dtypes are widened for the kernel, and its
- * results narrowed, piece by piece. Strip mining: Allen and Kennedy, "Optimizing Compilers for Modern Architectures"
- * (2001). */
+ * A thread takes a chunk; shapes and strides decide the chunks, never the number of threads. The kernel is called piece
+ * by piece; its loops are in pointwise_loops.h, with a picture. Short rows and a row that is broadcast to them, a bias,
+ * are joined into long rows first. The plan chooses the innermost loop (core/plan.c); the result of transposed inputs
+ * has their memory layout (ops/pointwise.c), so that it runs through neighbours. Operands of narrow dtypes are widened
+ * for the kernel, and its results narrowed, piece by piece. Strip mining: Allen and Kennedy, "Optimizing Compilers for
+ * Modern Architectures" (2001). */
 #include "pointwise.h"
 #include "stream.h"
 

@@ -1,7 +1,7 @@
 /* reduce: cuts a reduction into tiles of outputs and parts of the reduced range, and hands runs of
  * elements to the kernels of reduce_isa.c. Shapes and strides decide the cuts, never the number of
- * threads, so the result does not depend on it. Sums stay near pairwise summation (Higham, SIAM J. Sci. Comput. 14, 1993):
- * lanes take few steps, and what they hold is merged level by level.
+ * threads, so the result does not depend on it. Sums stay near pairwise summation (Higham, SIAM J. Sci.
+ * Comput. 14, 1993): lanes take few steps, and what they hold is merged level by level.
  *
  *   along   x  [ run: at most LEAF elements ][ run ][ run ]   each into one state, and these pair by pair
  *           sum(1), sum((0, 2, 3)): the runs of many outputs go to the kernel in one call
