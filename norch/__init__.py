@@ -63,7 +63,10 @@ newaxis = None
 _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
 
 # What is imported when it is asked for: public modules, and the names of a module.
-_MODULES = "backends cuda distributions errors func linalg memory nn optim random serialization storage testing utils"
+_MODULES = (
+    "backends cuda distributions errors func fx hub jit linalg memory multiprocessing nn onnx optim random "
+    "serialization storage testing utils"
+)
 _LAZY = {
     ".": _MODULES,
     ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
@@ -103,4 +106,4 @@ def _missing(name: str) -> _Any:
     raise missing(__name__, name)
 
 
-__getattr__ = _lazy(globals(), _LAZY, _missing)
+__getattr__ = _lazy(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compat", "left_out.txt")
-
-TABLE = "docs/operations.md lists what there is, and why the rest is not"
 
 
 @cache
@@ -35,9 +34,9 @@ def reason(where: str, name: str) -> str | None:
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module of norch does not have."""
     why = reason({"norch": "torch", "norch.nn.functional": "functional"}.get(module, module[6:]), name)
-    if why is None:
-        return AttributeError(f"module {module!r} has no attribute {name!r}; {TABLE}")
-    return AttributeError(f"module {module!r} leaves out {name!r} of PyTorch: {why}; {TABLE}")
+    what = f"has no attribute {name!r}" if why is None else f"leaves out {name!r} of PyTorch: {why}"
+    # name and obj: with them Python suggests a name that is spelled alike
+    return AttributeError(f"module {module!r} {what}", name=name, obj=sys.modules.get(module))
 
 
 def nothing_more(module: str) -> Callable[[str], Any]:
@@ -61,9 +60,7 @@ class Missing:
         self.name = name
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        raise AttributeError(
-            f"norch.Tensor leaves out {self.name!r} of PyTorch: {reason('Tensor', self.name)}; {TABLE}"
-        )
+        raise AttributeError(f"norch.Tensor leaves out {self.name!r} of PyTorch: {reason('Tensor', self.name)}")
 
 
 def mark(cls: type) -> None:

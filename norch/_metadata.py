@@ -39,6 +39,12 @@ class MetadataMethods(Handle):
         """The number of the CUDA device that it lives on; -1 for the CPU."""
         return self._device_index if self.is_cuda else -1
 
+    def storage(self: Any) -> Any:
+        """All elements behind it, in the order in which they lie in memory: a TypedStorage."""
+        from .compat.typed_storage import TypedStorage
+
+        return TypedStorage(self)
+
     def storage_offset(self) -> int:
         """Where in its storage the first element lies, counted in elements."""
         return self._offset

@@ -88,7 +88,8 @@ def define(cls: Any, signature: str, body: list[str], **closure: Any) -> Any:
     """A method of cls, with the names of closure, and for the rest those of the module of cls."""
     lines = [f"def define({', '.join(closure)}):", f"    def {signature}:", *(f"        {line}" for line in body)]
     namespace: dict[str, Any] = {}
-    exec("\n".join([*lines, f"    return {signature.partition('(')[0]}"]), vars(sys.modules[cls.__module__]), namespace)
+    source = "\n".join([*lines, f"    return {signature.partition('(')[0]}"])
+    exec(compile(source, __file__, "exec"), vars(sys.modules[cls.__module__]), namespace)
     method = namespace["define"](**closure)
     method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
     return method

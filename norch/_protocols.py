@@ -58,7 +58,13 @@ class ProtocolMethods(Handle):
             )
         if x.dtype.name == "bfloat16":
             raise DTypeError(f"numpy: NumPy has no {x.dtype.name}; cast first, as with .float()")
-        import numpy
+        try:
+            import numpy
+        except ImportError as error:
+            raise ImportError(
+                "numpy: needs NumPy: `pip install numpy` brings it, as does `pip install 'norch[linalg]'`; "
+                "tolist() works without"
+            ) from error
 
         return numpy.asarray(Memory(x))
 

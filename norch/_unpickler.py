@@ -55,6 +55,8 @@ CALLS: dict[Any, tuple[Any, ...]] = {
     restored: ((bytes, bytearray),),
     rebuilt: (Storage, DType, tuple, tuple, int, type, bool),
 }
+ALLOWED: dict[str, Any] = {}  # "module.name": what add_safe_globals() lets files name, call and set attributes of
+_BUILD: Callable[[Any], None] = pickle._Unpickler.dispatch[pickle.BUILD[0]]
 SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
 ENCODINGS = ((), ("latin1",), ("latin-1",))
 
@@ -96,10 +98,12 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
     def find_class(self, module: str, name: str) -> Any:
         if self.proto < 3:  # which torch.save takes: builtins and their kin have the names of Python 2 there
             module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
+        if (path := f"{module}.{name}") in ALLOWED:
+            return ALLOWED[path]
         if name not in SAFE.get(module, "").split():
             raise Refusal(
-                f"load: the file wants {module}.{name}, which is no tensor, number, string or container; "
-                "if you trust the file, pass weights_only=False"
+                f"load: the file wants {path}, which is no tensor, number, string or container; if you trust it, name "
+                "it in norch.serialization.add_safe_globals(), or if you trust the file, pass weights_only=False"
             )
         return super().find_class(module, name)
 
@@ -113,6 +117,9 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         if type(holder) is Device and not hasattr(holder, "type"):  # as the first files hold devices
             holder.__init__(attributes[1]["type"], attributes[1]["index"])  # type: ignore[misc]
             self.stack.pop()
+            return
+        if any(type(holder) is each for each in ALLOWED.values()):
+            _BUILD(self)
             return
         if not isinstance(holder, Tensor) or type(attributes) is not dict:
             raise Refusal(f"load: the file sets attributes of a {type(holder).__name__}")
@@ -145,6 +152,7 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         takes = self.calls.get(function) if callable(function) else None
         good = takes is not None and type(arguments) is tuple and len(arguments) <= len(takes)
         good = good and all(map(isinstance, arguments, takes or ()))
+        good = good or (type(arguments) is tuple and any(function is each for each in ALLOWED.values()))
         if good and function in (codecs.encode, bytearray):
             good = arguments[1:] in ENCODINGS
         if not good:

@@ -15,11 +15,12 @@ import os
 import pickle
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 from ._lib import flag
 from ._source import Source, size_of
-from ._unpickler import Refusal, RestrictedUnpickler, TrustingUnpickler, placed
+from ._unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler, placed
 from .device import device as Device  # noqa: N812
 from .errors import DeviceError, Error
 from .storage import Storage, read_from
@@ -155,6 +156,49 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True) 
             raise  # a class that this program has not got
         cause = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise Error(f"load: {which} is no file of norch.save or torch.save, or it is damaged ({cause})") from error
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Lets load() with weights_only=True take these classes and functions from files, too, and call them.
+
+    Each is a class or function, or a pair of it and the name, "module.name", that files have for it.
+    """
+    for thing in safe_globals:
+        thing, path = thing if isinstance(thing, tuple) else (thing, f"{thing.__module__}.{thing.__qualname__}")
+        if not callable(thing) or not isinstance(path, str):
+            raise TypeError(f"add_safe_globals: expected classes and functions, not {thing!r}")
+        ALLOWED[path] = thing
+
+
+def get_safe_globals() -> list[Any]:
+    """The classes and functions that add_safe_globals() was given."""
+    return list(ALLOWED.values())
+
+
+def clear_safe_globals() -> None:
+    """Takes all of it back."""
+    ALLOWED.clear()
+
+
+@contextlib.contextmanager
+def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+    """add_safe_globals() within a with statement.
+
+    >>> import collections, io
+    >>> file = io.BytesIO()
+    >>> norch.save(collections.UserList([1, 2]), file)
+    >>> _ = file.seek(0)
+    >>> with norch.serialization.safe_globals([collections.UserList]):
+    ...     norch.load(file)
+    [1, 2]
+    """
+    before = ALLOWED.copy()
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        ALLOWED.clear()
+        ALLOWED.update(before)
 
 
 def _reader(f: Any, source: Source, head: bytes, device: Device | None, weights_only: bool) -> Any:

@@ -31,14 +31,19 @@ norch.distributions
 norch.distributions.constraints
 norch.distributions.distribution: Distribution
 norch.distributions.kl: kl_divergence register_kl
-norch.errors: ArgumentError BoundsError DTypeError DeviceError DivisionError Error LinAlgError OutOfMemoryError
-    ShapeError
+norch.errors: ArgumentError BoundsError CaptureError DTypeError DeviceError DivisionError Error LinAlgError
+    OutOfMemoryError ShapeError
 norch.func
+norch.fx
+norch.hub
+norch.jit
 norch.linalg
 norch.memory
+norch.multiprocessing: ProcessContext get_all_sharing_strategies get_sharing_strategy set_sharing_strategy spawn
 norch.nn
 norch.nn.functional
 norch.nn.init
+norch.nn.parallel
 norch.nn.parameter: Parameter
 norch.nn.utils
 norch.nn.utils.clip_grad
@@ -47,21 +52,24 @@ norch.nn.utils.parametrizations
 norch.nn.utils.parametrize
 norch.nn.utils.rnn: PackedSequence pack_padded_sequence pack_sequence pad_packed_sequence pad_sequence
     unpack_sequence unpad_sequence
+norch.onnx
 norch.optim
 norch.optim.lr_scheduler
 norch.optim.optimizer: Optimizer
 norch.optim.swa_utils
 norch.random: Generator default_generator fork_rng get_rng_state initial_seed manual_seed seed set_rng_state
-norch.serialization: load save
+norch.serialization: add_safe_globals clear_safe_globals get_safe_globals load safe_globals save
 norch.storage: Storage
 norch.testing
 norch.utils
+norch.utils._pytree
 norch.utils.checkpoint: checkpoint checkpoint_sequential
 norch.utils.data
 norch.utils.data.dataloader
 norch.utils.data.dataset: ChainDataset ConcatDataset Dataset IterableDataset StackDataset Subset TensorDataset
     random_split
 norch.utils.data.sampler: BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSampler WeightedRandomSampler
+norch.utils.tensorboard: SummaryWriter
 """
 LINES = PUBLIC.strip().replace("\n ", " ").splitlines()
 MODULES = {path: names.split() for path, _, names in (line.partition(":") for line in LINES)}

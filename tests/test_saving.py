@@ -5,6 +5,7 @@ import os
 import pickle
 from collections import Counter, OrderedDict, defaultdict
 from copy import copy, deepcopy
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -269,3 +270,50 @@ def test_a_saved_file_is_as_open_makes_it(tmp_path):
     with pytest.raises(TypeError):
         norch.save(4, None)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "new"]
+
+
+# ---- classes that a program allows -----------------------------------------------------------------------------------
+
+
+class Settings:
+    def __init__(self, rate):
+        self.rate = rate
+
+
+class Moved(Settings):
+    pass
+
+
+def test_safe_globals_are_loaded():
+    serialization = norch.serialization
+    thing = {"settings": Settings(0.5), "w": norch.ones(2), "third": Fraction(1, 3)}
+    with pytest.raises(pickle.UnpicklingError, match=r"wants \S*Settings.*\.add_safe_globals\(\)"):
+        saved(thing)
+    with serialization.safe_globals([Settings, Fraction]):
+        assert serialization.get_safe_globals() == [Settings, Fraction]
+        found = saved(thing)
+    assert found["settings"].rate == 0.5 and type(found["settings"]) is Settings and found["third"] == Fraction(1, 3)
+    with pytest.raises(pickle.UnpicklingError, match="Settings"):
+        saved(thing)
+    with serialization.safe_globals([]):
+        serialization.add_safe_globals([(Moved, f"{__name__}.Settings")])  # another class by the name in the file
+        assert type(saved(Settings(0.5))) is Moved
+        serialization.clear_safe_globals()
+        assert serialization.get_safe_globals() == []
+    with pytest.raises(TypeError, match="expected classes and functions, not 3"):
+        serialization.add_safe_globals([(3, "a.b")])
+    assert serialization.get_safe_globals() == []
+
+
+def test_safe_globals_of_files_of_pytorch(torch):
+    file = io.BytesIO()
+    torch.save({"settings": Settings(0.25), "w": torch.ones(2)}, file)
+    file.seek(0)
+    with norch.serialization.safe_globals([Settings]):
+        assert norch.load(file)["settings"].rate == 0.25
+
+
+def test_a_safe_global_lets_nothing_else_in():
+    with norch.serialization.safe_globals([Settings]):
+        with pytest.raises(pickle.UnpicklingError, match="Fraction"):
+            saved([Settings(1), Fraction(1, 2)])

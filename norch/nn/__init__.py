@@ -30,9 +30,15 @@ from .transformer import *  # noqa: F403
 if _TYPE_CHECKING:
     from .extras.ctc import CTCLoss as CTCLoss
     from .extras.embedding_bag import EmbeddingBag as EmbeddingBag
+    from .parallel import DataParallel as DataParallel
 
-__all__ = _exported(globals(), "functional", "init", "utils", "CTCLoss", "EmbeddingBag")
+__all__ = _exported(globals(), "functional", "init", "utils", "CTCLoss", "DataParallel", "EmbeddingBag")
 __dir__ = __all__.copy  # completion shows the public names only
 
-_LAZY = {".extras.ctc": "CTCLoss", ".extras.embedding_bag": "EmbeddingBag"}
+_LAZY = {
+    ".": "modules parallel",
+    ".extras.ctc": "CTCLoss",
+    ".extras.embedding_bag": "EmbeddingBag",
+    ".parallel": "DataParallel",
+}
 __getattr__ = _lazy(globals(), _LAZY, _nothing_more(__name__))

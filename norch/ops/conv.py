@@ -129,6 +129,15 @@ def _check(name: str, axes: int, **tensors: Any) -> None:
             raise ShapeError(f"{name}: expected {what} of {wanted} dimensions, got shape {tuple(x.shape)}")
 
 
+def _channels_fit(name: str, axes: int, x: Any, weight: Any, groups: int, wanted: int) -> None:
+    """ShapeError unless x has as many channels as weight expects."""
+    if (channels := x.shape[-axes - 1]) != wanted and groups >= 1:
+        raise ShapeError(
+            f"{name}: weight of shape {tuple(weight.shape)} with groups={groups} expects {wanted} input channels, got "
+            f"{channels} in an input of shape {tuple(x.shape)}"
+        ) from None
+
+
 def _two_axes(values: Sequence[int], first: int) -> tuple[int, ...]:
     return (first, *values) if len(values) == 1 else tuple(values)
 
@@ -174,7 +183,11 @@ def _convolve(
     steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
     before, after = paddings(name, padding, weight, steps, dilations, axes)
     kernel = weight.unsqueeze(-2) if axes == 1 else weight
-    out = _conv(batched(x, axes), kernel, bias, _geometry(steps, before, after, dilations, groups))
+    try:
+        out = _conv(batched(x, axes), kernel, bias, _geometry(steps, before, after, dilations, groups))
+    except ShapeError:  # C knows neither the axes nor the shapes that were passed
+        _channels_fit(name, axes, x, weight, groups, weight.shape[1] * groups)
+        raise
     return unbatched(out, x, axes) if axes == 1 or x.ndim == 3 else out
 
 
@@ -245,7 +258,12 @@ def _convolve_transposed(
     after = [p - extra if extra >= step else p for p, extra, step in zip(before, extra_sizes, steps, strict=True)]
     kernel = weight.unsqueeze(-2) if axes == 1 else weight
     geometry = _geometry(steps, before, after, dilations, groups)
-    return unbatched(_conv_input(batched(x, axes), kernel, bias, geometry, _two_axes(size, 1)), x, axes)
+    try:
+        out = _conv_input(batched(x, axes), kernel, bias, geometry, _two_axes(size, 1))
+    except ShapeError:
+        _channels_fit(name, axes, x, weight, groups, weight.shape[0])
+        raise
+    return unbatched(out, x, axes)
 
 
 @rounded_once

@@ -37,7 +37,8 @@ def _read_row(kind: int, name: str) -> Row:
     value_of = {"beta1": "group['betas'][0]", "beta2": "group['betas'][1]", "first": "0"}
     lines = [f"hyper.{name} = {value_of.get(name) or f'group[{name!r}]'}" for name in fields if name != "step"]
     made: dict[str, Any] = {}
-    exec("def fill(self, hyper, group):\n    " + "\n    ".join(lines), made)  # a loop would take half as long again
+    source = "def fill(self, hyper, group):\n    " + "\n    ".join(lines)  # a loop would take half as long again
+    exec(compile(source, __file__, "exec"), made)
     return Row(kind, struct_of_doubles(name, fields), made["fill"], "step" in fields)
 
 

@@ -1,5 +1,6 @@
 """``norch.utils``: data loading and checkpoints."""
 
+from .._exports import lazy as _lazy
 from .._left_out import nothing_more as _nothing_more
 from . import checkpoint as checkpoint
 from . import data as data
@@ -7,4 +8,4 @@ from . import data as data
 __all__ = ["checkpoint", "data"]
 __dir__ = __all__.copy  # completion shows the public names only
 
-__getattr__ = _nothing_more(__name__)
+__getattr__ = _lazy(globals(), {".": "_pytree tensorboard"}, _nothing_more(__name__))

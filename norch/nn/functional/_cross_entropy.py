@@ -37,7 +37,7 @@ class _Classes:
         if target_shape != shape[:dim] + shape[dim + 1 :]:
             raise ShapeError(f"{name}: target of shape {target_shape} does not fit input of shape {shape}")
         if dtype.is_floating_point or dtype is bool_:
-            raise DTypeError(f"{name}: expected integer class indices as target, got {dtype}")
+            raise DTypeError(f"{name}: expected integer class indices as target, got {dtype}; target.long() casts them")
         if reduction not in ("mean", "sum", "none"):
             reduced(input, reduction)  # raises the error
         ignored = int_(ignore_index, f"{name}: ignore_index")
@@ -135,7 +135,8 @@ def _soft_cross_entropy(
     shape = tuple(input.shape)
     if tuple(target.shape) != shape:
         raise ShapeError(
-            f"cross_entropy: probabilities of shape {tuple(target.shape)} do not fit input of shape {shape}"
+            f"cross_entropy: probabilities of shape {tuple(target.shape)} do not fit input of shape {shape}; "
+            "if they are class indices, cast them: target.long()"
         )
     dim = 0 if len(shape) == 1 else 1
     if label_smoothing > 0:

@@ -1,0 +1,77 @@
+"""``norch.jit``: decorators and questions of TorchScript. Nothing is compiled: functions and modules stay as they are.
+
+So it is in PyTorch, too, where the environment has PYTORCH_JIT=0; results are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+from typing import Final as Final
+
+from .._left_out import nothing_more
+from ..nn.module import Module
+from .refused import refused
+
+__all__ = [
+    "CompilationUnit", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore",
+    "interface", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script",
+    "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion shows the public names only
+__getattr__ = nothing_more("norch.jit")
+
+T = TypeVar("T")
+
+
+def is_scripting() -> bool:
+    """False: no code is compiled."""
+    return False
+
+
+def is_tracing() -> bool:
+    """False: no call is traced."""
+    return False
+
+
+def script(obj: T, *args: Any, **options: Any) -> T:
+    """obj itself, a function, class or module; trace(), freeze() and the like do the same.
+
+    >>> @norch.jit.script
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(norch.ones(2))
+    tensor([2., 2.])
+    """
+    return obj
+
+
+trace = trace_module = freeze = optimize_for_inference = script
+
+
+def unused(fn: T) -> T:
+    """fn itself."""
+    return fn
+
+
+export = interface = script_method = script_if_tracing = unused
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """A decorator, with or without arguments, that returns the function."""
+    return drop if callable(drop) else unused
+
+
+def annotate(the_type: Any, the_value: T) -> T:
+    """the_value."""
+    return the_value
+
+
+class ScriptModule(Module):
+    """A Module to derive from. script() and trace() make none."""
+
+
+CompilationUnit, ScriptFunction, fork, isinstance, load, save, wait = refused(  # noqa: A001
+    "norch.jit",
+    "norch has no TorchScript; norch.save and norch.load keep state dicts and whole modules",
+    "CompilationUnit ScriptFunction fork isinstance load save wait",
+)

@@ -1,0 +1,45 @@
+"""``norch.nn.modules``: the layers at their paths in PyTorch, as ``from norch.nn.modules.conv import Conv2d``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from .. import nn
+from .._left_out import nothing_more
+from ..nn import *  # noqa: F403
+from ..nn import __all__ as __all__
+
+# A module of PyTorch: those of norch.nn that have its names.
+_MODULES = {
+    "activation": "activation attention", "batchnorm": "norm", "channelshuffle": "flatten", "container": "container",
+    "conv": "conv", "distance": "distance", "dropout": "dropout", "flatten": "flatten", "fold": "resample",
+    "instancenorm": "norm", "linear": "linear distance", "loss": "loss extras.ctc", "module": "module",
+    "normalization": "norm", "padding": "pad", "pixelshuffle": "flatten", "pooling": "pool", "rnn": "recurrent",
+    "sparse": "embedding extras.embedding_bag", "transformer": "transformer", "upsampling": "resample", "utils": "",
+}  # fmt: skip
+_BASES = {"_ConvNd": "_Conv", "_BatchNorm": "_BatchNorm", "_InstanceNorm": "_InstanceNorm", "_Loss": "_Loss"}
+
+
+def _tuple_of(count: int) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda x: tuple(x) if isinstance(x, Iterable) else (x,) * count
+
+
+def _module(name: str, ours: str) -> ModuleType:
+    """A module of PyTorch's name with the names of ours."""
+    made = ModuleType(f"norch.nn.modules.{name}", f"Names of norch.nn at the path that PyTorch has for them: {ours}.")
+    for source in (import_module(f"norch.nn.{each}") for each in ours.split()):
+        found = {key: thing for key, thing in vars(source).items() if key in nn.__all__ or key in _BASES.values()}
+        found |= {theirs: found[base] for theirs, base in _BASES.items() if base in found}
+        vars(made).update(found)
+    vars(made)["__getattr__"] = nothing_more("norch.nn")
+    return made
+
+
+for _name, _ours in _MODULES.items():
+    globals()[_name] = sys.modules[f"norch.nn.modules.{_name}"] = _module(_name, _ours)
+for _count, _name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1):
+    setattr(sys.modules["norch.nn.modules.utils"], _name, _tuple_of(_count))

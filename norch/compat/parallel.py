@@ -1,0 +1,63 @@
+"""``norch.nn.parallel``: DataParallel on one device; the rest, which is for many, says so when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._left_out import nothing_more
+from ..errors import ArgumentError
+from ..nn.module import Module
+from .refused import refused
+
+__all__ = [
+    "DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion shows the public names only
+__getattr__ = nothing_more("norch.nn.parallel")
+
+
+class DataParallel(Module):
+    """Calls module, on the device where it lies. Its state dict has the keys of PyTorch's: "module.weight".
+
+    device_ids, output_device: one device at most (ArgumentError otherwise); a batch is not divided.
+
+    >>> norch.nn.DataParallel(norch.nn.Linear(2, 1)).state_dict().keys()
+    dict_keys(['module.weight', 'module.bias'])
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
+    ) -> None:
+        super().__init__()
+        _one_device("DataParallel", device_ids)
+        self.module, self.dim = module, dim
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What module returns."""
+        return self.module(*inputs, **kwargs)
+
+
+def data_parallel(
+    module: Module,
+    inputs: Any,
+    device_ids: Sequence[Any] | None = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """module(*inputs, **module_kwargs), as DataParallel does; inputs: a tuple, or one argument."""
+    _one_device("data_parallel", device_ids)
+    return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
+
+
+def _one_device(name: str, device_ids: Sequence[Any] | None) -> None:
+    if device_ids is not None and len(device_ids) > 1:
+        raise ArgumentError(f"{name}: a module runs on one device, not on {len(device_ids)}: {list(device_ids)}")
+
+
+DistributedDataParallel, gather, parallel_apply, replicate, scatter = refused(
+    "norch.nn.parallel",
+    "norch trains in one process on one device",
+    "DistributedDataParallel gather parallel_apply replicate scatter",
+)

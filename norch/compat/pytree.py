@@ -1,0 +1,197 @@
+"""``norch.utils._pytree``: functions of nested containers, by the names of torch.utils._pytree.
+
+A tree is a leaf, or a list, tuple, named tuple, dict, OrderedDict, defaultdict or deque of trees, or an instance of a
+class that was registered. All else is a leaf, None and classes derived from these too.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from .._left_out import nothing_more
+from ..errors import ArgumentError
+
+__all__ = [
+    "TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_iter", "tree_leaves",
+    "tree_map", "tree_map_", "tree_map_only", "tree_structure", "tree_unflatten",
+]  # fmt: skip
+__dir__ = __all__.copy  # completion shows the public names only
+__getattr__ = nothing_more("norch.utils._pytree")
+
+PyTree = Any
+IsLeaf = Callable[[Any], bool] | None
+
+
+class _Node(NamedTuple):
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]]  # its children, and what else makes it
+    unflatten: Callable[[Any, Any], Any]  # of a list of children, and that
+
+
+_NODES: dict[Any, _Node] = {
+    list: _Node(lambda x: (x, None), lambda children, _: list(children)),
+    tuple: _Node(lambda x: (x, None), lambda children, _: tuple(children)),
+    dict: _Node(lambda x: (x.values(), list(x)), lambda children, keys: dict(zip(keys, children))),
+    OrderedDict: _Node(lambda x: (x.values(), list(x)), lambda children, keys: OrderedDict(zip(keys, children))),
+    defaultdict: _Node(
+        lambda x: (x.values(), (x.default_factory, list(x))),
+        lambda children, more: defaultdict(more[0], zip(more[1], children)),
+    ),
+    deque: _Node(lambda x: (x, x.maxlen), lambda children, maxlen: deque(children, maxlen)),
+}
+_NAMED = _Node(lambda x: (x, type(x)), lambda children, cls: cls(*children))
+
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_fn: Callable[[Any, Any], Any],
+    **options: Any,
+) -> None:
+    """Makes instances of cls nodes: flatten_fn(x) gives (children, context), unflatten_fn(children, context) x."""
+    if cls in _NODES:
+        raise ArgumentError(f"register_pytree_node: {cls} is registered already")
+    _NODES[cls] = _Node(flatten_fn, unflatten_fn)
+
+
+def _node_of(tree: Any, is_leaf: IsLeaf) -> _Node | None:
+    """How tree is taken apart; None for a leaf."""
+    if is_leaf is not None and is_leaf(tree):
+        return None
+    cls = type(tree)
+    found = _NODES.get(cls)
+    return _NAMED if found is None and issubclass(cls, tuple) and hasattr(cls, "_fields") else found
+
+
+class TreeSpec:
+    """A tree without its leaves: type and context of each node. Two of one structure are equal.
+
+    >>> norch.utils._pytree.tree_structure({"a": 1, "b": [2, 3]})
+    TreeSpec(dict(*, list(*, *)))
+    """
+
+    __slots__ = ("_node", "children_specs", "context", "num_leaves", "type")
+
+    def __init__(self, type: Any = None, context: Any = None, children: Iterable[TreeSpec] = (), node: Any = None):
+        self.type, self.context, self.children_specs, self._node = type, context, list(children), node
+        self.num_leaves: int = 1 if node is None else sum(child.num_leaves for child in self.children_specs)
+
+    def is_leaf(self) -> bool:
+        """Whether it is that of a leaf."""
+        return self._node is None
+
+    def unflatten(self, leaves: Iterable[Any]) -> PyTree:
+        """The tree with these leaves; ArgumentError unless there are num_leaves."""
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ArgumentError(f"tree_unflatten: {len(leaves)} leaves for a tree of {self.num_leaves}")
+        return self._filled(iter(leaves))
+
+    def _filled(self, leaves: Iterator[Any]) -> PyTree:
+        if self._node is None:
+            return next(leaves)
+        return self._node.unflatten([child._filled(leaves) for child in self.children_specs], self.context)
+
+    def flatten_up_to(self, tree: PyTree) -> list[Any]:
+        """The parts of tree where the leaves are here; ArgumentError where tree has another structure."""
+        if self._node is None:
+            return [tree]
+        same = type(tree) is self.type
+        if same and isinstance(tree, dict):  # the keys may stand in another order
+            keys = self.context[1] if isinstance(tree, defaultdict) else self.context
+            same, parts = tree.keys() == set(keys), [tree[key] for key in keys if key in tree]
+        elif same:
+            children, context = self._node.flatten(tree)
+            parts = list(children)
+            same = context == self.context and len(parts) == len(self.children_specs)
+        if not same:
+            raise ArgumentError(f"tree_map: {tree!r} has not the structure {self!r}")
+        return [part for child, each in zip(self.children_specs, parts) for part in child.flatten_up_to(each)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TreeSpec) and (
+            (self.type, self.context, self.children_specs) == (other.type, other.context, other.children_specs)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.num_leaves))
+
+    def __repr__(self) -> str:
+        name = "*" if self._node is None else self.type.__name__
+        inside = ", ".join(repr(child)[9:-1] for child in self.children_specs)
+        return f"TreeSpec({name}{f'({inside})' if self._node else ''})"
+
+
+def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
+    """The leaves in order, and the rest; is_leaf(node): True for nodes that are leaves, too.
+
+    >>> leaves, spec = norch.utils._pytree.tree_flatten({"a": 1, "b": [2, (3, None)]})
+    >>> leaves, spec
+    ([1, 2, 3, None], TreeSpec(dict(*, list(*, tuple(*, *)))))
+    >>> spec.unflatten("wxyz")
+    {'a': 'w', 'b': ['x', ('y', 'z')]}
+    """
+    leaves: list[Any] = []
+
+    def taken(tree: PyTree) -> TreeSpec:
+        node = _node_of(tree, is_leaf)
+        if node is None:
+            leaves.append(tree)
+            return TreeSpec()
+        children, context = node.flatten(tree)
+        return TreeSpec(type(tree), context, map(taken, children), node)
+
+    return leaves, taken(tree)
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
+    """treespec.unflatten(leaves)."""
+    return treespec.unflatten(leaves)
+
+
+def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves in order."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
+    """The leaves in order, one by one."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
+    """The tree without its leaves."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+    """tree with func(leaf, *parts) for each leaf; parts: what stands there in the rests (ArgumentError if nothing).
+
+    >>> norch.utils._pytree.tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    {'a': 11, 'b': [22]}
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten(map(func, leaves, *(spec.flatten_up_to(rest) for rest in rests)))
+
+
+def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+    """tree itself, after func(leaf, *parts) for each leaf."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only(types: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+    """tree_map() of the leaves of a type, or one of a tuple of types; or for which types(leaf) is True."""
+    fits = (lambda x: isinstance(x, types)) if isinstance(types, (type, tuple)) else types
+    return tree_map(lambda x: func(x) if fits(x) else x, tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether pred(leaf) holds for all leaves."""
+    return all(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether pred(leaf) holds for a leaf."""
+    return any(map(pred, tree_iter(tree, is_leaf)))

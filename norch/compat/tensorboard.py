@@ -1,0 +1,55 @@
+"""``norch.utils.tensorboard``: SummaryWriter on the package tensorboardX, which is imported when a writer is made."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+from .._left_out import nothing_more
+from ..tensor import Tensor
+from .pytree import tree_map_only
+
+__all__ = ["SummaryWriter"]
+__dir__ = __all__.copy  # completion shows the public names only
+__getattr__ = nothing_more("norch.utils.tensorboard")
+
+
+class SummaryWriter:
+    """tensorboardX.SummaryWriter(*args, **options), whose methods take tensors, too: add_scalar, add_histogram, ...
+
+    ImportError without tensorboardX.
+
+    >>> with norch.utils.tensorboard.SummaryWriter("runs/first") as writer:  # doctest: +SKIP
+    ...     writer.add_scalar("loss", norch.tensor(0.5), 1)
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        try:
+            import tensorboardX  # type: ignore[import-not-found]
+        except ImportError as error:
+            raise ImportError("SummaryWriter needs tensorboardX: pip install 'norch[tensorboard]' brings it") from error
+        self._writer = tensorboardX.SummaryWriter(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_writer":  # of a writer that was not made
+            raise AttributeError(name)
+        found = getattr(self._writer, name)
+        if not callable(found):
+            return found
+
+        @wraps(found)
+        def with_arrays(*args: Any, **options: Any) -> Any:
+            return found(*_arrays(args), **_arrays(options))
+
+        return with_arrays
+
+    def __enter__(self) -> SummaryWriter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._writer.close()
+
+
+def _arrays(tree: Any) -> Any:
+    """Tensors as arrays of NumPy, bfloat16 as float32."""
+    return tree_map_only(Tensor, lambda x: (x.float() if x.dtype.name == "bfloat16" else x).numpy(force=True), tree)

@@ -1,0 +1,80 @@
+"""TypedStorage: what ``x.storage()`` returns. untyped_storage() gives the bytes themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..device import device as Device  # noqa: N812
+from ..dtype import dtype as DType  # noqa: N812
+from ..storage import Storage
+
+
+class TypedStorage:
+    """All elements behind a tensor, in the order in which they lie in memory. Writing to it changes the tensor.
+
+    >>> x = norch.arange(4.0).view(2, 2).T
+    >>> x.storage().tolist(), x[1:].storage().size()
+    ([0.0, 1.0, 2.0, 3.0], 4)
+    """
+
+    __slots__ = ("_elements",)
+
+    def __init__(self, x: Any):
+        storage = x.detach().untyped_storage()
+        self._elements = storage.seen_as(x.dtype, (storage.nbytes() // x.element_size(),), (1,), 0)
+
+    @property
+    def dtype(self) -> DType:
+        """That of the tensor."""
+        return self._elements.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the elements lie."""
+        return self._elements.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether that is a CUDA device."""
+        return self._elements.is_cuda
+
+    def untyped(self) -> Storage:
+        """The bytes."""
+        return self._elements.untyped_storage()
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._elements.data_ptr()
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self._elements.numel()
+
+    __len__ = size
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._elements.nbytes
+
+    def element_size(self) -> int:
+        """The bytes of an element."""
+        return self._elements.element_size()
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return self._elements.tolist()
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Writes value to all elements."""
+        self._elements.fill_(value)
+        return self
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._elements[index]
+        return found.item() if isinstance(index, int) else found.tolist()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements[index] = value
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.tolist()}, dtype={self.dtype}, device={self.device})"

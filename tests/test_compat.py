@@ -1,0 +1,282 @@
+"""Names that programs for PyTorch import: each does its work, or says in a sentence why not, when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections import OrderedDict, UserList, defaultdict, deque, namedtuple
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import norch
+from norch import nn
+from norch.testing import assert_close
+from norch.utils import _pytree as pytree
+
+pytestmark = pytest.mark.host
+
+PATHS = "fx hub jit multiprocessing nn.modules nn.parallel onnx utils._pytree utils.tensorboard".split()
+
+
+def run(code: str) -> str:
+    env = {**os.environ, "PYTHONPATH": str(Path(norch.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=env)
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_module_is_reached_by_import_and_by_attribute(path: str) -> None:
+    last = path.rpartition(".")[2]
+    code = f"""
+import norch, sys
+assert "norch.{path}" not in sys.modules
+lazy = norch.{path}
+import norch.{path} as imported
+assert lazy is imported is sys.modules["norch.{path}"]
+assert not {{"numpy", "tensorboardX", "torch"}} & set(sys.modules)
+print(sys.modules["norch.{path}"].__doc__.split("``")[1])
+"""
+    assert run(code) == f"norch.{path}\n"
+    assert last in path and importlib.import_module(f"norch.{path}").__doc__
+
+
+REFUSED = """
+jit.load jit.save jit.ScriptFunction jit.CompilationUnit jit.fork jit.isinstance fx.symbolic_trace fx.Tracer
+fx.GraphModule onnx.export onnx.ONNXProgram hub.load hub.load_state_dict_from_url hub.download_url_to_file hub.list
+nn.parallel.DistributedDataParallel nn.parallel.scatter
+"""
+
+
+@pytest.mark.parametrize("path", REFUSED.split())
+def test_what_is_refused_says_why(path: str) -> None:
+    module, _, name = path.rpartition(".")
+    thing = getattr(importlib.import_module(f"norch.{module}"), name)
+    with pytest.raises(NotImplementedError, match=rf"^norch\.{path}: [^.]*norch.*\w$"):
+        thing(nn.Linear(1, 1), "model", device_ids=[0])
+    if name[0].isupper():
+        assert not isinstance(nn.Linear(1, 1), thing)
+
+
+def test_torchscript_leaves_functions_and_modules_as_they_are() -> None:
+    jit, model = norch.jit, nn.Linear(2, 1)
+    assert not jit.is_scripting() and not jit.is_tracing()
+    assert jit.script(model) is jit.trace(model, norch.ones(1, 2)) is jit.freeze(model) is model
+    assert jit.ignore(run) is jit.ignore(drop=True)(run) is jit.unused(run) is jit.export(run) is run
+    assert jit.annotate(list[int], [1]) == [1] and not isinstance(model, jit.ScriptModule)
+
+    class Scripted(jit.ScriptModule):
+        @jit.script_method
+        def forward(self, x: Any) -> Any:
+            return x + 1
+
+    assert Scripted()(norch.ones(1)).item() == 2
+
+
+def test_wrap_and_assert() -> None:
+    assert norch.fx.wrap("len") == "len" and norch.fx.wrap(len) is len
+    with pytest.raises(TypeError, match="wrap: .*not int"):
+        norch.fx.wrap(3)
+    norch._assert(norch.ones(1) == 1, "fits")
+    with pytest.raises(AssertionError, match="^sizes differ$"):
+        norch._assert(norch.zeros(1) == 1, "sizes differ")
+    assert "_assert" not in dir(norch)
+
+
+# ---- norch.nn --------------------------------------------------------------------------------------------------------
+
+
+def test_layers_stand_where_pytorch_has_them(torch: Any) -> None:
+    found = 0
+    for file in Path(torch.nn.modules.__file__).parent.glob("[a-z]*.py"):
+        theirs = importlib.import_module(f"torch.nn.modules.{file.stem}")
+        for name in getattr(theirs, "__all__", ()):
+            if isinstance(getattr(theirs, name), type) and hasattr(nn, name):
+                ours = importlib.import_module(f"norch.nn.modules.{file.stem}")
+                assert getattr(ours, name) is getattr(nn, name)
+                found += 1
+    assert found > 100
+    assert nn.modules.Linear is nn.Linear and nn.modules.conv.Conv2d is nn.Conv2d
+
+
+def test_private_names_of_layers_that_programs_use() -> None:
+    from norch.nn.modules.batchnorm import _BatchNorm
+    from norch.nn.modules.conv import _ConvNd
+    from norch.nn.modules.utils import _pair, _triple
+
+    assert isinstance(nn.BatchNorm2d(3), _BatchNorm) and isinstance(nn.Conv1d(1, 1, 1), _ConvNd)
+    assert (_pair(3), _pair([1, 2]), _triple(0)) == ((3, 3), (1, 2), (0, 0, 0))
+    with pytest.raises(AttributeError, match="'norch.nn' leaves out 'Conv3d'"):
+        _ = nn.modules.conv.Conv3d
+
+
+def test_data_parallel_runs_its_module(torch: Any) -> None:
+    theirs, ours = torch.nn.DataParallel(torch.nn.Linear(3, 2)), nn.DataParallel(nn.Linear(3, 2))
+    ours.load_state_dict({key: norch.tensor(value.detach().numpy()) for key, value in theirs.state_dict().items()})
+    x = np.ones((4, 3), dtype=np.float32)
+    y = ours(norch.tensor(x))
+    assert_close(y.detach(), theirs(torch.tensor(x)).detach().numpy())
+    y.sum().backward()
+    assert_close(ours.module.bias.grad, [4.0, 4.0])
+    assert (nn.parallel.data_parallel(ours.module, norch.tensor(x), [0]) == y).all()
+    with pytest.raises(ValueError, match=r"DataParallel: a module runs on one device, not on 2: \[0, 1\]"):
+        nn.DataParallel(ours.module, device_ids=[0, 1])
+
+
+# ---- trees -----------------------------------------------------------------------------------------------------------
+
+Pair = namedtuple("Pair", "x y")
+TREES = [
+    3,
+    None,
+    [],
+    [1, (2, None), {"b": 3, "a": [4]}],
+    Pair(1, [2, 3]),
+    OrderedDict(b=1, a=(2,)),
+    defaultdict(list, {"a": 1}),
+    deque([1, [2]], maxlen=4),
+    {1: UserList([1]), 2: ()},
+]
+
+
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_trees_are_pytorchs(torch: Any, tree: Any) -> None:
+    theirs = importlib.import_module("torch.utils._pytree")
+    leaves, spec = pytree.tree_flatten(tree)
+    assert leaves == theirs.tree_leaves(tree) == pytree.tree_leaves(tree) == list(pytree.tree_iter(tree))
+    assert spec.num_leaves == len(leaves) and spec == pytree.tree_structure(tree) and spec != pytree.tree_structure([0])
+    again = pytree.tree_unflatten(leaves, spec)
+    assert again == tree and type(again) is type(tree)
+    double, wanted = (lib.tree_map(lambda a, b: (a, b), tree, tree) for lib in (pytree, theirs))
+    assert double == wanted
+    assert pytree.tree_map_only(int, str, tree) == theirs.tree_map_only(int, str, tree)
+    for name in ("tree_all", "tree_any"):
+        assert getattr(pytree, name)(callable, tree) == getattr(theirs, name)(callable, tree)
+
+
+def test_parts_of_trees() -> None:
+    assert pytree.tree_map(lambda a, b: a + b, {"a": 1, "b": 2}, {"b": 20, "a": 10}) == {"a": 11, "b": 22}
+    assert pytree.tree_leaves([(1, 2), 3], is_leaf=lambda x: type(x) is tuple) == [(1, 2), 3]
+    for rest in ([1], (1, 2), [1, 2, 3], {"a": 1}):
+        with pytest.raises(ValueError, match="has not the structure"):
+            pytree.tree_map(max, [1, 2], rest)
+    with pytest.raises(ValueError, match="3 leaves for a tree of 2"):
+        pytree.tree_unflatten([1, 2, 3], pytree.tree_structure([0, 0]))
+
+
+def test_classes_can_be_registered_as_nodes() -> None:
+    class Box:
+        def __init__(self, inside: Any):
+            self.inside = inside
+
+    pytree.register_pytree_node(Box, lambda box: ([box.inside], None), lambda children, _: Box(*children))
+    made = pytree.tree_map(lambda x: x + 1, [Box(norch.ones(1))])
+    assert made[0].inside.item() == 2
+    with pytest.raises(ValueError, match="is registered already"):
+        pytree.register_pytree_node(Box, lambda box: ([box.inside], None), lambda children, _: Box(*children))
+
+
+# ---- storages, processes ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage")
+def test_typed_storages(torch: Any) -> None:
+    for lib in (torch, norch):
+        x = lib.arange(6, dtype=lib.int16).view(2, 3)
+        storage = x[1:].storage()
+        assert storage.tolist() == [0, 1, 2, 3, 4, 5] and storage.size() == len(storage) == 6
+        assert (storage.nbytes(), storage.element_size(), storage.dtype) == (12, 2, lib.int16)
+        assert storage.data_ptr() == x.data_ptr() == storage.untyped().data_ptr() and not storage.is_cuda
+        storage[4] = 9
+        assert storage[4] == x[1, 1] == 9 and str(storage.device) == "cpu"
+        assert (storage.fill_(7), x.tolist())[1] == [[7] * 3] * 2
+    assert repr(norch.ones(1, requires_grad=True).storage()) == "TypedStorage([1.0], dtype=norch.float32, device=cpu)"
+    assert norch.ones(0).storage().tolist() == []
+
+
+@pytest.mark.slow
+def test_processes(tmp_path: Path) -> None:
+    (tmp_path / "worker.py").write_text(
+        "import norch\n"
+        "def work(i, queue):\n    queue.put((i, norch.full((2,), i)))\n"
+        "def fail(i):\n    raise SystemExit(3 * i)\n"
+    )
+    code = """
+import norch.multiprocessing as mp, worker
+if __name__ == "__main__":
+    queue = mp.get_context("spawn").SimpleQueue()
+    assert mp.spawn(worker.work, (queue,), nprocs=2) is None
+    print(sorted((i, x.tolist()) for i, x in (queue.get(), queue.get())))
+    try:
+        mp.spawn(worker.fail, nprocs=2)
+    except RuntimeError as error:
+        print(error)
+    started = mp.spawn(worker.fail, nprocs=1, join=False)
+    while not started.join(): pass
+    print(len(started.pids()), started.join())  # also where none is left to wait for
+"""
+    (tmp_path / "main.py").write_text(code)
+    env = {**os.environ, "PYTHONPATH": f"{Path(norch.__file__).parent.parent}:{tmp_path}"}
+    done = subprocess.run([sys.executable, tmp_path / "main.py"], check=True, capture_output=True, text=True, env=env)
+    assert done.stdout.splitlines() == [
+        "[(0, [0, 0]), (1, [1, 1])]", "spawn: process 1 ended with exit code 3", "1 True"
+    ]  # fmt: skip
+
+
+def test_multiprocessing_is_pythons() -> None:
+    import multiprocessing
+
+    ours = norch.multiprocessing
+    assert ours.Process is multiprocessing.Process and ours.get_sharing_strategy() in ours.get_all_sharing_strategies()
+    ours.set_sharing_strategy("file_system")
+    assert ours.get_sharing_strategy() == "file_system"
+    with pytest.raises(ValueError, match="set_sharing_strategy: .*'copy'"):
+        ours.set_sharing_strategy("copy")
+
+
+# ---- tensorboard -----------------------------------------------------------------------------------------------------
+
+
+class Recorder:
+    """tensorboardX.SummaryWriter, of which only the calls are kept."""
+
+    def __init__(self, *args: Any, **options: Any):
+        self.logdir, self.calls = args[0], []  # type: ignore[var-annotated]
+
+    def add_scalars(self, *args: Any, **options: Any) -> None:
+        self.calls.append((args, options))
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+def test_a_summary_writer_takes_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    package: Any = ModuleType("tensorboardX")
+    package.SummaryWriter = Recorder
+    monkeypatch.setitem(sys.modules, "tensorboardX", package)
+    with norch.utils.tensorboard.SummaryWriter("runs") as writer:
+        assert writer.logdir == "runs"
+        writer.add_scalars("losses", {"a": norch.ones(2, requires_grad=True)}, global_step=norch.tensor(3).bfloat16())
+    (args, options), closed = writer.calls
+    assert isinstance(args[1]["a"], np.ndarray) and args[1]["a"].tolist() == [1, 1] and closed == "close"
+    assert isinstance(options["global_step"], np.ndarray) and options["global_step"].dtype == np.float32
+
+
+def test_a_summary_writer_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(ImportError, match=r"SummaryWriter needs tensorboardX: pip install 'norch\[tensorboard\]'"):
+        norch.utils.tensorboard.SummaryWriter("runs")
+
+
+def test_a_summary_writer_writes(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    with norch.utils.tensorboard.SummaryWriter(str(tmp_path)) as writer:
+        writer.add_scalar("loss", norch.tensor(0.5), 1)
+        writer.add_histogram("weights", norch.rand(10), 1)
+    (events,) = tmp_path.iterdir()
+    assert b"loss" in events.read_bytes() and b"weights" in events.read_bytes()

@@ -1,0 +1,61 @@
+"""What a beginner's mistake says: what was expected, what came, and what to write instead."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import norch
+from norch import nn
+
+pytestmark = pytest.mark.host
+
+
+def run(code: str) -> str:
+    env = {**os.environ, "PYTHONPATH": str(Path(norch.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=env)
+    return done.stdout
+
+
+@pytest.mark.parametrize(("code", "meant"), [("norch.sofmax", "softmax"), ("norch.nn.Conv2D", "Conv2d")])
+def test_a_misspelled_name_is_suggested(code: str, meant: str) -> None:
+    done = subprocess.run([sys.executable, "-c", f"import norch; {code}"], capture_output=True, text=True)
+    assert f"Did you mean: '{meant}'?" in done.stderr
+
+
+def test_channels_that_do_not_fit() -> None:
+    message = r"conv2d: weight of shape \(8, 3, 3, 3\) with groups=1 expects 3 input channels, got 1 in an input of "
+    for shape in ((2, 1, 8, 8), (1, 8, 8)):
+        with pytest.raises(norch.errors.ShapeError, match=message + rf"shape \({shape[0]}, "):
+            nn.Conv2d(3, 8, 3)(norch.ones(*shape))
+    with pytest.raises(norch.errors.ShapeError, match="conv1d: .*groups=2 expects 4 input channels, got 5 in an input"):
+        nn.functional.conv1d(norch.ones(5, 9), norch.ones(6, 2, 3), groups=2)
+    with pytest.raises(norch.errors.ShapeError, match="conv_transpose1d: .*expects 3 input channels, got 2 in"):
+        nn.ConvTranspose1d(3, 8, 3)(norch.ones(1, 2, 8))
+
+
+def test_float_class_labels() -> None:
+    x, labels = norch.zeros(2, 3), norch.tensor([0.0, 2.0])
+    with pytest.raises(ValueError, match=r"cross_entropy: .*\(2,\).*\(2, 3\); if they are class .* target\.long\(\)"):
+        nn.functional.cross_entropy(x, labels)
+    with pytest.raises(TypeError, match=r"nll_loss: expected integer class indices.*float32; target\.long\(\) casts"):
+        nn.functional.nll_loss(x, labels)
+    assert nn.functional.cross_entropy(x, labels.long()).item() == pytest.approx(np.log(3))
+
+
+def test_numpy_without_numpy() -> None:
+    code = """
+import sys; sys.modules["numpy"] = None
+import norch
+try: norch.ones(2).numpy()
+except ImportError as error: print(error)
+print(norch.ones(2).tolist())
+"""
+    message, values = run(code).splitlines()
+    assert message.startswith("numpy: needs NumPy: `pip install numpy`") and "norch[linalg]" in message
+    assert values == "[1.0, 1.0]"
