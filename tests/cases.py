@@ -25,8 +25,8 @@ NO_OPERATIONS = {
     "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "multinomial", "poisson",
     "get_default_device", "set_default_device",
     "inference_mode", "isin", "is_same_size", "is_signed", "real", "as_strided_scatter", "set_printoptions", "typename",
-    "ArgumentError", "BoundsError", "CaptureError", "DTypeError", "DeviceError", "DivisionError", "Error", "LinAlgError",
-    "OutOfMemoryError", "ShapeError",
+    "ArgumentError", "BoundsError", "CaptureError", "DTypeError", "DeviceError", "DivisionError", "Error",
+    "LinAlgError", "OutOfMemoryError", "ShapeError",
 }  # fmt: skip
 
 BY_NAME = {case.name: case for case in CASES}
