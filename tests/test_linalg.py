@@ -219,6 +219,7 @@ def test_a_gradient_of_equal_eigenvalues():
         (lambda: norch.linalg.eigh(norch.eye(2), UPLO="X"), ValueError, "UPLO"),
         (lambda: norch.linalg.lstsq(norch.eye(2), norch.ones(3, 1)), ValueError, "lstsq: A of"),
         (lambda: norch.linalg.lstsq(norch.eye(2), norch.ones(2, 1), driver="x"), ValueError, "lstsq: driver"),
+        (lambda: norch.linalg.lstsq(norch.eye(2), norch.ones(2, 1), float("nan")), ValueError, "rcond must be finite"),
         (lambda: norch.linalg.lstsq(norch.eye(2) / 0, norch.ones(2, 1), driver="gelsd"), RuntimeError, "holds NaN or"),
         (lambda: norch.linalg.eig, AttributeError, "linear algebra"),
     ],
@@ -226,6 +227,12 @@ def test_a_gradient_of_equal_eigenvalues():
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares_of_no_right_side_print_nothing(driver, capfd):
+    found = norch.linalg.lstsq(norch.ones(3, 2), norch.ones(3, 0), driver=driver)
+    assert found.solution.shape == (2, 0) and capfd.readouterr() == ("", "")
 
 
 def test_what_has_no_derivative():

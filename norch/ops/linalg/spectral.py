@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from typing import Any
 
@@ -234,13 +235,17 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     m, n = A.shape[-2:]
     if rcond is None:
         rcond = float(numpy().finfo(A.dtype.name).eps) * max(m, n)
+    if not math.isfinite(rcond):
+        raise ArgumentError(f"lstsq: rcond must be finite, not {rcond}")
     solve, int64 = scipy_linalg().lstsq, numpy().int64
 
     def solved(a: Any, b: Any) -> Any:
+        a, columns = a.copy(), b.shape[1]  # which another thread may not write to, after the check
+        b = b.copy() if columns else numpy().zeros((len(b), 1), b.dtype)
         if not (numpy().isfinite(a).all() and numpy().isfinite(b).all()):  # LAPACK would print
             raise numpy().linalg.LinAlgError("A or B holds NaN or infinities")
         x, _, rank, values = solve(a, b, cond=rcond, lapack_driver=_DRIVERS[driver], check_finite=False)
-        return x, int64(rank), a[0, :0] if values is None else values
+        return x[:, :columns], int64(rank), a[0, :0] if values is None else values
 
     X, rank, values = call("lstsq", lambda a, b: each(solved, a, b), A, whole)
     full = m > n and bool((rank == n).all())
