@@ -18,7 +18,8 @@ TRUNK = {
 # sets at load, no_grad() and the like, histories of views.
 NOT_TRUNK = (
     "csrc/core/convert.h csrc/core/library.c csrc/python/abi.h csrc/python/region.c csrc/python/columns.h "
-    "csrc/python/make_calls.py csrc/python/recording.h csrc/python/recording.c csrc/python/replay.c"
+    "csrc/python/make_calls.py csrc/python/recording.h csrc/python/recording.c csrc/python/replay.c "
+    "csrc/core/observer.c"
 )
 
 # Files of these families, by the beginning of their names, may run too: the engine copies gradients and makes the first

@@ -1,4 +1,5 @@
 /* record: a program as an observer of its thread, and the end of a recording. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +54,7 @@ static int32_t add_block(nr_program *program, norch_storage *storage, bool exter
     if (!grow(&program->blocks, program->block_count, &program->block_room, sizeof *program->blocks)) return -1;
     program->blocks[program->block_count] = (nr_block){
         .storage = storage, .data = storage->data, .bytes = storage->bytes, .external = external, .last = -1};
-    if (external) __atomic_fetch_add(&storage->references, 1, __ATOMIC_RELAXED);
+    if (external) atomic_fetch_add_explicit(&storage->references, 1, memory_order_relaxed);
     return (int32_t)program->block_count++;
 }
 
@@ -229,7 +230,7 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
             block->died = program->count;
         } else {
             block->kind = NR_KEPT;
-            __atomic_fetch_add(&block->storage->references, 1, __ATOMIC_RELAXED);
+            atomic_fetch_add_explicit(&block->storage->references, 1, memory_order_relaxed);
         }
         if (block->constant && block->written)
             return refuse_end(program, "a tensor made of Python's numbers is written to; copy it with clone() first");
