@@ -17,7 +17,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import norch  # noqa: E402, F401  (declares the methods)
-from norch.ops.op import METHODS, DeferredMethod  # noqa: E402
+from norch.ops._deferred import DeferredMethod  # noqa: E402
+from norch.ops.op import METHODS  # noqa: E402
 
 STUB = HERE.parent / "norch" / "_methods.pyi"
 HEAD = '''"""Written by `make stubs` from the declarations in norch/ops; a test tells when it is old."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import sys
 import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,17 +23,6 @@ from . import errors
 from ._header import listed, read_header
 
 _PATH = os.environ.get("NORCH_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libnorch.so")
-
-
-def _check_python() -> None:
-    """Refuses interpreters whose objects are laid out otherwise than csrc/python/abi.h has them, and Windows."""
-    if sys.platform == "win32":
-        raise ImportError("norch: it runs on Linux and macOS; on Windows install it inside WSL, Windows' own Linux")
-    flags = getattr(sys, "abiflags", "")
-    if "t" in flags or not getattr(sys, "_is_gil_enabled", lambda: True)():
-        raise ImportError("norch: this Python runs without a global lock (free-threaded); norch needs one that has it")
-    if "d" in flags or hasattr(sys, "gettotalrefcount"):
-        raise ImportError("norch: this is a debug build of Python; norch needs a release build")
 
 
 def _load() -> ctypes.PyDLL:
@@ -48,7 +36,6 @@ def _load() -> ctypes.PyDLL:
         raise ImportError(message) from None
 
 
-_check_python()
 _library = _load()
 constants, TensorStruct, _functions = read_header(_library, _PATH)
 lib: Any = types.SimpleNamespace(**_functions)

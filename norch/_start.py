@@ -1,9 +1,25 @@
-"""Imports Tensor with the garbage collector disabled: it would take a tenth of the time and find nothing, since all
-objects that are made here stay.
+"""What `import norch` begins with: it refuses a Python that the library was not built for, and imports Tensor.
+
+The garbage collector is disabled meanwhile: it would take a tenth of the time and find nothing, since all objects that
+are made here stay.
 """
 
 import gc
+import sys
 
+
+def _check_python() -> None:
+    """Refuses interpreters whose objects are laid out otherwise than csrc/python/abi.h has them, and Windows."""
+    if sys.platform == "win32":
+        raise ImportError("norch: it runs on Linux and macOS; on Windows install it inside WSL, Windows' own Linux")
+    flags = getattr(sys, "abiflags", "")
+    if "t" in flags or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise ImportError("norch: this Python runs without a global lock (free-threaded); norch needs one that has it")
+    if "d" in flags or hasattr(sys, "gettotalrefcount"):
+        raise ImportError("norch: this is a debug build of Python; norch needs a release build")
+
+
+_check_python()
 _collecting = gc.isenabled()
 gc.disable()
 try:

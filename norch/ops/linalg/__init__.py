@@ -5,7 +5,8 @@ singular values) and solve.py (systems, inverses, determinants) hold the functio
 and torch_names.py are composed of them. These modules, and NumPy, are imported when a function is called.
 """
 
-from ..op import METHODS, DeferredMethod
+from .._deferred import DeferredMethod
+from ..op import METHODS
 
 # Functions of torch_names.py that stand in norch itself; methods of Tensor but for one.
 NAMES = (

@@ -1,0 +1,25 @@
+"""Methods of Tensor whose module is imported when they are called first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class DeferredMethod:
+    """A method whose module is imported when the method is asked for first, and which then stands in its place."""
+
+    def __init__(self, module: str, name: str):
+        self.module = module
+        self.name = name
+
+    def function(self) -> Callable[..., Any]:
+        """The function that it stands for."""
+        from importlib import import_module  # lazy, for the time of `import norch`
+
+        return getattr(import_module(self.module), self.name)
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        function = self.function()
+        setattr(next(cls for cls in owner.__mro__ if vars(cls).get(self.name) is self), self.name, function)
+        return function if instance is None else function.__get__(instance, owner)
