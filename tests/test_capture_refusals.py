@@ -372,3 +372,16 @@ def test_an_interrupt_leaves_no_recording():
     for _ in range(4):
         assert captured(norch.ones(2)).tolist() == [2.0, 2.0]
     assert captured.recordings() == 1
+
+
+def test_a_dictionary_with_the_key_none_is_refused():
+    """None stands for the size of a container among the guards."""
+    table = {None: 2.0}
+
+    def f(x):
+        return x * table[None]
+
+    captured = norch.capture(f)
+    captured(norch.ones(2))
+    with pytest.raises(norch.errors.CaptureError, match="the key None"):
+        captured(norch.ones(2))

@@ -1,4 +1,4 @@
-/* gate: see gate.h. */
+/* gate: see gate.h. release_lock() releases Python's GIL. */
 #include "gate.h"
 
 #include <pthread.h>

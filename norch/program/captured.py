@@ -2,9 +2,9 @@
 
 Calls with arguments of one kind go this way:
 
-    1   eager        states of optimizers and .grad come to be
+    1   eager        the first call of all: states of optimizers and .grad are made
     2   recorded     a trial: what the function does, call by call
-    3   recorded     if it did the same, the recording stands; else this one is the trial
+    3   recorded     if it equals a trial, the recording stands; else it is one more trial, of _TRIALS at most
     4   replayed     from here on, as long as all is as it was
 """
 

@@ -1,8 +1,11 @@
 """Tape: what a recording notes of Python, beside the calls that C notes.
 
-slots    what is read anew at each replay: hyper-parameters of optimizers before it, step counts after it
-guards   conditions (container, key, value): while container[key] is value, a replay does what the function would do
+slots    what is read anew at each replay: hyper-parameters of optimizers before it (refresh), step counts after it
+         (advance); watches: options that are compared, so that refresh runs only when one has changed, unless asks
+guards   conditions (container, key, value): while container[key] is value, or equals it where it is a number or a text,
+         a replay does what the function would do. The key None stands for the size of the container
 kept     objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
+walked   nodes that backward() has used up
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .._handle import Handle
+from .._recording import unseen
 from ..autograd import anomaly
 from ..autograd.node import Leaf
 from ..nn.module import Module
@@ -139,7 +143,9 @@ class Tape:
                 self.guard_size(value)
             items = value.items() if type(value) is dict else enumerate(value)
             for key, part in list(items)[:_MOST]:
-                if type(value) is not tuple:
+                if key is None:
+                    unseen("a dictionary has the key None")  # which a guard of a size has
+                elif type(value) is not tuple:
                     self.guard(value, key, part)
                 self._look_into(part, deep=False)
         elif deep and not isinstance(value, (Handle, *_SOURCE)) and hasattr(value, "__dict__"):
