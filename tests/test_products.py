@@ -68,6 +68,11 @@ def test_addr_multiplies_in_the_dtype_of_the_result() -> None:
     assert norch.ones(1, 1).addr_(byte, byte, alpha=3).item() == 120001
     assert norch.addr(norch.ones(1, 1, dtype=norch.int32), byte, byte, beta=0).item() == 40000
     assert norch.addr(norch.ones(1, 1), byte, byte, beta=2.5).item() == 40002.5
+    for factor in (float("nan"), float("inf")):
+        with pytest.raises(norch.ArgumentError, match=f"addmm: a factor of {factor} for dtype uint8"):
+            norch.addmm(byte.reshape(1, 1), byte.reshape(1, 1), byte.reshape(1, 1), alpha=factor)
+        with pytest.raises(norch.ArgumentError, match=f"linspace: integers from 0.0 to {factor}"):
+            norch.linspace(0, factor, 2, dtype=norch.int32)
     with pytest.raises(norch.DTypeError, match="addr: a factor of integers is an integer, not 2.5"):
         norch.addr(byte.reshape(1, 1), byte, byte, beta=2.5)
 

@@ -243,6 +243,8 @@ def _evenly_spaced(name: str, start: Any, end: Any, steps: int, options: Any, ba
         raise ArgumentError(f"{name}: {steps} steps")
     start, end = (float(number_of(x, name)) for x in (start, end))
     if not wanted.is_floating_point:
+        if not (isfinite(start) and isfinite(end)):
+            raise ArgumentError(f"{name}: integers from {start} to {end}")
         start, end = float(int(start)), float(int(end))
     gap = (end - start) / (steps - 1) if steps > 1 else 0.0
     half = steps // 2 if steps > 1 else steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,7 +107,11 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
         return x
     if x.dtype.kind == "b":
         raise DTypeError(f"{name}: a factor of {factor} for dtype bool; only 1 has a meaning there")
-    return x * (factor if x.dtype.is_floating_point else int(factor))
+    if not x.dtype.is_floating_point:
+        if not math.isfinite(factor):
+            raise ArgumentError(f"{name}: a factor of {factor} for dtype {x.dtype.name}")
+        factor = int(factor)
+    return x * factor
 
 
 # ---- contractions -----------------------------------------------------------------------------------------------
