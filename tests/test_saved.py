@@ -247,7 +247,9 @@ MODULES: dict[str, Any] = {
     "EmbeddingBag": ((50, 8), [("index", ROWS, 50)]),
     "CTCLoss": None,  # what each step through time is composed of; PyTorch keeps one table
     # what holds others, or stands for several
-    **dict.fromkeys("Module ModuleDict ModuleList ParameterDict ParameterList RNNBase RNNCellBase Sequential".split()),
+    **dict.fromkeys(
+        "DataParallel Module ModuleDict ModuleList ParameterDict ParameterList RNNBase RNNCellBase Sequential".split()
+    ),
     **dict.fromkeys("TransformerDecoder TransformerEncoder".split()),
 }
 

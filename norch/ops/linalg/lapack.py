@@ -66,8 +66,12 @@ def alike(A: Any, B: Any, name: str) -> None:
 # ---- calls -----------------------------------------------------------------------------------------------------------
 
 
-def call(name: str, function: Callable[..., Any], *tensors: Any, **options: Any) -> tuple[Any, ...]:
+def call(
+    name: str, function: Callable[..., Any], *tensors: Any, finite: bool = False, **options: Any
+) -> tuple[Any, ...]:
     """The results of function, given the arrays of tensors, as tensors on the device of the first.
+
+    finite: for what iterates. NaN and infinities are refused then, of which LAPACK's loops may not end.
 
     What LAPACK could not do (a singular matrix, no convergence) is a LinAlgError that names the operation; warnings of
     infinities and NaN are not shown.
@@ -75,7 +79,12 @@ def call(name: str, function: Callable[..., Any], *tensors: Any, **options: Any)
     np = numpy()
     with no_grad(), np.errstate(all="ignore"):
         try:
-            found = function(*(x.detach().cpu().numpy() for x in tensors), **options)
+            arrays = [x.detach().cpu().numpy() for x in tensors]
+            if finite:
+                arrays = [x.copy() for x in arrays]  # which no other thread writes to after the check
+                if not all(np.isfinite(x).all() for x in arrays):
+                    raise np.linalg.LinAlgError("the matrices hold NaN or infinities")
+            found = function(*arrays, **options)
         except np.linalg.LinAlgError as error:
             raise LinAlgError(f"{name}: {error}") from None
     several = found if isinstance(found, tuple) else (found,)

@@ -32,7 +32,7 @@ def matrix_rank(A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None, 
         s = abs(np.linalg.eigvalsh(a)) if hermitian else np.linalg.svd(a, compute_uv=False)
         return (s > np.maximum(least, relative * s.max(-1, initial=0))[..., None]).sum(-1)
 
-    return call("matrix_rank", rank, A)[0]
+    return call("matrix_rank", rank, A, finite=True)[0]
 
 
 def cond(A: Any, p: Any = None) -> Any:

@@ -63,7 +63,7 @@ def eigh(A: Any, UPLO: str = "L") -> Any:
     square(A, "eigh")
     if UPLO not in ("L", "U", "l", "u"):
         raise ArgumentError(f"eigh: UPLO is 'L' or 'U', not {UPLO!r}")
-    outs = call("eigh", lambda a: tuple(numpy().linalg.eigh(a, UPLO.upper())), A)
+    outs = call("eigh", lambda a: tuple(numpy().linalg.eigh(a, UPLO.upper())), A, finite=True)
     return eigh_result(*record_factors(_Eigh, outs, A))
 
 
@@ -124,7 +124,7 @@ def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any
     matrices(A, "svd")
     if driver is not None:
         raise ArgumentError(f"svd: driver={driver!r} is for CUDA's solvers, which norch does not call")
-    outs = call("svd", lambda a: tuple(numpy().linalg.svd(a, full_matrices)), A)
+    outs = call("svd", lambda a: tuple(numpy().linalg.svd(a, full_matrices)), A, finite=True)
     return svd_result(*record_factors(_Svd, outs, A))
 
 
@@ -160,7 +160,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
         scaled = u * np.where(s > least, 1 / np.where(s > least, s, 1), 0)[..., None, :].astype(a.dtype)
         return np.swapaxes(scaled @ vh, -1, -2)
 
-    return call("pinv", inverted, A)[0]
+    return call("pinv", inverted, A, finite=True)[0]
 
 
 def tolerance(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
@@ -240,14 +240,12 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     solve, int64 = scipy_linalg().lstsq, numpy().int64
 
     def solved(a: Any, b: Any) -> Any:
-        a, columns = a.copy(), b.shape[1]  # which another thread may not write to, after the check
-        b = b.copy() if columns else numpy().zeros((len(b), 1), b.dtype)
-        if not (numpy().isfinite(a).all() and numpy().isfinite(b).all()):  # LAPACK would print
-            raise numpy().linalg.LinAlgError("A or B holds NaN or infinities")
+        columns = b.shape[1]
+        b = b if columns else numpy().zeros((len(b), 1), b.dtype)  # of none LAPACK would print
         x, _, rank, values = solve(a, b, cond=rcond, lapack_driver=_DRIVERS[driver], check_finite=False)
         return x[:, :columns], int64(rank), a[0, :0] if values is None else values
 
-    X, rank, values = call("lstsq", lambda a, b: each(solved, a, b), A, whole)
+    X, rank, values = call("lstsq", lambda a, b: each(solved, a, b), A, whole, finite=True)
     full = m > n and bool((rank == n).all())
     X = _lstsq(A, whole, X)
     residuals = (matmul(A, X) - whole).square().sum(-2) if full else A.new_empty(0)
