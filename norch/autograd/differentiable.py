@@ -11,6 +11,15 @@ from .grad_mode import mode
 from .record import edges_of, make_node
 
 
+class _General:
+    """Stands for inputs that are looked at one by one."""
+
+    _node = _view = True
+
+
+_GENERAL: Any = _General()
+
+
 def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorates the computation of an operation, a function of positional arguments, with its derivative. The function
     runs without recording. declared is what derivative() takes, and:
@@ -44,7 +53,8 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
 
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:
-            if not mode.enabled:
+            x = arguments[0] if count == 1 and leading else _GENERAL
+            if x._node is x._view is None or not mode.enabled:
                 return function(*arguments)
             tensors = arguments[:count] if leading else tuple([arguments[i] for i in positions])
             edges, wanted = edges_of(tensors)

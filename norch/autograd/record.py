@@ -50,6 +50,11 @@ def gradient_edge(x: Any) -> Node | None:
 
 def edges_of(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
     """Where the gradients of inputs go, and which of them are wanted, as bits, the first input's the highest."""
+    for x in inputs:
+        if x is not None and (x._node is not None or x._view is not None):
+            break
+    else:
+        return [], 0
     edges = []
     wanted = 0
     for x in inputs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _handle
-from .._handle import alias, meta_of, next_seq
+from .._handle import Handle, alias, meta_of, next_seq
 from .._header import listed
 from .._lib import lib
 from ..autograd.derivative import OpNode
@@ -174,9 +174,11 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     op, call = OPCODES[name], lib.norch_ternary
 
     def function(a: Any, b: Any, c: Any) -> Any:
-        inputs = (kernel_operand(a, name), kernel_operand(b, name), kernel_operand(c, name))
-        out = call(op, inputs[0], inputs[1], inputs[2])
-        return out if node_class is None else record(node_class, out, inputs, broadcast=out._mixed)
+        a, b, c = [x if isinstance(x, Handle) else kernel_operand(x, name) for x in (a, b, c)]
+        out = call(op, a, b, c)
+        if node_class is None or a._node is a._view is b._node is b._view is c._node is c._view is None:
+            return out
+        return record(node_class, out, (a, b, c), (), out._mixed)
 
     return function
 

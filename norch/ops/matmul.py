@@ -34,7 +34,7 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
 def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
     out = lib.norch_matmul(a, b, transpose_a, transpose_b)
-    if not mode.enabled:
+    if (a._node is a._view is b._node is b._view is None) or not mode.enabled:
         return out
     a_ndim, b_ndim = a.ndim, b.ndim
     if a_ndim == 1 or b_ndim == 1:
