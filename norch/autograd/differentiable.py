@@ -8,13 +8,13 @@ from typing import Any
 
 from .derivative import derivative
 from .grad_mode import mode
-from .record import edges_of, make_node
+from .record import edges_of, gradient_edge, make_node
 
 
 class _General:
     """Stands for inputs that are looked at one by one."""
 
-    _node = _view = True
+    _node, _view = True, None
 
 
 _GENERAL: Any = _General()
@@ -54,7 +54,7 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:
             x = arguments[0] if count == 1 and leading else _GENERAL
-            if x._node is x._view is None or not mode.enabled:
+            if (x._node if x._view is None else gradient_edge(x)) is None or not mode.enabled:
                 return function(*arguments)
             tensors = arguments[:count] if leading else tuple([arguments[i] for i in positions])
             edges, wanted = edges_of(tensors)

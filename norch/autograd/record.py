@@ -51,7 +51,7 @@ def gradient_edge(x: Any) -> Node | None:
 def edges_of(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
     """Where the gradients of inputs go, and which of them are wanted, as bits, the first input's the highest."""
     for x in inputs:
-        if x is not None and (x._node is not None or x._view is not None):
+        if x is not None and (x._node if x._view is None else gradient_edge(x)) is not None:
             break
     else:
         return [], 0

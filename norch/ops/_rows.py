@@ -176,7 +176,8 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     def function(a: Any, b: Any, c: Any) -> Any:
         a, b, c = [x if isinstance(x, Handle) else kernel_operand(x, name) for x in (a, b, c)]
         out = call(op, a, b, c)
-        if node_class is None or a._node is a._view is b._node is b._view is c._node is c._view is None:
+        edges = [x._node if x._view is None else gradient_edge(x) for x in (a, b, c)]
+        if node_class is None or edges.count(None) == 3:
             return out
         return record(node_class, out, (a, b, c), (), out._mixed)
 

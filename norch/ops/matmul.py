@@ -8,7 +8,7 @@ from .._handle import alias
 from .._lib import lib
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
-from ..autograd.record import record
+from ..autograd.record import gradient_edge, record
 from ..autograd.recorders import record_affine, record_product
 from ..errors import DeviceError, DTypeError, ShapeError
 from ._operand import as_operand, operand
@@ -34,7 +34,9 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
 def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
     out = lib.norch_matmul(a, b, transpose_a, transpose_b)
-    if (a._node is a._view is b._node is b._view is None) or not mode.enabled:
+    to_a = a._node if a._view is None else gradient_edge(a)
+    to_b = b._node if b._view is None else gradient_edge(b)
+    if to_a is to_b is None or not mode.enabled:
         return out
     a_ndim, b_ndim = a.ndim, b.ndim
     if a_ndim == 1 or b_ndim == 1:
