@@ -195,9 +195,13 @@ def test_operations_that_a_dtype_lacks():
             call()
 
 
+@pytest.mark.host  # a device is asked before the divisor is converted
 def test_divisors_are_those_that_are_used():
     with pytest.raises(ZeroDivisionError, match="floor_divide: integer division by zero"):
         norch.ones(3, dtype=norch.int8) // 256  # as int8, 0
+
+
+def test_a_zero_among_divisors_leaves_the_tensor_as_it_was():
     x, divisor = norch.ones(300, 70, dtype=norch.int16), norch.ones(300, 1, dtype=norch.int16)
     divisor[299] = 0
     before = x.clone()
@@ -208,6 +212,7 @@ def test_divisors_are_those_that_are_used():
     assert norch.equal(x, before)
 
 
+@pytest.mark.host  # a device tells later
 def test_the_first_of_indices_out_of_range_is_named():
     x, index = norch.zeros(5), norch.zeros(100_000, dtype=norch.int64)
     index[70_000], index[99_999] = -6, 5
