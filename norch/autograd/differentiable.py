@@ -11,15 +11,6 @@ from .grad_mode import mode
 from .record import edges_of, gradient_edge, make_node
 
 
-class _General:
-    """Stands for inputs that are looked at one by one."""
-
-    _node, _view = True, None
-
-
-_GENERAL: Any = _General()
-
-
 def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorates the computation of an operation, a function of positional arguments, with its derivative. The function
     runs without recording. declared is what derivative() takes, and:
@@ -46,6 +37,7 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
         inputs = inputs or parameters[:1]
         node_class = derivative(name or function.__name__.strip("_"), inputs, **declared)
         count, leading = len(inputs), inputs == parameters[: len(inputs)]
+        single = leading and count == 1
         node_class.other_names = tuple(parameter for parameter in parameters if parameter not in inputs)
         positions, other_positions = (
             [parameters.index(name) for name in names] for names in (inputs, node_class.other_names)
@@ -53,8 +45,11 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
 
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:
-            x = arguments[0] if count == 1 and leading else _GENERAL
-            if (x._node if x._view is None else gradient_edge(x)) is None or not mode.enabled:
+            if single:  # often without a graph
+                x = arguments[0]
+                if (x._node if x._view is None else gradient_edge(x)) is None:
+                    return function(*arguments)
+            if not mode.enabled:
                 return function(*arguments)
             tensors = arguments[:count] if leading else tuple([arguments[i] for i in positions])
             edges, wanted = edges_of(tensors)
