@@ -32,7 +32,7 @@ from .tree import LEAF, flatten, rebuild
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _replay = lib.norch_replay
 _TRIALS = 4  # recordings of one kind of call that may all differ
-_FRUITLESS = 20  # recordings in a row after which the user is told that none could be replayed
+_MOST_UNUSED = 20  # recordings in a row after which the user is told that none could be replayed
 
 # What to do about a refusal in these words.
 _ADVICE = {
@@ -74,8 +74,8 @@ class CapturedFunction:
         self._trials: list[Program] = []
         self._latest: Any = None  # the recording of the first program, if its arguments are not nested
         self._gives: Any = LEAF  # how its results are put together
-        self._warm = self._gave_up = False
-        self._fruitless = 0
+        self._called_before = self._gave_up = False
+        self._unused = 0
 
     def recordings(self) -> int:
         """How many recordings can be replayed."""
@@ -144,7 +144,7 @@ class CapturedFunction:
 
     def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...], takes: Any) -> Any:
         tape, trials, recording = Tape(), [], None
-        if self._warm:
+        if self._called_before:
             trials = self._alike(self._trials, takes, given)
             earlier = trials[-1].recording if trials else None
             recording = lib.norch_record_begin(self.strict, _line, mode, next_seq, earlier)
@@ -157,7 +157,7 @@ class CapturedFunction:
             gives = flatten(out, results, lambda x: isinstance(x, Handle))
             if any(is_in_graph(x) and x._node not in tape.walked for x in results):
                 return self._refused(_LIVE, out)
-            self._warm = True
+            self._called_before = True
             if recording is not None:
                 tape.look_at(self.function, given)
                 done = lib.norch_record_end(
@@ -206,12 +206,12 @@ class CapturedFunction:
             ]
             self._programs = [other for other in self._programs if other not in outdated]
             self._put_first(program)
-            self._fruitless = 0
+            self._unused = 0
             return None
-        self._fruitless += 1
-        if self._fruitless == _FRUITLESS:
+        self._unused += 1
+        if self._unused == _MOST_UNUSED:
             warnings.warn(
-                f"capture: {_FRUITLESS} calls in a row were recorded, and none was replayed: "
+                f"capture: {_MOST_UNUSED} calls in a row were recorded, and none was replayed: "
                 f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; "
                 "pass that as a tensor, or raise limit",
                 stacklevel=5,
