@@ -49,7 +49,7 @@ extern place here;
 extern unsigned char *dynamic_shared;
 
 void barrier(const char *file, int line);
-enum warp_action { SYNC, SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, BALLOT };
+enum warp_action { SYNC, SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, BALLOT, COOPERATE };
 uint64_t warp(warp_action action, unsigned mask, uint64_t value, int operand, int width, const char *file, int line);
 
 template <class T>
@@ -61,6 +61,19 @@ T shuffle(warp_action action, unsigned mask, T value, int operand, int width, co
     memcpy(&value, &bits, sizeof value);
     return value;
 }
+
+/* An instruction of a whole warp: when all lanes have brought a task, run is called for each with those of all. */
+struct warp_task {
+    void (*run)(warp_task *const *lanes, int lane);
+};
+void cooperate(warp_task *own, const char *file, int line);
+
+/* Dynamic shared memory as instructions name it, by offsets; and copies to it that wait to be finished, each thread's in groups. */
+uint32_t shared_offset(const void *p);
+unsigned char *shared_bytes(uint32_t at, uint32_t bytes, uint32_t alignment);
+void copy_later(uint32_t to, const void *from, int bytes, bool valid);
+void end_copy_group();
+void finish_copies(int pending);
 
 void launch(const void *kernel, dim3 grid, dim3 block, size_t shared, int stream, const void *arguments, size_t bytes,
             std::function<void()> body);

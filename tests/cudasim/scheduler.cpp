@@ -162,6 +162,16 @@ uint64_t exchanged(int base, int lane, unsigned present) {
             if (present >> l & 1) votes |= threads[base + l].value << l;
         return votes;
     }
+    case COOPERATE: {
+        warp_task *lanes[32];
+        for (int l = 0; l < 32; l++) lanes[l] = reinterpret_cast<warp_task *>((uintptr_t)threads[base + l].value);
+        for (int l = 0; l < 32; l++)
+            if (lanes[l]->run != lanes[lane]->run)
+                end_device(cudaErrorLaunchFailure, "cudasim: lanes of a warp at different instructions, at %s:%d",
+                           own.file, own.line);
+        if (!broken) lanes[lane]->run(lanes, lane);
+        return 0;
+    }
     case SHUFFLE: from = own.operand & 31; break;
     case SHUFFLE_UP: from = lane - own.operand; break;
     case SHUFFLE_DOWN: from = lane + own.operand; break;
@@ -184,7 +194,7 @@ bool resolve_warps() {
             thread &own = threads[base + lane];
             if (own.now != AT_WARP) continue;
             unsigned present = 0;
-            bool all = own.mask >> lane & 1;
+            bool all = own.mask >> lane & 1 && (own.action != COOPERATE || base + 32 <= thread_count);
             for (int l = 0; l < 32 && base + l < thread_count && all; l++) {
                 if (!(own.mask >> l & 1)) continue;
                 const thread &other = threads[base + l];
@@ -230,7 +240,20 @@ void shuffle_order(int n, int *first, int *step) {
     if (random_number() & 1) *step = n - *step > 0 ? n - *step : *step; /* backward */
 }
 
+/* Copies of a thread that it has not waited for, of the group g. */
+struct waiting_copy {
+    int group, bytes;
+    uint32_t to;
+    const void *from; /* NULL: zeros */
+};
+std::vector<waiting_copy> copies[MOST_THREADS];
+int copy_groups[MOST_THREADS];
+
 void run_block() {
+    for (int t = 0; t < thread_count; t++) {
+        copies[t].clear();
+        copy_groups[t] = 0;
+    }
     started = 0;
     shuffle_order(thread_count, &start_first, &start_step);
     for (int t = 0; t < thread_count; t++) threads[t].now = FRESH;
@@ -259,8 +282,8 @@ void run_block() {
 
 void run_kernel(dim3 grid, dim3 block, size_t shared, const std::function<void()> &kernel) {
     static std::vector<unsigned char> shared_memory;
-    shared_memory.assign(shared + 16, 0xFF);
-    dynamic_shared = (unsigned char *)(((uintptr_t)shared_memory.data() + 15) & ~(uintptr_t)15);
+    shared_memory.assign(shared + 1024, 0xFF);
+    dynamic_shared = (unsigned char *)(((uintptr_t)shared_memory.data() + 1023) & ~(uintptr_t)1023);
     dynamic_size = shared;
     body = &kernel;
     thread_count = (int)(block.x * block.y * block.z);
@@ -284,6 +307,49 @@ void barrier(const char *file, int line) {
     own.file = file;
     own.line = line;
     to_scheduler();
+}
+
+void cooperate(warp_task *own, const char *file, int line) {
+    warp(COOPERATE, 0xffffffffu, (uint64_t)(uintptr_t)own, 0, 32, file, line);
+}
+
+uint32_t shared_offset(const void *p) {
+    const ptrdiff_t at = (const unsigned char *)p - dynamic_shared;
+    if (at < 0 || at > (ptrdiff_t)dynamic_size)
+        end_device(cudaErrorLaunchFailure, "cudasim: an address that is not in dynamic shared memory");
+    return (uint32_t)at;
+}
+
+unsigned char *shared_bytes(uint32_t at, uint32_t bytes, uint32_t alignment) {
+    static unsigned char nowhere[1024];
+    if (at % alignment == 0 && (size_t)at + bytes <= dynamic_size) return dynamic_shared + at;
+    end_device(at % alignment ? cudaErrorLaunchFailure : cudaErrorIllegalAddress,
+               "cudasim: %u bytes at %u of %zu of shared memory, aligned to %u", bytes, at, dynamic_size, alignment);
+    return nowhere;
+}
+
+void copy_later(uint32_t to, const void *from, int bytes, bool valid) {
+    memset(shared_bytes(to, (uint32_t)bytes, (uint32_t)bytes), 0xFF, (size_t)bytes);
+    if (valid && (uintptr_t)from % (uintptr_t)bytes)
+        end_device(cudaErrorLaunchFailure, "cudasim: a copy of %d bytes from an address that %d does not divide", bytes,
+                   bytes);
+    copies[running].push_back({copy_groups[running], bytes, to, valid ? from : nullptr});
+}
+
+void end_copy_group() { copy_groups[running]++; }
+
+void finish_copies(int pending) {
+    auto &own = copies[running];
+    size_t done = 0;
+    for (; done < own.size() && own[done].group < copy_groups[running] - pending && !broken; done++) {
+        const waiting_copy &one = own[done];
+        unsigned char *to = shared_bytes(one.to, (uint32_t)one.bytes, 4);
+        if (one.from)
+            memcpy(to, one.from, (size_t)one.bytes);
+        else
+            memset(to, 0, (size_t)one.bytes);
+    }
+    own.erase(own.begin(), own.begin() + (ptrdiff_t)done);
 }
 
 uint64_t warp(warp_action action, unsigned mask, uint64_t value, int operand, int width, const char *file, int line) {
