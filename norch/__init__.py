@@ -5,8 +5,9 @@ program may do without (layers, optimizers and so on) are imported when they are
 """
 
 from math import e, inf, nan, pi
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+
+from ._typing import TYPE_CHECKING as _TYPE_CHECKING
+from ._typing import Any as _Any
 
 from . import _start as _start  # isort: skip  (the first, as it says)
 from . import autograd

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
 
 from ._handle import Handle
+from ._typing import Any, TypeVar
 from .autograd.hooks import Accumulated, Keep, RemovableHandle, hook_onto
 from .autograd.node import Leaf
 from .autograd.record import gradient_edge

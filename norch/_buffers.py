@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
 
 from ._lib import TensorBase, lib
+from ._typing import Any
 
 
 def keep_alive(owner: object) -> tuple[int, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+
+from ._typing import Any
 
 
 def exported(namespace: dict[str, Any], *more: str) -> list[str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
 
 from ._lib import TensorBase, lib
+from ._typing import Any
 from .device import CPU, device_of
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import re
-from typing import Any
+
+from ._typing import Any
 
 _SCALARS: dict[str, Any] = {
     "int32_t": ctypes.c_int32,
@@ -32,12 +32,14 @@ def _argument_type(text: str) -> Any:
 
 
 def _read_struct(text: str, constants: dict[str, int]) -> type[ctypes.Structure]:
-    body = re.search(r"typedef struct norch_tensor \{(.*?)\} norch_tensor;", text, re.S)
-    if body is None:
+    body, end, _ = text.partition("typedef struct norch_tensor {")[2].partition("} norch_tensor;")
+    if not end:
         raise ImportError("norch: the library's header holds no struct norch_tensor")
     fields: list[tuple[str, Any]] = []
-    for kind, name, size in re.findall(r"([\w ]+?\*?)\s*(\w+)(?:\[(\w+)\])?;", body[1]):
-        base = ctypes.c_void_p if "*" in kind else _SCALARS[kind.strip()]
+    for field in body.split(";")[:-1]:
+        declared, _, size = field.strip().removesuffix("]").partition("[")
+        kind, _, name = declared.replace("*", "* ").rpartition(" ")
+        base = ctypes.c_void_p if "*" in kind else _SCALARS[kind]
         fields.append((name, base * constants[size] if size else base))
     return type("TensorStruct", (ctypes.Structure,), {"_fields_": fields})
 
@@ -57,19 +59,25 @@ def read_header(library: ctypes.PyDLL, path: str) -> tuple[dict[str, int], type[
             getattr(library, text_of).restype = ctypes.c_char_p
         except AttributeError:
             raise ImportError(f"norch: {path} is a library, but not norch's: it lacks {text_of}") from None
-    text = re.sub(r"/\*.*?\*/", "", library.norch_header().decode(), flags=re.S)
-    constants = {name: int(value) for name, value in re.findall(r"#define NORCH_(\w+) (\d+)", text)}
-    tensor_struct = _read_struct(text, {"NORCH_" + name: value for name, value in constants.items()})
+    text = "".join(part.rpartition("*/")[2] for part in library.norch_header().decode().split("/*"))  # no comments
+    directives = [line.split() for line in text.splitlines() if line.startswith("#")]
+    numbers = {words[1]: int(words[2]) for words in directives if len(words) == 3 and words[2].isdigit()}
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    tensor_struct = _read_struct(text, numbers)
     builtins, functions = set(listed(library.norch_call_name)), {}
-    for result, name, arguments in re.findall(r"^([\w ]+?\**)\s*\bnorch_(\w+)\(([^)]*)\);", text, re.M):
+    for declaration in text.split(";"):
+        head, parenthesis, arguments = declaration.strip().removesuffix(")").partition("(")
+        result, _, name = head.rpartition("{")[2].rpartition("norch_")
+        if not parenthesis:
+            continue
         if name in builtins:  # _lib makes it
             continue
         try:
             function = getattr(library, "norch_" + name)
         except AttributeError:
             raise ImportError(f"norch: {path} lacks norch_{name}, which its own header declares") from None
-        function.restype = _result_type(result.strip() if "*" not in result else " ".join(result.split()))
+        function.restype = _result_type(result.strip())
         each = [] if arguments.strip() == "void" else arguments.split(",")
         function.argtypes = [_argument_type(argument.strip()) for argument in each]
         functions["norch_" + name] = function
-    return constants, tensor_struct, functions
+    return {name.removeprefix("NORCH_"): number for name, number in numbers.items()}, tensor_struct, functions

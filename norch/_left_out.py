@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+
+from ._typing import Any
 
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compat", "left_out.txt")
 

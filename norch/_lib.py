@@ -17,10 +17,10 @@ import os
 import struct
 import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._header import listed, read_header
+from ._typing import TYPE_CHECKING, Any
 
 _PATH = os.environ.get("NORCH_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libnorch.so")
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ._handle import Handle
 from ._lib import lib
+from ._typing import Any
 from .device import CPU
 from .dtype import check_format
 from .ops.view import axis

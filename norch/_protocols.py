@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from . import _repr
 from ._buffers import buffer
 from ._handle import Handle
 from ._lib import lib
+from ._typing import Any
 from .errors import ArgumentError, DTypeError, Error
 from .ops._operand import tensor_of
 from .ops.copy import copy_

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from ._lib import lib
+from ._typing import Any
 
 
 class _Here(threading.local):

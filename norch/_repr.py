@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from ._lib import int64 as integer
+from ._typing import Any
 from .errors import Error
 
 THRESHOLD: float = 1000  # tensors of more elements are summarised ...

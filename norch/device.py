@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ._lib import constants, lib
+from ._typing import Any
 from .errors import DeviceError
 
 _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"]}

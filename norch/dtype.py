@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ._lib import lib, listed
+from ._typing import Any
 from .errors import ArgumentError, DTypeError
 
 __all__ = [

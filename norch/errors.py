@@ -7,7 +7,8 @@ Each error is both a ``norch.Error`` and the built-in that Python programs expec
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+
+from ._typing import Any
 
 __all__ = [
     "ArgumentError", "BoundsError", "CaptureError", "DTypeError", "DeviceError", "DivisionError", "Error",

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from ._buffers import address, uint64s
 from ._handle import Handle
 from ._left_out import nothing_more
 from ._lib import ints, lib
 from ._recording import here, unseen
+from ._typing import Any
 from .device import device as Device  # noqa: N812
 from .dtype import uint8
 from .errors import ArgumentError

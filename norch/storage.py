@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any
 
 from ._buffers import memory_of
 from ._handle import version_counter_of
 from ._lib import lib
+from ._typing import Any
 from .device import CPU
 from .device import device as Device  # noqa: N812
 from .dtype import dtype as DType  # noqa: N812

@@ -4,7 +4,6 @@ _autograd_methods.py, _metadata.py and _protocols.py."""
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _handle, _left_out
 from ._autograd_methods import AutogradMethods
@@ -13,6 +12,7 @@ from ._handle import alias
 from ._lib import lib
 from ._metadata import MetadataMethods
 from ._protocols import ProtocolMethods
+from ._typing import TYPE_CHECKING, Any, TypeVar
 from .autograd import engine
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error

@@ -8,9 +8,8 @@ grad_mode.py (no_grad() and the like), function.py (operations of your own), tra
 and the like). What an operation does in backward is declared beside it, in norch/ops.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from .._left_out import missing
+from .._typing import TYPE_CHECKING, Any
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward
 from .function import Function, once_differentiable

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from .. import _handle
 from .._handle import Handle
+from .._typing import Any
 from ..errors import Error
 from .grad_mode import no_grad
 from .node import Node

@@ -7,10 +7,10 @@ and are the derivatives of each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
+from .._typing import Any
 from .derivative import derivative, view_derivative
 from .record import record_one, record_view
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .._handle import alias, meta_of, zeros_of
+from .._typing import Any
 from .node import Node
 from .record import gradient_edge
 

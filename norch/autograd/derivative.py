@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any
 
 from .._handle import Handle, alias
+from .._typing import Any
 from .grad_mode import mode
 from .node import Node, freed, saved_intact
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
+from .._typing import Any
 from .derivative import derivative
 from .grad_mode import mode
 from .record import edges_of, gradient_edge, make_node

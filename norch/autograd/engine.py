@@ -13,10 +13,10 @@ import os
 import threading
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Any
 
 from .._handle import Handle, full_of
 from .._recording import here
+from .._typing import Any
 from ..errors import DeviceError, Error, ShapeError
 from . import anomaly
 from .broadcast import unbroadcast

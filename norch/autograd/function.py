@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from .._handle import Handle, alias, meta_of, next_seq, version_counter_of, zeros_of
 from .._lib import lib
+from .._typing import Any, cast
 from ..errors import Error, ShapeError
 from .broadcast import sum_to
 from .grad_mode import F, decorated, mode, no_grad

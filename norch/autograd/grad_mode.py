@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+
+from .._typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 

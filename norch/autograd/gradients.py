@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from .._typing import Any
 from ..errors import ArgumentError, Error, ShapeError
 from . import engine
 from .record import gradient_edge

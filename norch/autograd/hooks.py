@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
 
+from .._typing import Any
 from .node import Node
 
 

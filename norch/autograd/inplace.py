@@ -3,10 +3,9 @@ the histories of views, and those that a write changes."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._handle import next_seq
 from .._lib import lib
+from .._typing import Any
 from ..errors import Error
 from .grad_mode import mode
 from .node import Leaf, Node

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 from .._handle import Handle, next_seq
+from .._typing import Any
 from ..errors import Error
 
 

@@ -8,9 +8,9 @@ record_view() below, recorders.py, and ops/_rows.py for rows of csrc/ops.def.
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any
 
 from .._handle import alias, meta_of, next_seq
+from .._typing import Any
 from .derivative import OpNode
 from .grad_mode import mode
 from .node import Node

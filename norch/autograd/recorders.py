@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .._handle import meta_of, next_seq
+from .._typing import Any
 from .derivative import OpNode
 from .grad_mode import mode
 from .record import gradient_edge

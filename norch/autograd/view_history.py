@@ -8,10 +8,10 @@ outdated history; it notices so when it is next asked for its gradient edge, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from .._handle import zeros_of
 from .._lib import lib
+from .._typing import Any
 from ..errors import Error, OutOfMemoryError
 from .grad_mode import enable_grad, mode
 from .hooks import Keep

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._lib import int64
+from .._typing import Any
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ._operand import as_operand, tensor_of
 

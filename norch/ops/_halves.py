@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
 
 from .._handle import Handle
 from .._lib import constants
+from .._typing import Any, TypeVar, cast
 from ._operand import RENAMED_ERRORS, renamed_error
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -4,10 +4,10 @@ what `x[0] += 1` calls)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from .._handle import Handle, version_counter_of
 from .._lib import lib
+from .._typing import Any
 from ..autograd.grad_mode import enable_grad, mode
 from ..autograd.inplace import check_writable
 from ..autograd.node import Leaf

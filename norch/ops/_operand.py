@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
 
 from .._handle import Handle
 from .._lib import lib
+from .._typing import Any, TypeVar, cast
 from ..errors import Error, rename_error
 from .values import tensor
 

@@ -6,7 +6,8 @@ Plain classes: to make a NamedTuple takes ten times as long, and these are made 
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any
+
+from .._typing import Any
 
 # ruff: noqa: N801, D101  (PyTorch's names)
 

@@ -6,12 +6,11 @@ reductions: what a row does not need is decided when its function is made, not w
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import _handle
 from .._handle import Handle, alias, meta_of, next_seq
 from .._header import listed
 from .._lib import lib
+from .._typing import Any
 from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write

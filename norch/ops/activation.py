@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from .._typing import Any
 from ..autograd.differentiable import differentiable
 from .copy import cat
 from .op import function_op

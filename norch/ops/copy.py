@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .._handle import Handle, zeros_of
 from .._lib import flag, lib
+from .._typing import Any
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write

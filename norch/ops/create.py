@@ -6,10 +6,10 @@ The elements are computed on the default device, or on the one that is given, as
 from __future__ import annotations
 
 from math import ceil, isfinite
-from typing import Any
 
 from .._handle import Handle, Size
 from .._lib import int64, lib
+from .._typing import Any
 from ..device import device_code
 from ..dtype import check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
 from ..dtype import dtype as DType  # noqa: N812

@@ -11,10 +11,10 @@ finish_write() makes the write part of the history of x: autograd/inplace.py, vi
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, lib
+from .._typing import Any
 from ..autograd.record import record_view
 from ..autograd.view_history import same_history
 from ..dtype import bool_

@@ -7,10 +7,9 @@ first argument; ``f`` gives a copy.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._handle import Handle, zeros_of
 from .._lib import constants, flag, lib
+from .._typing import Any
 from ..autograd.derivative import TensorHolder, derivative, write_derivative
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import record_one

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._handle import alias
 from .._lib import lib
+from .._typing import Any
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge, record

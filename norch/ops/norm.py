@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from .._typing import Any
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import no_grad
 from ..autograd.record import record

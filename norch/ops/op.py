@@ -14,9 +14,9 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from .._lib import lib
+from .._typing import Any
 from ..autograd.derivative import derivative
 from . import _rows
 from ._inplace import inplace_form

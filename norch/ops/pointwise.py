@@ -8,9 +8,9 @@ inputs, out is the result, g its gradient. The functions that ask for more than 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .._lib import lib
+from .._typing import Any
 from ..dtype import DTYPES, check_fits, float32
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, DTypeError, Error, rename_error

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from .._handle import Handle
 from .._lib import int64, lib
+from .._typing import Any
 from ..autograd.inplace import check_writable
 from ..device import device_code
 from ..dtype import check_numbers, contiguous_format, dtype_named, float32, float64, promote_types

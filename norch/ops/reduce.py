@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, lib
+from .._typing import Any
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.record import record, record_view
 from ..dtype import dtype as DType  # noqa: N812

@@ -4,10 +4,9 @@ the other end.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._handle import alias
 from .._lib import constants, lib
+from .._typing import Any
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write

@@ -6,10 +6,10 @@ A function ``f_`` writes into its first argument; ``f`` gives a copy.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .._handle import zeros_of
 from .._lib import flag, lib
+from .._typing import Any
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable
 from ..autograd.record import record, record_one

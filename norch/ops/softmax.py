@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._lib import lib
+from .._typing import Any
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.record import record_one

@@ -5,10 +5,9 @@ C gives places only; values are gathered, so that gradients come by themselves.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._handle import Handle
 from .._lib import flag, int64, lib
+from .._typing import Any
 from ..autograd.derivative import derivative
 from ..autograd.record import record
 from ..dtype import int32

@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from array import array
 from functools import reduce
-from typing import Any
 
 from .._buffers import forget, keep_alive
 from .._handle import Handle
 from .._lib import flag, ints, lib
+from .._typing import Any
 from ..device import CPU, current
 from ..dtype import BY_NAME, DTYPES, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
 from ..dtype import bool_ as norch_bool

@@ -7,10 +7,10 @@ gradient function may name x_meta, the meta tensor of what the view was taken of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .._handle import Handle, version_counter_of, zeros_of
 from .._lib import int64, lib
+from .._typing import Any
 from ..autograd.broadcast import Expand
 from ..autograd.derivative import view_derivative
 from ..autograd.grad_mode import mode

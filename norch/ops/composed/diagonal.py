@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..._lib import int64
+from ..._typing import Any
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError

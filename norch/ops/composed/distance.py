@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from ..._typing import Any
 from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...dtype import check_numbers, finfo, float32, float64

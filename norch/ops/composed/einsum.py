@@ -16,12 +16,11 @@ Each step is a recorded operation, so einsum needs no derivative of its own. ben
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, NamedTuple
 
+from ..._typing import Any
 from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._checks import on_one_device
 from .._operand import as_operand
@@ -36,8 +35,6 @@ Plan = tuple[list[Step], int, bool]  # the steps, the slot of the result, whethe
 
 _MIN_ROWS = 16  # of the products in a batch that saves a copy
 _BATCH_AXES = 8  # more batch axes are merged into one, to stay below the limit of axes
-
-_TERM = re.compile(r"([A-Za-z]*)(?:(\.\.\.)([A-Za-z]*))?")
 
 
 def einsum(equation: Any, *operands: Any) -> Any:
@@ -136,7 +133,7 @@ def _plan_of(equation: str, shapes: tuple[Any, ...]) -> Plan:
             )
         inputs.append((*map(ord, before), *range(-extra, 0), *map(ord, after)))
         hidden = max(hidden, extra)
-    letters = re.sub(r"\W", "", left)
+    letters = [letter for letter in left if letter.isalpha()]
     if not arrow:
         once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
         return _plan(name, tuple(inputs), (*range(-hidden, 0), *map(ord, once)), shapes)
@@ -152,10 +149,11 @@ def _plan_of(equation: str, shapes: tuple[Any, ...]) -> Plan:
 
 def _split(name: str, text: str, where: str) -> tuple[str, str, str]:
     """The labels before an ellipsis, the ellipsis, and those after it."""
-    found = _TERM.fullmatch(text)
-    if found is None:
+    before, dots, after = text.partition("...")
+    labels = before + after
+    if labels and not (labels.isascii() and labels.isalpha()):
         raise ArgumentError(f"{name}: {where} is {text!r}; labels are letters, with at most one ... among them")
-    return found[1], found[2] or "", found[3] or ""
+    return before, dots, after
 
 
 # ---- the plan ---------------------------------------------------------------------------------------------------
@@ -169,11 +167,11 @@ def _plan(name: str, inputs: tuple[Labels, ...], output: Labels, shapes: tuple[A
     return planner.steps, planner.run(output), planner.numbers
 
 
-class _Operand(NamedTuple):
+class _Operand:
     """A tensor during planning: the slot that holds it, and the labels of its axes, none of size 1."""
 
-    slot: int
-    labels: list[int]
+    def __init__(self, slot: int, labels: list[int]) -> None:
+        self.slot, self.labels = slot, labels
 
 
 class _Planner:

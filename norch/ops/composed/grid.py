@@ -7,9 +7,9 @@ import math
 import warnings
 from array import array
 from collections.abc import Sequence
-from typing import Any
 
 from ..._lib import flag, int64
+from ..._typing import Any
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._checks import on_one_device, with_ndim

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..._lib import int64, lib
+from ..._typing import Any
 from ...errors import ArgumentError, ShapeError
 from .._operand import rename_errors, tensor_of
 from ..copy import cat, clone, padded

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64
+from ..._typing import Any
 from ...autograd.differentiable import differentiable
 from ...dtype import check_numbers, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError

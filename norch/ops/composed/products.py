@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..._handle import Handle
 from ..._lib import int64, lib
+from ..._typing import Any
 from ...autograd.differentiable import differentiable
 from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError

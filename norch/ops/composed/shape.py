@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, chain
-from typing import Any
 
 from ..._handle import Handle, Size
 from ..._lib import int64
+from ..._typing import Any
 from ...autograd.broadcast import sum_to
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError

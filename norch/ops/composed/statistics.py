@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
+from ..._typing import Any
 from ...dtype import dtype as DType  # noqa: N812
 from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError

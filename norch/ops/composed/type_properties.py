@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..._handle import Handle
+from ..._typing import Any
 from ...dtype import dtype_named, get_default_dtype
 from .._operand import as_operand, named_function
 from ..op import METHODS, method
