@@ -128,6 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
     if device.simulated and not options.small:
         print("no timings: the CUDA device is simulated; --small tries the cases on it")
         return 0
+    began = time.monotonic()
     torch = load_torch(device.simulated)
     libraries = [OnDevice("norch", small=trial)]
     if torch is not None:
@@ -144,6 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
     if trial:
         return 1 if failed else 0
     report.conclude(rows)
+    print(f"{len(rows)} cases in {time.monotonic() - began:.0f} s")
     if options.json:
         with open(options.json, "w") as file:
             json.dump({"machine": machine, "rows": rows}, file, indent=1)

@@ -33,7 +33,7 @@ class _Lent:
 
     def __init__(self, x: Any) -> None:
         pointer, size = x.data_ptr(), x.numel() * x.element_size()
-        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (pointer, True), "version": 2}
+        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (pointer, False), "version": 2}
         self.tensor = x
 
 

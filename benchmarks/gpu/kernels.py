@@ -42,7 +42,7 @@ def count(torch: Any, lib: OnDevice, run: Callable[[], Any]) -> Counts | None:
     if profile is None:
         return None
     lib.module.cuda.synchronize()
-    with profile.profile(activities=[profile.ProfilerActivity.CUDA]) as watching:
+    with profile.profile(activities=[profile.ProfilerActivity.CUDA], acc_events=True) as watching:
         run()
         lib.module.cuda.synchronize()
     launches, kernels = 0, 0
