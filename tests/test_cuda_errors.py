@@ -435,7 +435,7 @@ def test_counts_want_kernels_that_are_compiled_for_it(simulated: dict[str, str])
         assert done.returncode == 1 and words in done.stderr and "make cuda-counts" in done.stderr
 
 
-def test_the_table_of_a_gpu(simulated: dict[str, str]) -> None:
+def test_the_table_of_a_gpu(simulated: dict[str, str], tmp_path: Path) -> None:
     """Its lines, its means and what is wrong, on the simulation, beside PyTorch on the CPU: no figure means a thing."""
     program = f"""
 import json, sys
@@ -457,7 +457,11 @@ def table(first=0, last=None):
     rows, failed = gpu.table(chosen[first:last], libraries, torch, 0.001, False)
     report.conclude(rows)
     print(json.dumps([failed, rows]))
-table()
+    return rows
+kept, page = {str(tmp_path / "kept")!r}, {str(tmp_path / "page")!r}
+with open(kept, "w") as file:
+    json.dump({{"machine": gpu.about(norch.cuda.get_device_properties(), libraries), "rows": table()}}, file)
+gpu.main(["--from", kept, "--markdown", page, "--commit", "1a2b3c4"])
 exp = norch.Tensor.exp
 norch.Tensor.exp = lambda x: 1.001 * exp(x)
 table(1, 2)
@@ -474,6 +478,8 @@ table()
     assert any(line.startswith("copy ") and "of copy" in line for line in table)
     assert any("TFLOP/s" in line for line in table)
     assert any("FAILED: TypeError" in line for line in wrong) and any("stopped after" in line for line in wrong)
+    page = (tmp_path / "page").read_text()
+    assert "at commit 1a2b3c4" in page and "\n| matmul 4096 .T@ | " in page and "Not measured: a + b, " in page
     if "torch" in rows[0][0]:
         assert all(row["agrees"] and row["torch"]["ratio"] > 0 for row in rows[0])
         assert any(line.startswith("  all 3 counted") for line in table)

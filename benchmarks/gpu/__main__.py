@@ -2,7 +2,9 @@
 
     --only WORD        a group, or the cases whose name has the word; may be given several times
     --seconds S        of timing for each case, of all libraries (default: 2)
-    --json FILE        keeps the numbers; --chart FILE draws the ratios (needs matplotlib)
+    --json FILE        keeps the numbers
+    --chart FILE       draws the ratios (needs matplotlib); --markdown FILE writes a page, with --commit NAME
+    --from FILE        takes kept numbers instead of measuring; may be given several times
     --profile CASE     prints where the device's time goes in a call, kernel by kernel, in place of the table
     --small            tiny sizes, no timings: a trial, which the simulation can run (make cudasim)
 
@@ -23,7 +25,7 @@ from typing import Any
 
 from .. import chart
 from ..report import check_writable
-from . import kernels, report
+from . import kernels, page, report
 from .cases import CASES, GROUPS
 from .library import Case, OnDevice
 from .measure import Row, measure, set_up, tidy
@@ -99,6 +101,34 @@ def table(
     return rows, failed
 
 
+def kept(files: list[str]) -> tuple[dict[str, Any], list[Row]]:
+    """What --json wrote: the machine of the last file, and the rows of all in the order of the cases."""
+    rows, machine = {}, {}
+    for name in files:
+        with open(name) as file:
+            told = json.load(file)
+        machine = told["machine"]
+        rows |= {row["case"]: row for row in told["rows"]}
+    return machine, [rows[case.name] for case in CASES if case.name in rows]
+
+
+def keep(machine: dict[str, Any], rows: list[Row], options: argparse.Namespace) -> int:
+    """Prints the means, and writes the files that are asked for."""
+    machine |= {"commit": options.commit} if options.commit else {}
+    report.conclude(rows)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"machine": machine, "rows": rows}, file, indent=1)
+    if options.markdown:
+        with open(options.markdown, "w") as file:
+            file.write(page.text(machine, rows))
+    if options.chart and any("torch" in row for row in rows):
+        of = f" at {machine['commit']}" if "commit" in machine else ""
+        title = f"{machine['device']}, {machine['date']}; norch {machine['norch']}{of}, PyTorch {machine['torch']}"
+        chart.bars(options.chart, rows, title)
+    return 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Parses the command line, measures, prints; the exit status."""
     head, _, rest = (__doc__ or "").partition("\n\n")
@@ -107,6 +137,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="of timing for each case (default: 2)")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
     parser.add_argument("--chart", metavar="FILE", help="also draw the ratios there, as a PNG (needs matplotlib)")
+    parser.add_argument("--markdown", metavar="FILE", help="also write a page of Markdown there")
+    parser.add_argument(
+        "--from", metavar="FILE", action="append", dest="kept", help="numbers of --json, not measured anew"
+    )
+    parser.add_argument("--commit", metavar="NAME", help="of norch, to stand beside the numbers")
     parser.add_argument("--profile", metavar="CASE", help="the kernels of the cases whose names have this")
     parser.add_argument("--small", action="store_true", help="tiny sizes, no timings: a trial")
     options = parser.parse_args(arguments)
@@ -115,8 +150,11 @@ def main(arguments: list[str] | None = None) -> int:
     if not cases:
         parser.error(f"no group and no case is called {' or '.join(words)}")
     check_writable(options.json)
+    check_writable(options.markdown)
     if options.chart:
         chart.pyplot()  # its absence is found before anything is measured
+    if options.kept:
+        return keep(*kept(options.kept), options)
 
     import norch
 
@@ -144,14 +182,8 @@ def main(arguments: list[str] | None = None) -> int:
     rows, failed = table(cases, libraries, torch, options.seconds, trial)
     if trial:
         return 1 if failed else 0
-    report.conclude(rows)
-    print(f"{len(rows)} cases in {time.monotonic() - began:.0f} s")
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"machine": machine, "rows": rows}, file, indent=1)
-    if options.chart and any("torch" in row for row in rows):
-        title = f"{machine['device']}, {machine['date']}; norch {machine['norch']}, PyTorch {machine['torch']}"
-        chart.bars(options.chart, rows, title)
+    print(f"\n{len(rows)} cases in {time.monotonic() - began:.0f} s")
+    keep(machine, rows, options)
     return 1 if failed else 0
 
 
