@@ -40,10 +40,36 @@ def _argmax(module: Any, x: Any) -> Any:
     return lambda: x.gather(1, index.reshape(-1, 1))
 
 
-def _scatter_add(lib: OnDevice) -> Run:
-    targets, count = lib.count(1_000_000), lib.count(10_000_000)
-    into, index, source = lib.random(targets), lib.integers(count, targets), lib.random(count)
-    return lambda: into.scatter_add(0, index, source)
+def _scatter_add(to: int) -> Any:
+    def setup(lib: OnDevice) -> Run:
+        targets, count = lib.count(to), lib.count(10_000_000)
+        into, index, source = lib.random(targets), lib.integers(count, targets), lib.random(count)
+        return lambda: into.scatter_add(0, index, source)
+
+    return setup
+
+
+def _index_add(lib: OnDevice) -> Run:
+    rows, width, count = lib.count(50_000), lib.fit(256), lib.count(100_000)
+    into, index, source = lib.random(rows, width), lib.integers(count, rows), lib.random(count, width)
+    return lambda: into.index_add(0, index, source)
+
+
+def _whole(name: str) -> Any:
+    """Of a million different whole numbers, and of zeros."""
+
+    def setup(lib: OnDevice) -> Run:
+        count = lib.count(10_000_000)
+        x = lib.integers(count, lib.count(1_000_000))
+        x = x * (x % 2)
+        return lambda: getattr(x, name)()
+
+    return setup
+
+
+def _argsort(module: Any, x: Any) -> Any:
+    index = x.argsort()
+    return lambda: x.gather(0, index)
 
 
 def _mask(lib: OnDevice) -> Run:
@@ -80,8 +106,13 @@ add("sum(0) 1e7x4", _of(10_000_000, 4)(lambda m, x: x.sum(0)), 0.95, tolerance=1
 add("sum(0) 97656x1024", _of(97656, 1024)(lambda m, x: x.sum(0)), 0.95)
 add("sum(1) 1e6x10", _of(1_000_000, 10)(lambda m, x: x.sum(1)), 0.95)
 add("sum mid 64x512x1024 dim1", _of(64, 512, 1024)(lambda m, x: x.sum(1)), 0.95)
-add("scatter_add 1e7->1e6", _scatter_add, 0.35, 0.8)
+add("scatter_add 1e7->1e6", _scatter_add(1_000_000), 0.35, 0.8)
 add("x[mask] 1e7", _mask, 0.95)
 add("cat dim1 8192x2048 x4", _cat, 0.95)
 add("gather 8192x1024", _gather)
 add("index_select 1e6x64", _index_select)
+add("argsort 1e7", _of(10_000_000)(_argsort), 1.2, 1.25, counted=False)
+add("nonzero 1e7", _whole("nonzero"), 0.95, counted=False)
+add("unique 1e7", _whole("unique"), 0.95, counted=False)
+add("scatter_add 1e7->10", _scatter_add(10), 0.35, 0.8, tolerance=1e-4, counted=False)
+add("index_add 100000x256->50000", _index_add, 0.35, 0.8, counted=False)

@@ -14,27 +14,36 @@ from .library import OnDevice, both_ways, cases_of
 CASES, add = cases_of("layers")
 
 
-def _attention(backward: bool, dtype: str = "float32") -> Any:
+def _attention(backward: bool, dtype: str = "float32", masked: bool = False) -> Any:
     def setup(lib: OnDevice) -> Run:
         shape = lib.fit(8), lib.fit(12), lib.fit(1024), lib.fit(64)
         inputs = [lib.random(*shape, grad=backward, dtype=dtype) for _ in range(3)]
         attend = lib.module.nn.functional.scaled_dot_product_attention
+        mask = lib.random(shape[2], shape[2]) if masked else None
 
-        def run() -> Any:
-            return attend(*inputs, is_causal=True)
+        def call(q: Any, k: Any, v: Any) -> Any:
+            return attend(q, k, v, attn_mask=mask, is_causal=not masked)
 
-        return both_ways(lib, lambda q, k, v: attend(q, k, v, is_causal=True), *inputs) if backward else run
+        return both_ways(lib, call, *inputs) if backward else lambda: call(*inputs)
 
     return setup
 
 
 def _convolution(
-    images: int, channels: int, side: int, outputs: int, size: int, stride: int, backward: bool, groups: int = 1
+    images: int,
+    channels: int,
+    side: int,
+    outputs: int,
+    size: int,
+    stride: int,
+    backward: bool,
+    groups: int = 1,
+    dtype: str = "float32",
 ) -> Any:
     def setup(lib: OnDevice) -> Run:
         c, o, height = lib.fit(channels), lib.fit(outputs), lib.fit(side)
-        x = lib.random(lib.fit(images), c, height, height, grad=backward)
-        weight = lib.random(o, 1 if groups > 1 else c, size, size, grad=backward)
+        x = lib.random(lib.fit(images), c, height, height, grad=backward, dtype=dtype)
+        weight = lib.random(o, 1 if groups > 1 else c, size, size, grad=backward, dtype=dtype)
         conv2d = lib.module.nn.functional.conv2d
 
         def call(x: Any, weight: Any) -> Any:
@@ -74,6 +83,21 @@ def _layer_norm(lib: OnDevice) -> Run:
     inputs = lib.random(lib.fit(8192), width, grad=True), lib.random(width, grad=True), lib.random(width, grad=True)
     norm = lib.module.nn.functional.layer_norm
     return both_ways(lib, lambda x, weight, bias: norm(x, (width,), weight, bias), *inputs)
+
+
+def _group_norm(lib: OnDevice) -> Run:
+    channels = lib.fit(64)
+    x = lib.random(lib.fit(128), channels, lib.fit(32), lib.fit(32), grad=True)
+    norm = lib.module.nn.functional.group_norm
+    scale = lib.random(channels, grad=True), lib.random(channels, grad=True)
+    return both_ways(lib, lambda x, weight, bias: norm(x, 8, weight, bias), x, *scale)
+
+
+def _transposed(lib: OnDevice) -> Run:
+    x = lib.random(lib.fit(32), lib.fit(128), lib.fit(28), lib.fit(28), grad=True)
+    weight = lib.random(lib.fit(128), lib.fit(64), 4, 4, grad=True)
+    convolve = lib.module.nn.functional.conv_transpose2d
+    return both_ways(lib, lambda x, weight: convolve(x, weight, stride=2, padding=1), x, weight)
 
 
 def _cross_entropy(lib: OnDevice) -> Run:
@@ -136,12 +160,15 @@ def _max_pool(lib: OnDevice) -> Run:
     return both_ways(lib, lambda x: pool(x, 2), x)
 
 
-def _lstm(lib: OnDevice) -> Run:
-    width = lib.fit(256)
-    layers = models.draw(lib, lib.module.nn.LSTM(width, width, 2))
-    layers.to(lib.device).flatten_parameters()
-    x = lib.random(lib.fit(100), lib.fit(64), width, grad=True)
-    return both_ways(lib, lambda x, *parameters: layers(x)[0], x, *layers.parameters())
+def _recurrent(name: str) -> Any:
+    def setup(lib: OnDevice) -> Run:
+        width = lib.fit(256)
+        layers = models.draw(lib, getattr(lib.module.nn, name)(width, width, 2))
+        layers.to(lib.device).flatten_parameters()
+        x = lib.random(lib.fit(100), lib.fit(64), width, grad=True)
+        return both_ways(lib, lambda x, *parameters: layers(x)[0], x, *layers.parameters())
+
+    return setup
 
 
 add("sdpa f 8x12x1024x64", _attention(False), 1.5, 1.8)
@@ -163,4 +190,10 @@ add("embedding f+b 50257x768, 8192", _embedding)
 add("maxpool f+b 128x64x32", _max_pool)
 add("relu f+b 1e7", _over("relu", 10_000_000))
 add("gelu f+b 1e7", _over("gelu", 10_000_000))
-add("LSTM f+b 2x256 T100 B64", _lstm, 1.0, 1.2, tolerance=1e-4)
+add("LSTM f+b 2x256 T100 B64", _recurrent("LSTM"), 1.0, 1.2, tolerance=1e-4)
+add("GRU f+b 2x256 T100 B64", _recurrent("GRU"), 1.0, 1.2, tolerance=1e-4, counted=False)
+add("sdpa f+b mask 8x12x1024x64", _attention(True, masked=True), 1.5, 1.8, counted=False)
+bf16 = _convolution(128, 64, 32, 64, 3, 1, backward=True, dtype="bfloat16")
+add("conv f+b bf16 128x64x32 64k3s1", bf16, tolerance=1e-2, counted=False)
+add("conv_transpose f+b 32x128x28 64k4s2", _transposed, counted=False)
+add("group_norm f+b 128x64x32", _group_norm, 1.0, 1.2, counted=False)

@@ -44,6 +44,21 @@ def _addmm(lib: OnDevice) -> Run:
     return lambda: lib.module.addmm(bias, a, b)
 
 
+def _tf32(lib: OnDevice) -> Run:
+    """float32 by TF32, which both libraries do only where they are told to."""
+    side, settings = lib.fit(4096), lib.module.backends.cuda.matmul
+    a, b = lib.random(side, side), lib.random(side, side)
+
+    def run() -> Any:
+        settings.allow_tf32 = True
+        try:
+            return a @ b
+        finally:
+            settings.allow_tf32 = False
+
+    return run
+
+
 for side in (1024, 2048, 4096, 8192):
     _add(f"matmul {side}", side, side, side, 1.2, 1.4, counted=False)
 _add("matmul 4096 .T@", 4096, 4096, 4096, 1.2, 1.4, left=True)
@@ -57,4 +72,5 @@ add("bmm 96x(1024x64@64x1024)", _batched(1024, 64, 1024), flops=2.0 * 96 * 1024 
 add("addmm 8192x768x3072", _addmm, flops=2.0 * 8192 * 768 * 3072)
 _add("matmul bf16 4096", 4096, 4096, 4096, 0.9, 0.95, "bfloat16")
 _add("matmul f16 4096", 4096, 4096, 4096, 0.9, 0.95, "float16")
+add("matmul tf32 4096", _tf32, 0.8, 0.9, tolerance=2e-3, counted=False, flops=2.0 * 4096**3)
 _add("matmul f64 2048", 2048, 2048, 2048, 0.9, 0.95, "float64")
