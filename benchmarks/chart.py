@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import statistics
+from itertools import cycle
 from typing import Any
 
-from .cases import GROUPS
 from .report import SHOWN, Row, ratios
 
 COLUMNS = 3
-COLOURS = dict(zip(GROUPS, ["#4269d0", "#2f9e6e", "#d9822b", "#a463f2", "#c2506b", "#6b7280"]))
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)
+COLOURS = ["#4269d0", "#2f9e6e", "#d9822b", "#a463f2", "#c2506b", "#6b7280"]
 LINES = {"norch": "#4269d0", "torch": "#d9822b", "numpy": "#8b929c"}
 
 
@@ -31,20 +32,23 @@ def columns(groups: dict[str, list[Row]]) -> list[list[str]]:
     laid: list[list[str]] = [[] for _ in range(min(COLUMNS, len(groups)))]
     for group in sorted(groups, key=lambda group: -len(groups[group])):
         min(laid, key=lambda column: sum(len(groups[name]) + 4 for name in column)).append(group)
-    order = list(GROUPS)
+    order = list(groups)
     laid = [sorted(column, key=order.index) for column in laid]
     return sorted(laid, key=lambda column: order.index(column[0]))
 
 
 def bars(path: str, rows: list[Row], title: str) -> None:
-    """Writes a PNG: a bar a case from 1 to PyTorch's time / norch's on a log axis, and NumPy's ratio as a dot."""
+    """Writes a PNG: a bar a case from 1 to PyTorch's time / norch's on a log axis, NumPy's ratio as a dot, a tick at
+    what the ratio should reach."""
     plt = pyplot()
     main = "torch" if any("torch" in row for row in rows) else "numpy"
-    groups = {group: [row for row in rows if row["group"] == group and main in row] for group in GROUPS}
-    groups = {group: found for group, found in groups.items() if found}
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if main in row:
+            groups.setdefault(row["group"], []).append(row)
     if not groups:
         raise SystemExit("a chart needs another library to compare with: neither PyTorch nor NumPy was measured")
-    laid = columns(groups)
+    laid, colours = columns(groups), dict(zip(groups, cycle(COLOURS)))
     tallest = max(sum(len(groups[name]) + 4 for name in column) for column in laid)
     figure = plt.figure(figsize=(6.2 * len(laid), 0.6 + 0.21 * tallest))
     heading = f"{SHOWN[main]}'s time / norch's: right of 1, norch is the faster one\n{title}"
@@ -60,32 +64,37 @@ def bars(path: str, rows: list[Row], title: str) -> None:
             top -= 0.45
             axes = figure.add_axes((left, (top - height) / inches, width, height / inches))
             top -= height + 0.3
-            _panel(axes, group, groups[group], main, ends)
+            _panel(axes, group, groups[group], main, ends, colours[group])
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
-def _panel(axes: Any, group: str, rows: list[Row], main: str, ends: tuple[float, float]) -> None:
+def _panel(axes: Any, group: str, rows: list[Row], main: str, ends: tuple[float, float], colour: str) -> None:
     """One group's bars."""
     values = [row[main]["ratio"] for row in rows]
     places = range(len(rows))
     shades = [1.0 if row["counted"] else 0.4 for row in rows]
     for place, value, shade in zip(places, values, shades):
-        axes.barh(place, value - 1, left=1, height=0.72, color=COLOURS[group], alpha=shade)
+        axes.barh(place, value - 1, left=1, height=0.72, color=colour, alpha=shade)
         text = f"{value:.2f}" if value < 9.95 else f"{value:.0f}"
-        colour, weight = ("#c00000", "bold") if value < 1 else ("black", "normal")
+        ink, weight = ("#c00000", "bold") if value < 1 else ("black", "normal")
         spot = axes.get_yaxis_transform()
-        axes.text(1.08, place, text, transform=spot, ha="right", va="center", size=7, color=colour, weight=weight)
+        axes.text(1.08, place, text, transform=spot, ha="right", va="center", size=7, color=ink, weight=weight)
     if main != "numpy":
         dots = [(row["numpy"]["ratio"], place) for place, row in enumerate(rows) if "numpy" in row]
         axes.plot(*zip(*dots) if dots else ((), ()), "o", ms=3.5, mfc="white", mec="#333333", mew=0.8, label="NumPy")
         if dots:
             axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, handletextpad=0.1, borderpad=0)
+    reach = [(row["marks"]["reach"], place) for place, row in enumerate(rows) if row["marks"]]
+    if reach and main == "torch":
+        axes.plot(*zip(*reach), "|", ms=8, mec="black", mew=1.2)
     axes.axvline(1, color="black", lw=1)
     axes.set_xscale("log")
     axes.set_xlim(*ends)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200) if ends[0] <= tick <= ends[1]]
+    ticks = [
+        tick for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200) if ends[0] <= tick <= ends[1]
+    ]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xticks([], minor=True)
     axes.grid(axis="x", color="#dddddd", lw=0.6)
@@ -93,7 +102,7 @@ def _panel(axes: Any, group: str, rows: list[Row], main: str, ends: tuple[float,
     axes.set_yticks(places, [row["case"] for row in rows])
     axes.tick_params(axis="y", length=0)
     mean = statistics.geometric_mean(ratios(rows, main).values() or values)
-    axes.set_title(f"{group}: geometric mean {mean:.2f}", loc="left", fontweight="bold", color=COLOURS[group], size=9)
+    axes.set_title(f"{group}: geometric mean {mean:.2f}", loc="left", fontweight="bold", color=colour, size=9)
 
 
 def curves(path: str, measured: dict[str, list[tuple[int, Row]]], title: str) -> None:

@@ -2,13 +2,14 @@
 
     --only WORD        the rows whose name has the word
 
-It runs the rows of benchmarks/gpu.py in a simulation that sees each access of memory (tests/cudasim/counting.cpp), at
-sizes that it can run, and tells of each call: its launches; the bytes that it must move, each input read once and each
-result written once; what its kernels move, every sector of 32 bytes counted once a kernel, as where the cache holds all
-else; what its threads ask for; how much of that in accesses of 16 bytes; and barriers a thread. Products tell
-multiply-adds for 16 bytes of shared memory, and their traffic is held against the formula of their tiles, by which it
-is told for the sizes that take a GPU. Training steps stand beside the operations of PyTorch that compute, each a kernel
-or more there. It fails where a row of gpu.py moves over 1 % more than it must, or the formula is wrong.
+It runs the bandwidth cases of benchmarks/gpu in a simulation that sees each access of memory
+(tests/cudasim/counting.cpp), at sizes that it can run, and tells of each call: its launches; the bytes that it must
+move, each input read once and each result written once; what its kernels move, every sector of 32 bytes counted once a
+kernel, as where the cache holds all else; what its threads ask for; how much of that in accesses of 16 bytes; and
+barriers a thread. Products tell multiply-adds for 16 bytes of shared memory, and their traffic is held against the
+formula of their tiles, by which it is told for the sizes that take a GPU. Training steps stand beside the operations of
+PyTorch that compute, each a kernel or more there. It fails where a case moves over 1 % more than it must, or the
+formula is wrong.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from . import gpu
+from .gpu import cases_bandwidth, cases_models
+from .gpu.library import BANDWIDTH, OnDevice
+from .gpu.measure import set_up
 from .library import Library
 
-SIZES = gpu.Sizes(elements=1 << 18, row=1024, products=())
+ELEMENTS = 1 << 18
+SIDES = (1024, 2048, 4096, 8192)  # of products that take a GPU
+STEPS = cases_models.CASES[:2]  # which the simulation can run: of the MLP and of the CNN
 ALONE = 1 << 13  # bytes that no row is blamed for: partial sums, and what is read a row
 LARGE = (2048, 2048, 16)  # a product that gets the largest tiles
 FREE = ("detach", "view", "reshape", "expand", "permute", "as_strided", "empty", "alias", "unsqueeze", "squeeze")
@@ -106,20 +111,20 @@ def traffic(m: int, n: int, k: int) -> int:
     return 4 * (m // side * (n // side) * 2 * side * k + m * n)
 
 
-def products(simulation: Simulation, lib: gpu.OnDevice) -> list[str]:
+def products(simulation: Simulation, lib: OnDevice) -> list[str]:
     """Prints what products move; gives what is wrong."""
     print(f"\n{'products':<22}{'tiles':>9}{'multiply-adds for':>20}{'flop a byte':>15}{'asked for':>16}")
     print(f"{'':<22}{'':>9}{'16 shared bytes':>20}{'asked for':>15}{'(bytes)':>16}")
     wrong = []
     for m, n, k in (LARGE, (256, 256, 256)):
-        a, b = lib.many(m, k), lib.many(k, n)
+        a, b = lib.random(m, k), lib.random(k, n)
         counts = simulation.count(lambda a=a, b=b: a @ b)
         name, side, flops = f"({m}, {k}) @ ({k}, {n})", tile_of(m, n), 2 * m * n * k
         adds, of_bytes = flops / 2 / (counts.shared_read / 16), flops / counts.asked
         print(f"{name:<22}{side:9d}{adds:20.1f}{of_bytes:15.1f}{counts.asked:16d}  counted")
         if counts.asked != traffic(m, n, k):
             wrong.append(f"{name}: threads ask for {counts.asked} bytes, by the formula {traffic(m, n, k)}")
-    for n in gpu.Sizes().products:
+    for n in SIDES:
         print(f"{n:<22}{tile_of(n, n):9d}{'':20}{2 * n**3 / traffic(n, n, n):15.1f}{traffic(n, n, n):16d}  by formula")
     return wrong
 
@@ -155,18 +160,16 @@ def operations_of(step: Callable[[Library], Callable[[], Any]]) -> list[str]:
     return found
 
 
-def steps(simulation: Simulation, lib: gpu.OnDevice) -> None:
+def steps(simulation: Simulation, lib: OnDevice) -> None:
     """Prints the launches of the training steps."""
     print(f"\n{'training steps':<22}{'launches':>9}{'moved':>14}{'asked for':>14}  PyTorch's operations")
-    for row in gpu.rows(SIZES):
-        if "step" not in row.name:
-            continue
-        counts = simulation.count(row.make(lib))
+    for case in STEPS:
+        counts = simulation.count(set_up(case, lib)[0])
         try:
-            beside = f"{len(operations_of(row.make)):d} or more kernels"
+            beside = f"{len(operations_of(case.setup)):d} or more kernels"
         except ImportError:
             beside = "(no PyTorch here)"
-        print(f"{row.name:<22}{counts.launches:9d}{counts.moved:14d}{counts.asked:14d}  {beside}", flush=True)
+        print(f"{case.name[:21]:<22}{counts.launches:9d}{counts.moved:14d}{counts.asked:14d}  {beside}", flush=True)
 
 
 def main() -> int:
@@ -174,19 +177,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cuda_counts", description=__doc__.split("\n")[0])  # type: ignore[union-attr]
     parser.add_argument("--only", metavar="WORD", default="", help="the rows whose name has the word")
     asked = parser.parse_args()
-    simulation, lib = Simulation(), gpu.OnDevice("norch")
-    print(f"{SIZES.elements} elements, rows of {SIZES.row}; moved and asked for: bytes, and beside what must be")
+    simulation, lib = Simulation(), OnDevice("norch", elements=ELEMENTS)
+    print(f"{lib.elements} elements, rows of {BANDWIDTH[1]}; moved and asked for: bytes, and beside what must be")
     print(
         f"{'':<22}{'launches':>9}{'must':>12}{'moved':>8}{'asked':>8}{'moved':>12}{'asked':>12}{'wide':>7}{'barriers':>9}"
     )
     wrong = []
-    for row in gpu.rows(SIZES):
-        if asked.only not in row.name or "step" in row.name or row.on_host:
+    for case in cases_bandwidth.CASES:
+        if asked.only not in case.name:
             continue
-        counts = simulation.count(row.make(lib))
-        print(line(row.name, counts, row.bytes), flush=True)
-        if counts.moved > 1.01 * row.bytes + ALONE:
-            wrong.append(f"{row.name}: {counts.moved} bytes are moved where {row.bytes:.0f} must be")
+        needed = case.moved * lib.elements
+        counts = simulation.count(set_up(case, lib)[0])
+        print(line(case.name, counts, needed), flush=True)
+        if counts.moved > 1.01 * needed + ALONE:
+            wrong.append(f"{case.name}: {counts.moved} bytes are moved where {needed:.0f} must be")
     if not asked.only or "product".startswith(asked.only):
         wrong += products(simulation, lib)
     if not asked.only or "step".startswith(asked.only):

@@ -1,8 +1,11 @@
-"""What the compiler makes of the CUDA kernels: registers, spills and shared memory of each, the share of its threads
-that a multiprocessor can hold with them, how wide the hot ones reach into memory, and how much of the loops of products
-is multiply-adds. It needs nvcc, no GPU:
+"""What the compiler makes of the CUDA kernels: registers, spills and shared memory of each, how many blocks of it a
+multiprocessor can hold and which share of its threads these are, how wide the hot ones reach into memory, and how much
+of the loops of products is multiply-adds. It needs nvcc, no GPU:
 
     make cuda-report ARGS="--arch 90 --only multiply"
+
+Threads of a block are those of its launch bounds, shared memory is what the kernel declares and what TELL_SHARED of
+cuda.cuh says of dynamic memory ("+": it has some and does not say how much, which is left out).
 
 It fails where a kernel spills registers, or a hot one lacks an access or multiply-adds that it should have. The machine
 code is read with cuobjdump and nvdisasm where they are (pip: nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm), else the
@@ -12,6 +15,7 @@ compiler's PTX, which has no loops to look at.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import shutil
@@ -40,12 +44,12 @@ HOT = {
     r"strided<kernels_of<row_add, dtype<4>.*>": {"load G", "store G"},
     r"reduce<row_(sum|amax), dtype<4>.*>": {"load G"},
     r"softmax_rows<float, [1248]>": {"load G", "store G"},
-    r"softmax_rows_back<float, [1248]>": {"load G", "store G"},
+    r"softmax_rows_backward<float, [1248]>": {"load G", "store G"},
     r"normalize_(rows|input)<float, [1248]>": {"load G", "store G"},
     r"sum_columns<float, 4>": {"load G"},
     r"attend(_back)?<float, [1248]>": {"load G", "store G"},
     r"fill_dense<unsigned int>": {"store G"},
-    r"(sgd|adam|rmsprop|adagrad)<float>": {"load G", "store G"},
+    r"step_all<(sgd|adam|rmsprop|adagrad)_step<float> >": {"load G", "store G"},
     r"draw32<\d>": {"store G"},
 }
 
@@ -55,8 +59,9 @@ BUSY = {
     r"multiply<tile_shape<float, float, 64, .*>, [12], [12]>": 0.77,
 }
 
-# Threads and bytes of shared memory that a multiprocessor holds, and a block of this many threads; every one has 65,536
-# registers, which a warp takes by 256 (CUDA C++ Programming Guide, compute capabilities).
+# Threads and KiB of shared memory that a multiprocessor holds, less 1 KiB for each block. Every one has 65,536
+# registers, which a warp takes by 256, and room for 32 blocks, unless BLOCKS says less (CUDA C++ Programming Guide,
+# compute capabilities).
 HOLDS = {
     "75": (1024, 64),
     "80": (2048, 164),
@@ -66,7 +71,7 @@ HOLDS = {
     "90": (2048, 228),
 }
 HOLDS |= {"100": (2048, 228), "103": (2048, 228), "110": (1536, 228), "120": (1536, 100), "121": (1536, 100)}
-BLOCK = 256
+BLOCKS = {"75": 16, "86": 24, "87": 16, "89": 24, "110": 24, "120": 24, "121": 24}
 
 SASS = {
     r"LDG\.E[.\w]*\.128": "load G",
@@ -84,20 +89,28 @@ PTX = {
 
 @dataclass
 class Kernel:
+    """shared: bytes that it declares. dynamic: those that it says a launch adds; None where it does not say."""
+
     name: str
     registers: int = 0
     spilled: int = 0
     shared: int = 0
+    dynamic: int | None = 0
+    threads: int = 256
     multiplies: float = 0.0
     accesses: Counter[str] = field(default_factory=Counter)
 
-    def held(self, arch: str) -> float:
-        """The share of a multiprocessor's threads that find room, in blocks of BLOCK; without dynamic shared memory."""
-        threads, kilobytes = HOLDS.get(arch, (2048, 100))
-        warps = BLOCK // 32
+    def blocks(self, arch: str) -> int:
+        """How many of its blocks a multiprocessor holds at once."""
+        threads, kilobytes = HOLDS.get(arch.rstrip("af"), (2048, 100))
+        warps = -(-self.threads // 32)
         of_registers = 65536 // (-(-max(self.registers, 1) * 32 // 256) * 256) // warps
-        of_shared = kilobytes * 1024 // (self.shared + 1024) if self.shared else threads
-        return min(threads // BLOCK, of_registers, of_shared) * BLOCK / threads
+        of_shared = kilobytes * 1024 // (self.shared + (self.dynamic or 0) + 1024)
+        return min(threads // (32 * warps), of_registers, of_shared, BLOCKS.get(arch.rstrip("af"), 32))
+
+    def held(self, arch: str) -> float:
+        """Their share of the threads that it could hold."""
+        return self.blocks(arch) * self.threads / HOLDS.get(arch.rstrip("af"), (2048, 100))[0]
 
 
 def multiplies_of(code: str) -> float:
@@ -137,22 +150,38 @@ def plain(names: set[str]) -> dict[str, str]:
     return {m: re.sub(r"\([^()]*\)$", "", d.removeprefix("void ")) for m, d in zip(ordered, demangled)}
 
 
-def code_of(nvcc: str, flags: list[str], cubin: Path, source: str) -> tuple[str, dict[str, str]]:
+def read_ptx(ptx: str, found: dict[str, Kernel]) -> None:
+    """What of a kernel stands in its PTX only: threads of a block, and dynamic shared memory."""
+    of_any_size = re.findall(r"\.extern \.shared [^;]* (\w+)\[\];", ptx)
+    for part in ptx.split(".entry ")[1:]:
+        kernel = found.get(re.match(r"\w+", part)[0])  # type: ignore[index]
+        if kernel is None:
+            continue
+        if threads := re.search(r"\.maxntid (\d+)(?:, (\d+), (\d+))?", part):
+            kernel.threads = math.prod(int(size or 1) for size in threads.groups())
+        said = [int(size) for size in re.findall(r"// dynamic shared memory: (\d+)", part)]
+        if said or any(re.search(rf"\b{name}\b", part) for name in of_any_size):
+            kernel.dynamic = max(said) if said else None
+
+
+def code_of(cubin: Path, ptx: str) -> tuple[str, dict[str, str]]:
     """The text of the machine code, or of the PTX, and what in it counts as which access."""
     cuobjdump, nvdisasm = tool("cuobjdump"), tool("nvdisasm")
     if cuobjdump and nvdisasm:
         os.environ["PATH"] = f"{Path(nvdisasm).parent}{os.pathsep}{os.environ['PATH']}"
         return run(cuobjdump, "-sass", str(cubin)), SASS
-    ptx = cubin.with_suffix(".ptx")
-    run(nvcc, "-ptx", *flags, "-o", str(ptx), source)
-    return ptx.read_text(), PTX
+    return ptx, PTX
 
 
 def compile_unit(nvcc: str, arch: str, source: Path, dtype: str | None, folder: Path) -> tuple[list[Kernel], bool]:
     """The kernels of a source, and whether their machine code was read."""
-    cubin = folder / f"{source.stem}.{dtype}.cubin"
+    kept = folder / f"{source.stem}.{dtype}"
+    kept.mkdir()
+    cubin = kept / "unit.cubin"
     flags = ["-std=c++17", "-O3", f"-arch=sm_{arch}", "-DNORCH_ABI=0", *([f"-DNR_DTYPE_NAME={dtype}"] if dtype else [])]
-    said = run(nvcc, "-cubin", "-Xptxas", "-v", *flags, "-o", str(cubin), str(source))
+    keeping = ["-keep", "-keep-dir", str(kept)]
+    said = run(nvcc, "-cubin", "-Xptxas", "-v", *keeping, *flags, "-o", str(cubin), str(source))
+    ptx = next(kept.glob("*.ptx")).read_text()
     found: dict[str, Kernel] = {}
     for part in said.split("Compiling entry function '")[1:]:
         mangled = part[: part.index("'")]
@@ -160,7 +189,8 @@ def compile_unit(nvcc: str, arch: str, source: Path, dtype: str | None, folder: 
             re.search(pattern, part) for pattern in (r"Used (\d+) reg", r"(\d+) bytes spill st", r"(\d+) bytes smem")
         ]
         found[mangled] = Kernel(mangled, *(int(n[1]) if n else 0 for n in numbers))
-    code, patterns = code_of(nvcc, flags, cubin, str(source))
+    read_ptx(ptx, found)
+    code, patterns = code_of(cubin, ptx)
     for part in re.split(r"Function : |\.entry ", code)[1:]:
         kernel = found.get(re.match(r"\w+", part)[0])  # type: ignore[index]
         for pattern, access in patterns.items():
@@ -194,21 +224,15 @@ def main() -> int:
         f"{'machine code' if all(exact for _, exact in done) else 'PTX'}"
     )
     exact = all(exact for _, exact in done)
-    print("registers  spilled   shared   load G  store G   load S  store S  threads  multiply-adds  kernel")
+    print("registers  spilled   shared   load G  store G   load S  store S   blocks  threads  multiply-adds  kernel")
     for kernel in kernels:
         if not re.search(asked.only, kernel.name):
             continue
         a = kernel.accesses
-        numbers = (
-            kernel.registers,
-            kernel.spilled,
-            kernel.shared,
-            a["load G"],
-            a["store G"],
-            a["load S"],
-            a["store S"],
-        )
+        shared = f"{kernel.shared + (kernel.dynamic or 0)}{'+' if kernel.dynamic is None else ''}"
+        numbers = (a["load G"], a["store G"], a["load S"], a["store S"], kernel.blocks(asked.arch))
         busy = f"{kernel.multiplies:14.0%}" if kernel.multiplies else f"{'':14}"
+        print(f"{kernel.registers:9d}{kernel.spilled:9d}{shared:>9}", end="")
         print("".join(f"{number:9d}" for number in numbers), f"{kernel.held(asked.arch):8.0%}{busy} ", kernel.name)
     wrong = [f"{kernel.name}: spills {kernel.spilled} bytes" for kernel in kernels if kernel.spilled]
     for pattern, wanted in HOT.items():

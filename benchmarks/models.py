@@ -1,22 +1,36 @@
-"""Two models whose training steps are timed, written once for norch and PyTorch: a small convolutional network and a
-small GPT. Their weights are drawn by the library's `random`, so that both start from the same numbers.
+"""Models whose training steps are timed, written once for norch and PyTorch: a small convolutional network, ResNet-18
+and GPTs. Their weights are drawn by the library's `random`, so that both start from the same numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from .library import Library
 
 WARM = 4  # steps before a captured one is replayed
-BATCH, LENGTH, WIDTH, HEADS, VOCABULARY = 16, 64, 64, 4, 65
 
 
-def _draw(lib: Library, model: Any) -> Any:
+class Text(NamedTuple):
+    """The sizes of a GPT and of its batch. tied: the last layer has the weights of the tokens' embedding."""
+
+    layers: int = 2
+    width: int = 64
+    heads: int = 4
+    length: int = 64
+    batch: int = 16
+    vocabulary: int = 65
+    tied: bool = False
+
+
+TOY = Text()
+
+
+def draw(lib: Library, model: Any) -> Any:
     """Fills weights of two and more axes; the others keep what they start with, ones or, for these models, zeros."""
     for p in model.parameters():
         if p.ndim > 1:
@@ -72,7 +86,7 @@ def cnn_step(lib: Library, captured: bool = False) -> Callable[[], Any]:
         nn.Flatten(),
         nn.Linear(32 * 7 * 7, 10),
     )
-    _draw(lib, model)
+    draw(lib, model)
     criterion = nn.CrossEntropyLoss()
     optimizer = lib.module.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     x, target = lib.random(64, 1, 28, 28), lib.integers(64, 10)
@@ -80,30 +94,33 @@ def cnn_step(lib: Library, captured: bool = False) -> Callable[[], Any]:
     return training(lib, model, optimizer, lambda x, target: criterion(model(x), target), batches, captured)
 
 
-def _gpt(nn: Any) -> Any:
-    """Two blocks of attention and a perceptron, each after a normalisation and beside what it adds to."""
-    functional = nn.functional
+def _gpt(nn: Any, size: Text) -> Any:
+    """Blocks of attention and a perceptron, each after a normalisation and beside what it adds to."""
+    functional, width, heads = nn.functional, size.width, size.heads
 
     class Block(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.before_attention, self.before_perceptron = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-            self.attend, self.project = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-            self.widen, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+            self.before_attention, self.before_perceptron = nn.LayerNorm(width), nn.LayerNorm(width)
+            # A bias of keys has no gradient but rounding, which Adam would turn into steps that nothing can be held to.
+            self.attend, self.project = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width)
+            self.widen, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
         def forward(self, x: Any) -> Any:
-            parts = self.attend(self.before_attention(x)).split(WIDTH, -1)
-            q, k, v = (part.reshape(BATCH, LENGTH, HEADS, WIDTH // HEADS).transpose(1, 2) for part in parts)
+            parts = self.attend(self.before_attention(x)).split(width, -1)
+            q, k, v = (part.reshape(*x.shape[:2], heads, width // heads).transpose(1, 2) for part in parts)
             seen = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.project(seen.transpose(1, 2).reshape(BATCH, LENGTH, WIDTH))
+            x = x + self.project(seen.transpose(1, 2).reshape(x.shape))
             return x + self.narrow(functional.gelu(self.widen(self.before_perceptron(x))))
 
     class GPT(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.token, self.position = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(LENGTH, WIDTH)
-            self.blocks = nn.Sequential(Block(), Block())
-            self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCABULARY)
+            self.token, self.position = nn.Embedding(size.vocabulary, width), nn.Embedding(size.length, width)
+            self.blocks = nn.Sequential(*(Block() for _ in range(size.layers)))
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, size.vocabulary, bias=not size.tied)
+            if size.tied:
+                self.head.weight = self.token.weight
 
         def forward(self, tokens: Any, places: Any) -> Any:
             return self.head(self.norm(self.blocks(self.token(tokens) + self.position(places))))
@@ -111,16 +128,60 @@ def _gpt(nn: Any) -> Any:
     return GPT()
 
 
-def gpt_step(lib: Library, captured: bool = False) -> Callable[[], Any]:
-    """One step of a GPT of 2 layers, width 64, 4 heads, on 16 texts of 64 characters: cross-entropy, AdamW."""
+def gpt_step(
+    lib: Library,
+    captured: bool = False,
+    size: Text = TOY,
+    dtype: str = "float32",
+) -> Callable[[], Any]:
+    """One step of a GPT, by default of 2 layers of width 64, on 16 texts of 64 characters: cross-entropy, AdamW."""
     module = lib.module
-    model = _draw(lib, _gpt(module.nn))
+    model = draw(lib, _gpt(module.nn, size)).to(getattr(module, dtype))
     criterion = module.nn.CrossEntropyLoss()
     optimizer = module.optim.AdamW(model.parameters(), lr=1e-3)
-    tokens = lib.integers(BATCH * LENGTH, VOCABULARY).reshape(BATCH, LENGTH)
-    target, places = lib.integers(BATCH * LENGTH, VOCABULARY), module.arange(LENGTH)
+    count = size.batch * size.length
+    tokens = lib.integers(count, size.vocabulary).reshape(size.batch, size.length)
+    target, places = lib.integers(count, size.vocabulary), module.arange(size.length)
 
     def loss_of(tokens: Any, places: Any, target: Any) -> Any:
-        return criterion(model(tokens, places).reshape(BATCH * LENGTH, VOCABULARY), target)
+        return criterion(model(tokens, places).reshape(count, size.vocabulary), target)
 
     return training(lib, model, optimizer, loss_of, [(tokens, places, target)], captured)
+
+
+def _resnet(nn: Any, widths: Sequence[int]) -> Any:
+    """ResNet-18 as for pictures of 32 x 32: a first convolution of 3 x 3 without pooling, two blocks a width."""
+    relu = nn.functional.relu
+
+    class Block(nn.Module):  # type: ignore[misc]
+        def __init__(self, before: int, width: int, stride: int) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(before, width, 3, stride=stride, padding=1, bias=False)
+            self.second = nn.Conv2d(width, width, 3, padding=1, bias=False)
+            self.norms = nn.ModuleList([nn.BatchNorm2d(width), nn.BatchNorm2d(width)])
+            self.beside = nn.Sequential()
+            if stride > 1 or before != width:
+                shortcut = nn.Conv2d(before, width, 1, stride=stride, bias=False)
+                self.beside = nn.Sequential(shortcut, nn.BatchNorm2d(width))
+
+        def forward(self, x: Any) -> Any:
+            inner = relu(self.norms[0](self.first(x)))
+            return relu(self.norms[1](self.second(inner)) + self.beside(x))
+
+    blocks, before = [], widths[0]
+    for i, width in enumerate(widths):
+        blocks += [Block(before, width, 2 if i else 1), Block(width, width, 1)]
+        before = width
+    first = [nn.Conv2d(3, widths[0], 3, padding=1, bias=False), nn.BatchNorm2d(widths[0]), nn.ReLU()]
+    return nn.Sequential(*first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 10))
+
+
+def resnet_step(
+    lib: Library, batch: int = 128, side: int = 32, widths: Sequence[int] = (64, 128, 256, 512)
+) -> Callable[[], Any]:
+    """One step of ResNet-18 (He et al. 2016) for small pictures: cross-entropy, SGD with momentum."""
+    model = draw(lib, _resnet(lib.module.nn, widths))
+    criterion = lib.module.nn.CrossEntropyLoss()
+    optimizer = lib.module.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    batches = [(lib.random(batch, 3, side, side), lib.integers(batch, 10))]
+    return training(lib, model, optimizer, lambda x, target: criterion(model(x), target), batches)

@@ -122,6 +122,11 @@ def torch() -> Any:
     return module
 
 
+def is_older(torch: Any) -> bool:
+    """Whether this PyTorch lacks what the one has that the tests were written beside, which is 2.13."""
+    return tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     report = yield

@@ -66,6 +66,7 @@ void nr_mention(void (*)(Formal...), dim3, dim3, size_t, cudaStream_t, const Act
 #define DYNAMIC_SHARED(type, name)                             \\
     extern __shared__ __align__(16) unsigned char nr_shared[]; \\
     type *name = reinterpret_cast<type *>(nr_shared)
+#define TELL_SHARED(bytes)
 """,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 import subprocess
@@ -409,17 +410,22 @@ y = pinned.to("cuda", non_blocking=True) + x
 # ---- timings ---------------------------------------------------------------------------------------------------------
 
 
+BENCHMARK = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from benchmarks.gpu.__main__ import main; "
+
+
 def test_timings_want_a_gpu(simulated: dict[str, str], tmp_path: Path) -> None:
-    ask = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from benchmarks.gpu import main; sys.exit(main())"
+    ask = BENCHMARK + "sys.exit(main([]))"
     assert said(ask, NORCH_CUDA_LIBRARY=str(tmp_path / "none.so")).startswith(
         "no timings: cuda: NORCH_CUDA_LIBRARY names"
     )
     assert "the CUDA device is simulated" in said(ask, **simulated)
-    first, second, *rows = said(
-        ask.replace("import sys;", "import sys; sys.argv.append('--small');"), **simulated
-    ).splitlines()
-    assert "simulated on the CPU" in first and second == "simulated: no timings"
-    assert len(rows) > 15 and all(row.endswith("ran") for row in rows)
+
+
+def test_all_timed_cases_agree_with_pytorch(simulated: dict[str, str]) -> None:
+    """Each case of the table at sizes of about ten, values and gradients; without PyTorch they run."""
+    first, second, *rows = said(BENCHMARK + "sys.exit(main(['--small']))", **simulated).splitlines()
+    assert "simulated on the CPU" in first and second.startswith("no timings")
+    assert len(rows) > 85 and not any("DIFFERENT" in row or "FAILED" in row for row in rows)
 
 
 def test_counts_want_kernels_that_are_compiled_for_it(simulated: dict[str, str]) -> None:
@@ -429,38 +435,54 @@ def test_counts_want_kernels_that_are_compiled_for_it(simulated: dict[str, str])
         assert done.returncode == 1 and words in done.stderr and "make cuda-counts" in done.stderr
 
 
-def test_the_table_of_a_gpu(simulated: dict[str, str]) -> None:
-    """All of it, on a simulation that claims to be a GPU and with norch in PyTorch's place: no figure means a thing."""
+def test_the_table_of_a_gpu(simulated: dict[str, str], tmp_path: Path) -> None:
+    """Its lines, its means and what is wrong, on the simulation, beside PyTorch on the CPU: no figure means a thing."""
     program = f"""
-import sys
+import json, sys
 sys.path.insert(0, {str(ROOT)!r})
-import norch, norch.cuda
-from benchmarks import gpu
-from benchmarks.library import Library
-simulated = norch.cuda.get_device_properties
-norch.cuda.get_device_properties = lambda: type("", (), {{**vars(simulated()), "simulated": False}})()
-class Torch:
-    cuda = norch.cuda
-sys.modules["torch"] = Torch
-plain = Library.__init__
-def beside(self, name):
-    plain(self, "norch")
-    self.module.backends = type("", (), dict.fromkeys(("cuda", "cudnn"), type("", (), dict(matmul=type("", (), {{}})))))
-Library.__init__ = beside
-for sys.argv[1:] in (["--small", "--seconds=0.001"], ["--small", "--only=launch", "--seconds=0.001"]):
-    print(gpu.main())
-gpu.LIMIT = 0
-print(gpu.main())
-gpu.LIMIT, gpu.agree = 450, lambda a, b: False
-print(gpu.main())
+import norch
+from benchmarks.gpu import __main__ as gpu, report
+from benchmarks.gpu.library import OnDevice
+libraries, torch = [OnDevice("norch", small=True)], gpu.load_torch(True)
+if torch:
+    class CUDA:
+        synchronize = reset_peak_memory_stats = empty_cache = staticmethod(lambda: None)
+        memory_allocated = max_memory_allocated = staticmethod(lambda: 0)
+        is_available = staticmethod(lambda: False)
+    torch.cuda = CUDA
+    libraries.append(OnDevice("torch", "cpu", small=True))
+names = "copy", "exp", "matmul 4096 .T@", "dropout f+b 1e7", "x[mask] 1e7"
+chosen = [case for case in gpu.CASES if case.name in names]
+def table(first=0, last=None):
+    rows, failed = gpu.table(chosen[first:last], libraries, torch, 0.001, False)
+    report.conclude(rows)
+    print(json.dumps([failed, rows]))
+    return rows
+kept, page = {str(tmp_path / "kept")!r}, {str(tmp_path / "page")!r}
+with open(kept, "w") as file:
+    json.dump({{"machine": gpu.about(norch.cuda.get_device_properties(), libraries), "rows": table()}}, file)
+gpu.main(["--from", kept, "--markdown", page, "--commit", "1a2b3c4"])
+exp = norch.Tensor.exp
+norch.Tensor.exp = lambda x: 1.001 * exp(x)
+table(1, 2)
+norch.Tensor.exp = None
+table(1, 2)
+gpu.LIMIT = -1
+table()
 """
     lines = said(program, **simulated).splitlines()
-    assert "; PyTorch " in lines[0] and "PyTorch / norch; promised" in lines[1]
-    assert lines[2].startswith("copy ") and " of copy " in lines[2]
-    ends = [i for i, line in enumerate(lines) if line in ("0", "1")]
-    assert [lines[i] for i in ends] == ["0", "0", "0", "1"]
-    rows = lines[2 : ends[0]]
-    assert len(rows) > 15 and all(" us " in row for row in rows) and sum("TFLOP/s" in row for row in rows) == 2
-    assert [line.split()[0] for line in lines[ends[0] + 3 : ends[1]]] == ["copy", "launch"]
-    assert lines[ends[2] - 1] == "stopped after 0 s, before copy"
-    assert all("DIFFERENT RESULTS" in line for line in lines[ends[2] + 3 : ends[3]])
+    ends = [i for i, line in enumerate(lines) if line.startswith("[")]
+    failed, rows = zip(*(json.loads(lines[end]) for end in ends))
+    table, wrong = lines[: ends[0]], lines[ends[0] :]
+    assert [row["case"] for row in rows[0]][:2] == ["copy", "exp"] and list(map(len, rows)) == [5, 1, 0, 0]
+    assert any(line.startswith("copy ") and "of copy" in line for line in table)
+    assert any("TFLOP/s" in line for line in table)
+    assert any("FAILED: TypeError" in line for line in wrong) and any("stopped after" in line for line in wrong)
+    page = (tmp_path / "page").read_text()
+    assert "at commit 1a2b3c4" in page and "\n| matmul 4096 .T@ | " in page and "Not measured: a + b, " in page
+    if "torch" in rows[0][0]:
+        assert all(row["agrees"] and row["torch"]["ratio"] > 0 for row in rows[0])
+        assert any(line.startswith("  all 3 counted") for line in table)
+        assert any(line.endswith("DIFFERENT RESULTS") for line in wrong) and failed == (0, 1, 1, 1)
+    else:
+        assert failed == (0, 0, 1, 1)

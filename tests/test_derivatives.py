@@ -12,7 +12,7 @@ import pytest
 from case import HALF_NAMES, Case, as_tensor, draw, laid_out, source
 from cases import CASES
 from checks import ROUNDING, assert_same, each, legal, listed, scale_of, some_edges, with_dtypes
-from conftest import DEVICE
+from conftest import DEVICE, is_older
 
 import norch
 from norch._lib import lib
@@ -147,7 +147,8 @@ def test_gradients_like_torch(torch: Any, case: Case, dtype: str) -> None:
         try:
             backward_of(torch, case.torch_call(), theirs, weights)
         except RuntimeError:
-            assert case.row in UNFINISHED_IN_TORCH, "PyTorch has no derivative for this case"
+            known = is_older(torch) and case.row == "aminmax"
+            assert known or case.row in UNFINISHED_IN_TORCH, "PyTorch has no derivative for this case"
             continue
         backward_of(norch, case.call, ours, weights)
         for i in chosen:

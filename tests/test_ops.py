@@ -37,7 +37,7 @@ from checks import (
     wait,
     with_dtypes,
 )
-from conftest import DEVICE
+from conftest import DEVICE, is_older
 
 import norch
 from norch._lib import lib
@@ -127,7 +127,8 @@ def test_like_torch(torch: Any, case: Case, dtype: str) -> None:
     for k, arrays in enumerate(samples):
         wanted = torch_results(torch, case, arrays, dtype)
         if wanted is None:
-            assert dtype != "float64", f"PyTorch refuses this case: {[x.shape for x in arrays]}"
+            known = is_older(torch) and case.name == "isclose equal_nan"  # it did not broadcast
+            assert known or dtype != "float64", f"PyTorch refuses this case: {[x.shape for x in arrays]}"
             continue
         found = listed(case.call(norch, *[as_tensor(x, dtype) for x in arrays]))
         assert len(found) == len(wanted)

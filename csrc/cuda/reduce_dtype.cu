@@ -170,6 +170,7 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) reduce(const reduce_args a) {
     using Row = RowOf<D>;
     using State = typename Row::State;
     DYNAMIC_SHARED(State, states);
+    TELL_SHARED(NR_BLOCK * sizeof(State));
     const int team = a.team, outputs = NR_BLOCK / team, t = threadIdx.x;
     const int member = a.across ? t / outputs : t % team, own = a.across ? t % outputs : t / team;
     const int64_t output = (int64_t)blockIdx.x * outputs + own;
@@ -202,6 +203,7 @@ __global__ void __launch_bounds__(NR_BLOCK, 2) merge(const reduce_args a) {
     using Row = RowOf<D>;
     using State = typename Row::State;
     DYNAMIC_SHARED(State, states);
+    TELL_SHARED(NR_BLOCK * sizeof(State));
     const int outputs = NR_BLOCK / a.team, member = (int)threadIdx.x / outputs;
     const int64_t output = (int64_t)blockIdx.x * outputs + (int)threadIdx.x % outputs;
     const State *all = reinterpret_cast<const State *>(a.partials) + output;

@@ -153,6 +153,7 @@ template <class T, class U, class V> T atomicCAS(T *p, U compare, V x) {
 
 #define LAUNCH(kernel, grid, block, shared, stream, ...) cudasim::call(kernel, grid, block, shared, stream, __VA_ARGS__)
 #define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(cudasim::dynamic_shared)
+#define TELL_SHARED(bytes)
 
 typedef int cudaStream_t; /* 0: the default one */
 
