@@ -183,12 +183,21 @@ int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel 
     return NORCH_OK;
 }
 
+int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed) {
+    const uint64_t bit = (uint64_t)1 << gpu_of(call)->index;
+    if (__atomic_load_n(allowed, __ATOMIC_RELAXED) & bit) return NORCH_OK;
+    TRY(nr_call_name(call), cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    __atomic_fetch_or(allowed, bit, __ATOMIC_RELAXED);
+    return NORCH_OK;
+}
+
 /* ---- which way --------------------------------------------------------------------------------------------------- */
 
 static bool takes_all(const nr_call *, const nr_matmul_plan &) { return true; }
 
 /* The first that takes a product computes it. */
 static const matmul_way ways[] = {
+    {nr_cuda_matmul_tf32_takes, nr_cuda_matmul_tf32},
     {takes_all, run_tiles},
 };
 

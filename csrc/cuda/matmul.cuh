@@ -105,4 +105,13 @@ static inline void cut_k(matmul_args *g, int64_t parts, int64_t step) {
 int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel kernel, int64_t blocks, int64_t batches,
                               unsigned threads, size_t shared, matmul_adder add_parts, size_t sum_size);
 
+/* Lets a kernel have so many bytes of dynamic shared memory on the device of the call; *allowed: a bit for each device
+ * that does. */
+int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed);
+
+/* ---- the ways that have a page of their own ----------------------------------------------------------------------- */
+
+bool nr_cuda_matmul_tf32_takes(const nr_call *call, const nr_matmul_plan &p);
+int32_t nr_cuda_matmul_tf32(const nr_call *call, const nr_matmul_plan &p);
+
 #endif
