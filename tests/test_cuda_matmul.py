@@ -18,7 +18,7 @@ def laid_out(values: np.ndarray, letter: str) -> norch.Tensor:
     """On the device, dense along rows ("n") or columns ("t")."""
     if letter == "n":
         return norch.tensor(np.ascontiguousarray(values), device="cuda")
-    return norch.tensor(np.ascontiguousarray(values.swapaxes(-1, -2)), device="cuda").mT
+    return norch.tensor(np.ascontiguousarray(values.mT), device="cuda").mT
 
 
 def drawn(seed: int, *shape: int) -> np.ndarray:
@@ -35,7 +35,7 @@ def assert_near(found: norch.Tensor, a: np.ndarray, b: np.ndarray, within: float
 @pytest.mark.parametrize(
     ("m", "n", "k"),
     [(72, 136, 288), (67, 131, 259), (20, 140, 1032), (133, 36, 516), (9, 130, 1031)],
-    ids=lambda size: str(size),
+    ids=str,
 )
 def test_layouts_and_edges(layout: str, m: int, n: int, k: int) -> None:
     a, b = drawn(0, m, k), drawn(1, k, n)
@@ -54,3 +54,29 @@ def test_rows_apart() -> None:
         wide = norch.zeros(40, 320, device="cuda")
         wide[:, shift : shift + 300] = norch.tensor(a, device="cuda")
         assert_near(wide[:, shift : shift + 300] @ norch.tensor(b, device="cuda"), a, b)
+
+
+# ---- with a vector --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", ["n", "t"])
+@pytest.mark.parametrize(("rows", "columns"), [(36, 2112), (2111, 35), (1, 3000), (7, 5)], ids=str)
+def test_vectors(rows: int, columns: int, layout: str, dtype: type) -> None:
+    a, x = drawn(0, rows, columns).astype(dtype), drawn(1, columns).astype(dtype)
+    matrix = laid_out(a, layout)
+    every_third = norch.tensor(np.repeat(x, 3), device="cuda")[::3]
+    bias = norch.tensor(drawn(2, rows).astype(dtype), device="cuda")
+    within = 6e-7 if dtype == np.float32 else 1e-15
+    for vector in (norch.tensor(x, device="cuda"), every_third):
+        assert_near(matrix @ vector, a, x, within)
+        assert_near(vector @ matrix.T, a, x, within)
+        assert_near(norch.nn.functional.linear(vector, matrix, bias) - bias, a, x, 3 * within)
+    assert_near(matrix @ laid_out(x[:, None], "n"), a, x[:, None], within)
+
+
+@pytest.mark.parametrize("layout", ["n", "t"])
+def test_batches_of_vectors(layout: str) -> None:
+    a, x = drawn(0, 5, 2, 33, 140), drawn(1, 2, 140, 1)
+    assert_near(laid_out(a, layout) @ norch.tensor(x, device="cuda"), a, x)
+    assert_near(laid_out(x.mT, layout) @ laid_out(a, layout).mT, x.mT, a.mT)

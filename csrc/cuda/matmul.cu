@@ -197,6 +197,7 @@ static bool takes_all(const nr_call *, const nr_matmul_plan &) { return true; }
 
 /* The first that takes a product computes it. */
 static const matmul_way ways[] = {
+    {nr_cuda_matmul_vector_takes, nr_cuda_matmul_vector},
     {nr_cuda_matmul_tf32_takes, nr_cuda_matmul_tf32},
     {takes_all, run_tiles},
 };

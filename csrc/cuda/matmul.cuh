@@ -18,6 +18,7 @@ struct matmul_args {
     void *c;
     int32_t m, n, k;
     int64_t a_row, a_col, b_row, b_col, c_row;
+    int64_t bias_row;      /* from one row to the next: 0, but where C is a column that was a row */
     int32_t k_part, parts; /* parts > 1: c holds sums of k_part terms, [part][batch][m][n]; blockIdx.z: the part */
     int64_t part_stride;
     bool c_wide;   /* 16 bytes of a row of C may be written at once */
@@ -46,7 +47,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const
     int64_t at[3], row = i / g.n, col = i % g.n;
     g.batch.find(blockIdx.y, at);
     const A *parts = static_cast<const A *>(partials) + (int64_t)blockIdx.y * area + i;
-    A sum = g.bias ? (A) static_cast<const T *>(g.bias)[col] : A(0);
+    A sum = g.bias ? (A) static_cast<const T *>(g.bias)[row * g.bias_row + col] : A(0);
 #pragma unroll 8
     for (int part = 0; part < g.parts; part++) sum += parts[part * g.part_stride];
     (static_cast<T *>(g.c) + at[0])[row * g.c_row + col] = (T)sum;
@@ -111,6 +112,8 @@ int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t by
 
 /* ---- the ways that have a page of their own ----------------------------------------------------------------------- */
 
+bool nr_cuda_matmul_vector_takes(const nr_call *call, const nr_matmul_plan &p);
+int32_t nr_cuda_matmul_vector(const nr_call *call, const nr_matmul_plan &p);
 bool nr_cuda_matmul_tf32_takes(const nr_call *call, const nr_matmul_plan &p);
 int32_t nr_cuda_matmul_tf32(const nr_call *call, const nr_matmul_plan &p);
 
