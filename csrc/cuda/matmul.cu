@@ -125,11 +125,8 @@ static const matmul_kernels *find(int32_t dtype) {
 
 /* The kernel of a shape that reads these matrices fastest. */
 static matmul_kernel way_for(const matmul_shape &shape, const nr_matmul_plan &p) {
-    const bool a_along = p.a_col == 1, b_along = p.b_col != 1;
-    if (!shape.wide[0][0] || (!a_along && p.a_row != 1) || (b_along && p.b_row != 1)) return shape.each;
-    const bool a_wide = a_along ? is_wide(p.a, p.k, p.a_row, p, 1, 4, 4) : is_wide(p.a, p.m, p.a_col, p, 1, 4, 4);
-    const bool b_wide = b_along ? is_wide(p.b, p.k, p.b_col, p, 2, 4, 4) : is_wide(p.b, p.n, p.b_row, p, 2, 4, 4);
-    return a_wide && b_wide ? shape.wide[a_along][b_along] : shape.each;
+    if (!shape.wide[0][0] || !is_dense(p) || !are_wide(p, 4, 4)) return shape.each;
+    return shape.wide[p.a_col == 1][p.b_col != 1];
 }
 
 static int64_t tiles_of(const matmul_shape &shape, const nr_matmul_plan &p) {
@@ -166,6 +163,7 @@ int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel 
     }
     const int64_t area = (int64_t)g.m * g.n;
     g.part_stride = batches * area;
+    g.lanes = g.parts >= 32 && g.part_stride < 8192 ? 32 : 1;
     const size_t bytes = (size_t)(g.part_stride * g.parts) * sum_size;
     void *partials = nr_cuda_scratch(gpu, bytes), *c = g.c;
     if (!partials) return NORCH_ERROR_MEMORY;
@@ -174,7 +172,7 @@ int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel 
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess) {
         g.c = c;
-        LAUNCH(add_parts, dim3(blocks_for(area, NR_BLOCK), (unsigned)batches), NR_BLOCK, 0, gpu->stream, g,
+        LAUNCH(add_parts, dim3(blocks_for(area * g.lanes, NR_BLOCK), (unsigned)batches), NR_BLOCK, 0, gpu->stream, g,
                (const void *)partials);
         error = cudaGetLastError();
     }
@@ -191,6 +189,66 @@ int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t by
     return NORCH_OK;
 }
 
+/* ---- tiles of tensor cores --------------------------------------------------------------------------------------- */
+
+#define FIXED 64    /* what a block's beginning and end take, in columns of k */
+#define A_PART 5e-3 /* what an element of a part takes to be written and added, in nanoseconds */
+#define MOST_WAVES 4
+
+struct staged_cut {
+    staged_shape *shape;
+    int64_t tiles, parts;
+    double time;
+};
+
+/* Nanoseconds for a column of k of all blocks: whole waves, and a rest of which each multiprocessor has less. */
+static double time_of(const staged_shape *shape, int64_t blocks, int64_t multiprocessors) {
+    const int64_t slots = multiprocessors * shape->blocks;
+    const double rest = (double)((blocks % slots + multiprocessors - 1) / multiprocessors);
+    const double more = shape->blocks > 1 ? (shape->full - shape->alone) / (shape->blocks - 1) : 0.0;
+    return (double)(blocks / slots) * shape->full + (rest > 0 ? shape->alone + (rest - 1) * more : 0.0);
+}
+
+/* Where C has few tiles, k is cut so that tiles x parts fill whole waves from below:
+ *
+ *   parts = waves * slots / tiles        of 1, 2, 3 ... waves those that are estimated to end first
+ *
+ * So the device decides where sums are cut: one gives the same bits each time, another may give others. */
+static staged_cut cut_for(staged_shape *shape, const nr_gpu *gpu, const nr_matmul_plan &p, int64_t batches,
+                          int32_t shortest_part) {
+    const int64_t tiles = ((p.m + shape->bm - 1) / shape->bm) * ((p.n + shape->bn - 1) / shape->bn);
+    const int64_t slots = (int64_t)gpu->multiprocessors * shape->blocks;
+    const int64_t most = p.k < shortest_part ? 1 : p.k / shortest_part;
+    staged_cut best = {shape, tiles, 1, 0};
+    for (int64_t waves = 0; waves <= MOST_WAVES; waves++) {
+        int64_t parts = waves * slots / (tiles * batches);
+        if (waves > 0 && parts <= 1) continue;
+        parts = parts < 1 ? 1 : parts < most ? parts : most;
+        double time =
+            time_of(shape, tiles * batches * parts, gpu->multiprocessors) * ((double)p.k / (double)parts + FIXED);
+        if (parts > 1) time += A_PART * (double)(parts * batches * p.m * p.n);
+        if (waves == 0 || time < best.time) best.parts = parts, best.time = time;
+        if (parts == most) break;
+    }
+    return best;
+}
+
+int32_t nr_cuda_matmul_staged(const nr_call *call, const nr_matmul_plan &p, staged_shape *shapes, int32_t count,
+                              const staged_family &family) {
+    const int64_t batches = batches_of(p);
+    staged_cut best = cut_for(&shapes[0], gpu_of(call), p, batches, family.shortest_part);
+    for (int32_t i = 1; i < count; i++) {
+        const staged_cut other = cut_for(&shapes[i], gpu_of(call), p, batches, family.shortest_part);
+        if (other.time < best.time) best = other;
+    }
+    staged_kernel *kernel = &best.shape->kernel[p.a_col == 1][p.b_col != 1];
+    NR_TRY(nr_cuda_allow_shared(call, (const void *)kernel->run, best.shape->shared, &kernel->allowed));
+    matmul_args g = matmul_args_of(call, p);
+    if (best.parts > 1) cut_k(&g, best.parts, family.step);
+    return nr_cuda_matmul_launch(call, g, kernel->run, best.tiles, batches, (unsigned)best.shape->threads,
+                                 (size_t)best.shape->shared, family.add_parts, family.sum_size);
+}
+
 /* ---- which way --------------------------------------------------------------------------------------------------- */
 
 static bool takes_all(const nr_call *, const nr_matmul_plan &) { return true; }
@@ -199,6 +257,7 @@ static bool takes_all(const nr_call *, const nr_matmul_plan &) { return true; }
 static const matmul_way ways[] = {
     {nr_cuda_matmul_vector_takes, nr_cuda_matmul_vector},
     {nr_cuda_matmul_tf32_takes, nr_cuda_matmul_tf32},
+    {nr_cuda_matmul_float64_takes, nr_cuda_matmul_float64},
     {takes_all, run_tiles},
 };
 

@@ -1,7 +1,8 @@
 /* matmul_vector: products of a matrix and a vector, from either side. They take as long as reading the matrix does: once,
  * by 16 bytes where it allows that, many reads under way.
  *
- *   rows dense       a warp reads ROWS rows of the matrix: k ------->      its lanes' sums are added by shuffles
+ *   rows dense       a warp reads two rows of the matrix: k ------->       its lanes' sums are added by shuffles;
+ *                    of few long rows, a block each                        and then its warps', in order
  *   columns dense    a warp reads a row of 32 W columns at a time, a block's warps in turns:
  *                        | | | |  k                                        a lane has W sums; the warps' are added in order
  *                        v v v v
@@ -10,7 +11,6 @@
 #include "matmul.cuh"
 
 #define WARPS (NR_BLOCK / 32)
-#define ROWS 2
 
 /* Read once: it need not stay in a cache. */
 template <class T, int n> DEVICE pack<T, n> read_once(const T *from) {
@@ -38,38 +38,49 @@ template <class T> DEVICE void put_sum(const matmul_args &g, int64_t c_at, int r
     static_cast<T *>(g.c)[c_at + row * g.c_row] = sum;
 }
 
-/* A, (m, k), dense along k, times B, (k, 1); W > 1: B is dense too, and what is_wide says holds of both. */
-template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) multiply_rows(const matmul_args g) {
+/* A, (m, k), dense along k, times B, (k, 1): `warps` of them share `rows` rows. W > 1: B is dense too, and what is_wide
+ * says holds of both. */
+template <class T, int W, int warps, int rows>
+__global__ void __launch_bounds__(NR_BLOCK) multiply_rows(const matmul_args g) {
     int64_t at[3];
     g.batch.find(blockIdx.y, at);
-    const int row = ((int)blockIdx.x * WARPS + (int)threadIdx.x / 32) * ROWS, lane = (int)threadIdx.x % 32;
-    if (row >= g.m) return;
+    const int t = (int)threadIdx.x, warp = t / 32, lane = t % 32;
+    const int row = ((int)blockIdx.x * WARPS + warp) / warps * rows;
+    if (row >= g.m) return; /* all of a block, if its warps share rows */
     const int k_begin = (int)blockIdx.z * g.k_part;
     const int k_end = g.k - k_begin < g.k_part ? g.k : k_begin + g.k_part;
-    const T *x = static_cast<const T *>(g.b) + at[2], *a[ROWS];
-    T sum[ROWS] = {};
+    const T *x = static_cast<const T *>(g.b) + at[2], *a[rows];
+    T sum[rows] = {};
 #pragma unroll
-    for (int r = 0; r < ROWS; r++)
+    for (int r = 0; r < rows; r++)
         a[r] = static_cast<const T *>(g.a) + at[1] + (row + r < g.m ? row + r : row) * g.a_row;
 #pragma unroll 4
-    for (int k = k_begin + lane * W; k < k_end; k += 32 * W) {
+    for (int k = k_begin + t % (32 * warps) * W; k < k_end; k += 32 * warps * W) {
         pack<T, W> v;
         if constexpr (W > 1)
             v = *reinterpret_cast<const pack<T, W> *>(x + k);
         else
             v.v[0] = x[k * g.b_row];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
+        for (int r = 0; r < rows; r++) {
             const pack<T, W> w = read_once<T, W>(a[r] + k);
 #pragma unroll
             for (int q = 0; q < W; q++) sum[r] += w.v[q] * v.v[q];
         }
     }
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < rows; r++)
         for (int bit = 16; bit > 0; bit /= 2) sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], bit);
-        if (lane == 0 && row + r < g.m) put_sum(g, at[0], row + r, sum[r]);
+    if constexpr (warps > 1) {
+        DYNAMIC_SHARED(T, shared); /* [warp] */
+        if (lane == 0) shared[warp] = sum[0];
+        __syncthreads();
+        if (t > 0) return;
+        for (int w = 1; w < warps; w++) sum[0] += shared[w];
     }
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+        if (lane == 0 && row + r < g.m) put_sum(g, at[0], row + r, sum[r]);
 }
 
 /* The same of an A that is dense along m. */
@@ -125,19 +136,27 @@ template <class T> static int32_t multiply(const nr_call *call, const nr_matmul_
     const bool exchanged = plan.n != 1 || (plan.a_col != 1 && plan.a_row != 1);
     const nr_matmul_plan p = exchanged ? transposed(plan) : plan;
     const bool rows = p.a_col == 1;
-    bool wide = rows ? p.b_row == 1 && is_wide(p.a, p.k, p.a_row, p, 1, W, sizeof(T)) &&
-                           is_wide(p.b, p.k, 0, p, 2, W, sizeof(T))
-                     : is_wide(p.a, p.m, p.a_col, p, 1, W, sizeof(T));
-    const int64_t a_block = rows ? WARPS * ROWS : wide ? 32 * W : 32, shortest = rows ? 1024 : 128; /* of k */
+    const bool wide = rows ? p.b_row == 1 && is_wide(p.a, p.k, p.a_row, p, 1, W, sizeof(T)) &&
+                                 is_wide(p.b, p.k, 0, p, 2, W, sizeof(T))
+                           : is_wide(p.a, p.m, p.a_col, p, 1, W, sizeof(T));
+    const bool alone = p.m < 128 && p.k >= NR_BLOCK * W; /* a block for each row */
+    const int64_t a_block = !rows   ? wide ? 32 * W : 32
+                            : alone ? 1
+                                    : 2 * WARPS,
+                  shortest = !rows ? 128 : 1024; /* of k */
     const int64_t batches = batches_of(p), blocks = (p.m + a_block - 1) / a_block;
     const int64_t wanted = (int64_t)gpu_of(call)->multiprocessors * 8 / (blocks * batches), most = p.k / shortest;
     matmul_args g = matmul_args_of(call, p);
     g.bias_row = exchanged;
     if (wanted > 1 && most > 1) cut_k(&g, wanted < most ? wanted : most, 64);
-    matmul_kernel kernel = rows   ? wide ? multiply_rows<T, W> : multiply_rows<T, 1>
-                           : wide ? multiply_columns<T, W>
-                                  : multiply_columns<T, 1>;
-    const size_t shared = rows ? 0 : (size_t)(NR_BLOCK * (wide ? W : 1)) * sizeof(T);
+    matmul_kernel kernel;
+    if (!rows)
+        kernel = wide ? multiply_columns<T, W> : multiply_columns<T, 1>;
+    else if (alone)
+        kernel = wide ? multiply_rows<T, W, WARPS, 1> : multiply_rows<T, 1, WARPS, 1>;
+    else
+        kernel = wide ? multiply_rows<T, W, 1, 2> : multiply_rows<T, 1, 1, 2>;
+    const size_t shared = (size_t)(rows ? WARPS : NR_BLOCK * (wide ? W : 1)) * sizeof(T);
     return nr_cuda_matmul_launch(call, g, kernel, blocks, batches, NR_BLOCK, shared, add_parts<T, T>, sizeof(T));
 }
 

@@ -22,49 +22,55 @@
 #define NR_TF32_BK 32
 
 /* The place of a tile of outer x NR_TF32_BK elements in shared memory. */
-template <int outer, bool along_k> struct staged_tile {
-    static constexpr int rows = along_k ? outer : NR_TF32_BK, columns = along_k ? NR_TF32_BK : outer;
+template <int outer, bool along> struct staged_tile {
+    static constexpr bool along_k = along;
+    static constexpr int BK = NR_TF32_BK, rows = along_k ? outer : BK, columns = along_k ? BK : outer;
     static constexpr int bytes = rows * columns * 4;
 
     static DEVICE uint32_t chunk_at(int row, int chunk) {
         const int swizzle = along_k ? row & 7 : (row & 3) << 1;
         return (uint32_t)(row * (columns * 4) + ((chunk ^ swizzle) << 4));
     }
-    static DEVICE uint32_t element_at(int o, int k) {
-        return along_k ? chunk_at(o, k / 4) + k % 4 * 4 : chunk_at(k, o / 4) + o % 4 * 4;
-    }
+    static DEVICE uint32_t at(int row, int column) { return chunk_at(row, column / 4) + column % 4 * 4; }
 };
 
-/* Copies tiles of a matrix one after the other along k, zeros behind its edges. wide: by 16 bytes (is_wide). */
-template <int outer, bool along_k, int threads, bool wide> struct tile_copier {
-    using tile = staged_tile<outer, along_k>;
-    static constexpr int W = wide ? 4 : 1, a_row = tile::columns / W; /* elements of a copy, copies of a row */
-    static constexpr int count = tile::rows * a_row / threads, step = threads / a_row;
-    static_assert(tile::rows * a_row % threads == 0 && threads % a_row == 0, "a tile is no whole number of copies");
-    const float *x; /* this thread's next element */
-    int64_t stride; /* of the matrix's other direction */
-    int outer_left, k_left, row, column;
+/* Copies tiles of a matrix of T one after the other along k, W elements at a time, and zeros behind its edges. */
+template <class T, class Tile, int threads, int W> struct tile_copier {
+    static constexpr bool along_k = Tile::along_k;
+    static constexpr int a_row = Tile::columns / W; /* copies */
+    static constexpr int count = Tile::rows * a_row / threads, step = threads / a_row;
+    static_assert(Tile::rows * a_row % threads == 0 && threads % a_row == 0, "a tile is no whole number of copies");
+    const T *x; /* this thread's next element */
+    int stride; /* of the matrix's other direction */
+    int outer_left, k_left, row, column, whole;
 
     /* `outer` elements from o0 on, below o_end, columns from k_begin on, below k_end. */
-    DEVICE tile_copier(const float *matrix, int64_t other_stride, int o0, int o_end, int k_begin, int k_end)
-        : stride(other_stride), row((int)threadIdx.x / a_row), column((int)threadIdx.x % a_row * W) {
+    DEVICE tile_copier(const T *matrix, int64_t other_stride, int o0, int o_end, int k_begin, int k_end)
+        : stride((int)other_stride), row((int)threadIdx.x / a_row), column((int)threadIdx.x % a_row * W) {
         const int o = along_k ? row : column, k = along_k ? column : row;
-        x = matrix + (along_k ? (o0 + o) * stride + k_begin + k : (k_begin + k) * stride + o0 + o);
+        x = matrix + (along_k ? (o0 + o) * other_stride + k_begin + k : (k_begin + k) * other_stride + o0 + o);
         outer_left = o_end - o0 - o;
         k_left = k_end - k_begin - k;
+        whole = o_end - o0 < (along_k ? Tile::rows : Tile::columns) ? 0 : (k_end - k_begin) / Tile::BK;
     }
 
-    DEVICE void copy(uint32_t to) {
-        const float *from = x;
+    template <bool inside> DEVICE void copy_all(uint32_t to) const {
 #pragma unroll
         for (int i = 0; i < count; i++) {
             const int r = i * step;
             const bool valid = along_k ? outer_left > r && k_left > 0 : k_left > r && outer_left > 0;
-            copy_async<W * 4>(to + tile::chunk_at(row + r, column / 4) + column % 4 * 4, from, valid);
-            from += step * stride;
+            copy_async<W * (int)sizeof(T)>(to + Tile::at(row + r, column), x + (int64_t)r * stride, inside || valid);
         }
-        x += along_k ? NR_TF32_BK : NR_TF32_BK * stride;
-        k_left -= NR_TF32_BK;
+    }
+
+    DEVICE void copy(uint32_t to) {
+        if (W == 1 && whole > 0) /* comparisons would cost as much as such small copies */
+            copy_all<true>(to);
+        else
+            copy_all<false>(to);
+        whole--;
+        x += along_k ? Tile::BK : (int64_t)Tile::BK * stride;
+        k_left -= Tile::BK;
     }
 };
 
@@ -79,8 +85,8 @@ struct mma_shape {
     static constexpr int TM = WM / 16, TN = WN / 8; /* mma tiles of a warp */
     using A = staged_tile<BM, a_along>;
     using B = staged_tile<BN, b_along>;
-    using copier_a = tile_copier<BM, a_along, threads, wide>;
-    using copier_b = tile_copier<BN, b_along, threads, wide>;
+    using copier_a = tile_copier<float, A, threads, wide ? 4 : 1>;
+    using copier_b = tile_copier<float, B, threads, wide ? 4 : 1>;
     static constexpr int shared = stages * (A::bytes + B::bytes);
     static_assert(WM % 32 == 0 && WN % 32 == 0, "fragments are loaded by 32 rows or columns");
 
@@ -243,6 +249,10 @@ DEVICE void multiply_staged(float (&sum)[S::TM][S::TN][4], mma_stages<S> &s, typ
     __syncthreads(); /* shared memory is free again */
 }
 
+template <class Tile> DEVICE uint32_t element_at(int outer, int k) {
+    return Tile::along_k ? Tile::at(outer, k) : Tile::at(k, outer);
+}
+
 /* Sums that came out as NaN once more, in plain float32: infinities, and numbers that round to one, are no sums of two
  * TF32 numbers, and their products are NaN. Seldom, so that nothing here is hidden behind anything else. */
 template <class S>
@@ -258,10 +268,11 @@ DEVICE void multiply_specials(float (&sum)[S::TM][S::TN][4], mma_stages<S> &s, t
         for (int k = 0; k < NR_TF32_BK; k++) {
             float x[S::TM][2];
 #pragma unroll
-            for (int i = 0; i < S::TM * 2; i++) x[i / 2][i % 2] = number(S::A::element_at(S::row(i / 2, i % 2), k));
+            for (int i = 0; i < S::TM * 2; i++)
+                x[i / 2][i % 2] = number(element_at<typename S::A>(S::row(i / 2, i % 2), k));
 #pragma unroll
             for (int j = 0; j < S::TN * 2; j++) {
-                const float y = number(S::stages * S::A::bytes + S::B::element_at(S::column(j / 2, j % 2), k));
+                const float y = number(S::stages * S::A::bytes + element_at<typename S::B>(S::column(j / 2, j % 2), k));
 #pragma unroll
                 for (int i = 0; i < S::TM * 2; i++)
                     again[i / 2][j / 2][i % 2 * 2 + j % 2] =
