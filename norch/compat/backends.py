@@ -89,7 +89,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """How precise products of float32 on CUDA devices have to be: "highest": as float32 is; "high", "medium": as TF32 is.
+    """How CUDA devices compute products of float32: "highest", as precise as float32; "high" and "medium", as TF32 is.
     ValueError for other names. It sets cuda.matmul.allow_tf32; the CPU computes in float32 always.
 
     >>> norch.set_float32_matmul_precision("highest")
