@@ -201,6 +201,9 @@ enum cudaMemPoolAttr {
     cudaMemPoolAttrReservedMemHigh = 6
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+struct cudaFuncAttributes {
+    int ptxVersion;
+};
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
@@ -243,6 +246,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)());
 template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int) { return cudaSuccess; }
 
 #endif

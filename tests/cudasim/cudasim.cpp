@@ -204,6 +204,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int) {
     return cudaSuccess;
 }
 
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*)()) {
+    attributes->ptxVersion = (int)number_of("NORCH_CUDASIM_PTX", 90);
+    return cudaSuccess;
+}
+
 cudaError_t cudaDriverGetVersion(int *version) { return *version = CUDART_VERSION, cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int *version) { return *version = CUDART_VERSION, cudaSuccess; }
 
