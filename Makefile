@@ -246,8 +246,9 @@ $(SIM_LIB): $(SIM_OBJECTS)
 	@mv $@.new $@
 
 $(eval $(call note,$(SIM_BUILD)/flags,$(CXX) $(SIM_FLAGS)))
-# Kernels with mistakes, beside a simulation of their own.
-$(SIM_BUILD)/libfaulty.so: $(SIM_BUILD)/sim_faulty.o $(SIM_PARTS)
+# Kernels with mistakes, and single instructions, beside a simulation of their own.
+SIM_TRIALS := $(patsubst tests/cudasim/%.cu,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cu))
+$(SIM_BUILD)/libfaulty.so: $(SIM_TRIALS) $(SIM_PARTS)
 	$(if $(V),,@echo "  LINK  $@")
 	$(Q)$(CXX) -shared -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@.new $^ -ldl
 	@mv $@.new $@
@@ -262,7 +263,7 @@ $(eval $(call cuda_rules,$$(CXX) $$(SIM_FLAGS) $$(SIM_HOOKS) -x c++,$(SIM_BUILD)
 $(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: EXTRA = -DNORCH_ABI=$(ABI)
 $(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: $(ABI_FILES)
 
--include $(OBJECTS:.o=.d) $(CUDA_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d) $(SIM_BUILD)/sim_faulty.d
+-include $(OBJECTS:.o=.d) $(CUDA_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d) $(SIM_TRIALS:.o=.d)
 
 # ---- Python -------------------------------------------------------------------------------------
 

@@ -288,6 +288,10 @@ norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b);
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                            int64_t epilogue);
+/* How CUDA devices compute products of float32 from now on: 0, with the precision of float32, by whatever is fastest; 1, in
+ * the arithmetic of float32 alone (IEEE 754), and 2, with the 10 bits of TF32. */
+int32_t norch_set_float32_precision(int64_t precision);
+int64_t norch_float32_precision(void);
 
 /* ---- attention ------------------------------------------------------------------------------ */
 

@@ -297,6 +297,21 @@ except norch.DeviceError as error:
     assert text.endswith("build it with `make cuda CUDA_ARCHS=80`")
 
 
+def test_what_an_older_device_has_no_instructions_for(simulated: dict[str, str]) -> None:
+    program = """
+import norch
+x = norch.rand(200, 300, generator=norch.Generator().manual_seed(0)).cuda()
+found = [x @ x.T]
+norch.backends.cuda.matmul.allow_tf32 = True
+found.append(x @ x.T)
+y = x.double()
+print(bool((found[0] == found[1]).all()), bool(((y @ y.T) - found[0]).abs().max() < 1e-3))
+"""
+    assert said(program, **simulated) == "False True"
+    for older in ("NORCH_CUDASIM_CAPABILITY", "NORCH_CUDASIM_PTX"):  # the device is older, or its code is
+        assert said(program, **simulated, **{older: "75"}) == "True True"
+
+
 def test_a_fault_is_told_with_what_it_costs(simulated: dict[str, str]) -> None:
     program = """
 import ctypes, os, norch

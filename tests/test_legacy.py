@@ -48,10 +48,31 @@ def test_settings():
     assert norch.are_deterministic_algorithms_enabled()
     norch.use_deterministic_algorithms(False)
     assert not norch.are_deterministic_algorithms_enabled()
-    norch.set_float32_matmul_precision("high")
-    with pytest.raises(ValueError, match="banana"):
-        norch.set_float32_matmul_precision("banana")
-    assert norch.get_float32_matmul_precision() == "highest"
+
+
+def test_precision_of_products():
+    products = norch.backends.cuda.matmul
+    try:
+        for precision, name, allows in (("high", "tf32", True), ("highest", "none", False), ("medium", "tf32", True)):
+            norch.set_float32_matmul_precision(precision)
+            assert products.fp32_precision == name and products.allow_tf32 is allows
+            assert norch.get_float32_matmul_precision() == ("high" if allows else "highest")
+        products.fp32_precision = "ieee"
+        assert not products.allow_tf32 and norch.get_float32_matmul_precision() == "highest"
+        products.allow_tf32 = True
+        with pytest.raises(ValueError, match="banana"):
+            norch.set_float32_matmul_precision("banana")
+        with pytest.raises(RuntimeError, match="'none', 'ieee' or 'tf32', not 'banana'"):
+            products.fp32_precision = "banana"
+        with pytest.raises(RuntimeError, match="expected a bool, not int"):
+            products.allow_tf32 = 0
+        with pytest.raises(AttributeError):
+            products.allow_tf33 = True
+        assert products.fp32_precision == "tf32"
+        products.allow_tf32 = False
+        assert products.fp32_precision == "none"
+    finally:
+        norch.set_float32_matmul_precision("highest")
 
 
 def test_sizes():

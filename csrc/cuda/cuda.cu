@@ -398,6 +398,8 @@ static const nr_device device_functions = {nr_cuda_enter,  gpu_properties,      
                                            gpu_reset_peak, gpu_empty_cache,      gpu_event,
                                            nr_cuda_pinned, nr_cuda_reads_pinned, nr_cuda_unpin};
 
+__global__ void nothing() {}
+
 static int32_t prepare(nr_gpu *gpu, int index) {
     static char names[NR_MOST_DEVICES][16];
     snprintf(names[index], sizeof names[index], "cuda:%d", index);
@@ -419,6 +421,10 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     cudaDeviceProp found;
     TRY(b->name, cudaGetDeviceProperties(&found, index));
     gpu->multiprocessors = found.multiProcessorCount;
+    cudaFuncAttributes code; /* machine code for an older device has none of what came after it */
+    TRY(b->name, cudaFuncGetAttributes(&code, nothing));
+    gpu->capability = 10 * found.major + found.minor;
+    if (code.ptxVersion < gpu->capability) gpu->capability = code.ptxVersion;
     pools[index].total = found.totalGlobalMem;
     TRY(b->name, cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking));
     cudaMemPool_t reserve;

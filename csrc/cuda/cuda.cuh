@@ -45,6 +45,7 @@ struct nr_gpu {
     int index;
     cudaStream_t stream;
     int multiprocessors;
+    int capability; /* to compute, of the device and of the code: 80 is 8.0 */
     volatile nr_report *report, *report_on_device;
 };
 

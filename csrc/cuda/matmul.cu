@@ -7,34 +7,10 @@
  *           | 3  | 4  | 5  |                                                     added in order by add_parts
  *           +----+----+----+
  *
- * BM and BN, from 128 down to 32, are as large as leaves no multiprocessor idle. */
-#include "../families/matmul.h"
+ * BM and BN, from 128 down to 32, are as large as leaves no multiprocessor idle. So is computed what no way of the table
+ * at the end takes. */
+#include "matmul.cuh"
 #include "tile.cuh"
-
-struct matmul_args {
-    const void *a, *b, *bias;
-    void *c;
-    int32_t m, n, k;
-    int64_t a_row, a_col, b_row, b_col, c_row;
-    int32_t k_part, parts; /* parts > 1: c holds sums of k_part terms, [part][batch][m][n] */
-    int64_t part_stride;
-    bool c_wide;   /* 16 bytes of a row of C may be written at once */
-    nest<3> batch; /* c, a, b, in elements */
-};
-
-/* A thread's run of `count` neighbours of a row, `left` of them in the matrix. */
-template <int count, class To, class From> DEVICE void put_run(To *to, const From *from, int left, bool wide) {
-    if (wide && left >= count) {
-        pack<To, count> all;
-#pragma unroll
-        for (int q = 0; q < count; q++) all.v[q] = (To)from[q];
-        *reinterpret_cast<pack<To, count> *>(to) = all;
-        return;
-    }
-#pragma unroll
-    for (int q = 0; q < count; q++)
-        if (q < left) to[q] = (To)from[q];
-}
 
 template <class S, int way_a, int way_b>
 __global__ void __launch_bounds__(NR_BLOCK, way_a == EACH ? 1 : S::blocks) multiply(const matmul_args g) {
@@ -78,23 +54,7 @@ __global__ void __launch_bounds__(NR_BLOCK, way_a == EACH ? 1 : S::blocks) multi
     }
 }
 
-/* The parts of each element, in order, and the bias. */
-template <class T, class A>
-__global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const void *partials) {
-    int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, area = (int64_t)g.m * g.n;
-    if (i >= area) return;
-    int64_t at[3], row = i / g.n, col = i % g.n;
-    g.batch.find(blockIdx.y, at);
-    const A *parts = static_cast<const A *>(partials) + (int64_t)blockIdx.y * area + i;
-    A sum = g.bias ? (A) static_cast<const T *>(g.bias)[col] : A(0);
-#pragma unroll 8
-    for (int part = 0; part < g.parts; part++) sum += parts[part * g.part_stride];
-    (static_cast<T *>(g.c) + at[0])[row * g.c_row + col] = (T)sum;
-}
-
 /* ---- which tiles, and how they are read -------------------------------------------------------------------------- */
-
-typedef void (*matmul_kernel)(matmul_args);
 
 struct matmul_shape {
     int32_t bm, bn;
@@ -105,7 +65,7 @@ struct matmul_shape {
 struct matmul_kernels {
     matmul_shape shape[3];
     int32_t shapes;
-    void (*add_parts)(matmul_args, const void *);
+    matmul_adder add_parts;
     int32_t sum_size;
 };
 
@@ -163,46 +123,20 @@ static const matmul_kernels *find(int32_t dtype) {
 #define MOST_BATCHES 65535 /* blockIdx.y */
 #define BUSY 128           /* blocks that leave no multiprocessor of a middling device idle; by shape, not by device */
 
-/* Whether four neighbours of a matrix may be moved at once: dense in one direction, of a size that 4 divides, all rows
- * and batches at multiples of 4 from an address at a multiple of 16 bytes. */
-static bool is_wide(const void *x, int64_t dense_size, int64_t other_stride, const nr_matmul_plan &p, int operand) {
-    bool wide = dense_size % 4 == 0 && other_stride % 4 == 0 && is_aligned(x, 16);
-    for (int32_t d = 0; d < p.batch_ndim; d++) wide = wide && p.batch_stride[operand][d] % 4 == 0;
-    return wide;
-}
-
 /* The kernel of a shape that reads these matrices fastest. */
 static matmul_kernel way_for(const matmul_shape &shape, const nr_matmul_plan &p) {
-    const bool a_along = p.a_col == 1, b_along = p.b_col != 1;
-    if (!shape.wide[0][0] || (!a_along && p.a_row != 1) || (b_along && p.b_row != 1)) return shape.each;
-    const bool a_wide = a_along ? is_wide(p.a, p.k, p.a_row, p, 1) : is_wide(p.a, p.m, p.a_col, p, 1);
-    const bool b_wide = b_along ? is_wide(p.b, p.k, p.b_col, p, 2) : is_wide(p.b, p.n, p.b_row, p, 2);
-    return a_wide && b_wide ? shape.wide[a_along][b_along] : shape.each;
+    if (!shape.wide[0][0] || !is_dense(p) || !are_wide(p, 4, 4)) return shape.each;
+    return shape.wide[p.a_col == 1][p.b_col != 1];
 }
 
 static int64_t tiles_of(const matmul_shape &shape, const nr_matmul_plan &p) {
     return ((p.m + shape.bm - 1) / shape.bm) * ((p.n + shape.bn - 1) / shape.bn);
 }
 
-static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p, const matmul_kernels *kernels) {
-    const nr_gpu *gpu = gpu_of(call);
-    matmul_args g = {};
-    g.a = p.a;
-    g.b = p.b;
-    g.bias = p.bias;
-    g.c = p.c;
-    g.m = (int32_t)p.m;
-    g.n = (int32_t)p.n;
-    g.k = (int32_t)p.k;
-    g.a_row = p.a_row;
-    g.a_col = p.a_col;
-    g.b_row = p.b_row;
-    g.b_col = p.b_col;
-    g.c_row = p.c_row;
-    g.c_wide = call->dtype == NORCH_FLOAT32 && is_wide(p.c, p.n, p.c_row, p, 0);
-    g.batch = nest_of<3>(p.batch_ndim, p.batch, p.batch_stride);
-    int64_t batches = 1;
-    for (int32_t d = 0; d < p.batch_ndim; d++) batches *= p.batch[d];
+static int32_t run_tiles(const nr_call *call, const nr_matmul_plan &p) {
+    const matmul_kernels *kernels = find(call->dtype);
+    matmul_args g = matmul_args_of(call, p);
+    const int64_t batches = batches_of(p);
     int which = 0; /* the largest tiles that fill the device and that the matrix half fills */
     for (; which < kernels->shapes - 1; which++) {
         const matmul_shape &shape = kernels->shape[which];
@@ -210,32 +144,36 @@ static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p, const m
         if (p.m * 2 > shape.bm && p.n * 2 > shape.bn && tiles_of(shape, p) * batches >= enough) break;
     }
     const matmul_shape &shape = kernels->shape[which];
-    const matmul_kernel kernel = way_for(shape, p);
     const int64_t tiles = tiles_of(shape, p);
-    g.parts = 1;
-    g.k_part = g.k;
     if (tiles * batches < BUSY && g.k >= 512) {
-        int64_t parts = 2 * BUSY / (tiles * batches);
-        if (parts > g.k / 256) parts = g.k / 256;
-        g.k_part = (int32_t)(((g.k + parts - 1) / parts + 31) / 32 * 32);
-        g.parts = (g.k + g.k_part - 1) / g.k_part;
+        const int64_t parts = 2 * BUSY / (tiles * batches);
+        cut_k(&g, parts < g.k / 256 ? parts : g.k / 256, 32);
     }
-    dim3 grid((unsigned)tiles, (unsigned)batches, (unsigned)g.parts);
+    return nr_cuda_matmul_launch(call, g, way_for(shape, p), tiles, batches, NR_BLOCK, 0, kernels->add_parts,
+                                 (size_t)kernels->sum_size);
+}
+
+int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel kernel, int64_t blocks, int64_t batches,
+                              unsigned threads, size_t shared, matmul_adder add_parts, size_t sum_size) {
+    const nr_gpu *gpu = gpu_of(call);
+    const dim3 grid((unsigned)blocks, (unsigned)batches, (unsigned)g.parts);
     if (g.parts == 1) {
-        LAUNCH(kernel, grid, NR_BLOCK, 0, gpu->stream, g);
+        LAUNCH(kernel, grid, threads, shared, gpu->stream, g);
         return launched(call);
     }
-    g.part_stride = batches * p.m * p.n;
-    size_t bytes = (size_t)(g.part_stride * g.parts * kernels->sum_size);
-    void *partials = nr_cuda_scratch(gpu, bytes);
+    const int64_t area = (int64_t)g.m * g.n;
+    g.part_stride = batches * area;
+    g.lanes = g.parts >= 32 && g.part_stride < 8192 ? 32 : 1;
+    const size_t bytes = (size_t)(g.part_stride * g.parts) * sum_size;
+    void *partials = nr_cuda_scratch(gpu, bytes), *c = g.c;
     if (!partials) return NORCH_ERROR_MEMORY;
     g.c = partials;
-    LAUNCH(kernel, grid, NR_BLOCK, 0, gpu->stream, g);
+    LAUNCH(kernel, grid, threads, shared, gpu->stream, g);
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess) {
-        g.c = p.c;
-        LAUNCH(kernels->add_parts, dim3(blocks_for(p.m * p.n, NR_BLOCK), (unsigned)batches), NR_BLOCK, 0, gpu->stream,
-               g, (const void *)partials);
+        g.c = c;
+        LAUNCH(add_parts, dim3(blocks_for(area * g.lanes, NR_BLOCK), (unsigned)batches), NR_BLOCK, 0, gpu->stream, g,
+               (const void *)partials);
         error = cudaGetLastError();
     }
     nr_cuda_scratch_free(gpu, partials, bytes);
@@ -243,16 +181,100 @@ static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p, const m
     return NORCH_OK;
 }
 
+int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed) {
+    const uint64_t bit = (uint64_t)1 << gpu_of(call)->index;
+    if (__atomic_load_n(allowed, __ATOMIC_RELAXED) & bit) return NORCH_OK;
+    TRY(nr_call_name(call), cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    __atomic_fetch_or(allowed, bit, __ATOMIC_RELAXED);
+    return NORCH_OK;
+}
+
+/* ---- tiles of tensor cores --------------------------------------------------------------------------------------- */
+
+#define FIXED 64    /* what a block's beginning and end take, in columns of k */
+#define A_PART 5e-3 /* what an element of a part takes to be written and added, in nanoseconds */
+#define MOST_WAVES 4
+
+struct staged_cut {
+    staged_shape *shape;
+    int64_t tiles, parts;
+    double time;
+};
+
+/* Nanoseconds for a column of k of all blocks: whole waves, and a rest of which each multiprocessor has less. */
+static double time_of(const staged_shape *shape, int64_t blocks, int64_t multiprocessors) {
+    const int64_t slots = multiprocessors * shape->blocks;
+    const double rest = (double)((blocks % slots + multiprocessors - 1) / multiprocessors);
+    const double more = shape->blocks > 1 ? (shape->full - shape->alone) / (shape->blocks - 1) : 0.0;
+    return (double)(blocks / slots) * shape->full + (rest > 0 ? shape->alone + (rest - 1) * more : 0.0);
+}
+
+/* Where C has few tiles, k is cut so that tiles x parts fill whole waves from below:
+ *
+ *   parts = waves * slots / tiles        of 1, 2, 3 ... waves those that are estimated to end first
+ *
+ * So the device decides where sums are cut: one gives the same bits each time, another may give others. */
+static staged_cut cut_for(staged_shape *shape, const nr_gpu *gpu, const nr_matmul_plan &p, int64_t batches,
+                          int32_t shortest_part) {
+    const int64_t tiles = ((p.m + shape->bm - 1) / shape->bm) * ((p.n + shape->bn - 1) / shape->bn);
+    const int64_t slots = (int64_t)gpu->multiprocessors * shape->blocks;
+    const int64_t most = p.k < shortest_part ? 1 : p.k / shortest_part;
+    staged_cut best = {shape, tiles, 1, 0};
+    for (int64_t waves = 0; waves <= MOST_WAVES; waves++) {
+        int64_t parts = waves * slots / (tiles * batches);
+        if (waves > 0 && parts <= 1) continue;
+        parts = parts < 1 ? 1 : parts < most ? parts : most;
+        double time =
+            time_of(shape, tiles * batches * parts, gpu->multiprocessors) * ((double)p.k / (double)parts + FIXED);
+        if (parts > 1) time += A_PART * (double)(parts * batches * p.m * p.n);
+        if (waves == 0 || time < best.time) best.parts = parts, best.time = time;
+        if (parts == most) break;
+    }
+    return best;
+}
+
+int32_t nr_cuda_matmul_staged(const nr_call *call, const nr_matmul_plan &p, staged_shape *shapes, int32_t count,
+                              const staged_family &family) {
+    const int64_t batches = batches_of(p);
+    staged_cut best = cut_for(&shapes[0], gpu_of(call), p, batches, family.shortest_part);
+    for (int32_t i = 1; i < count; i++) {
+        const staged_cut other = cut_for(&shapes[i], gpu_of(call), p, batches, family.shortest_part);
+        if (other.time < best.time) best = other;
+    }
+    staged_kernel *kernel = &best.shape->kernel[p.a_col == 1][p.b_col != 1];
+    NR_TRY(nr_cuda_allow_shared(call, (const void *)kernel->run, best.shape->shared, &kernel->allowed));
+    matmul_args g = matmul_args_of(call, p);
+    if (best.parts > 1) cut_k(&g, best.parts, family.step);
+    return nr_cuda_matmul_launch(call, g, kernel->run, best.tiles, batches, (unsigned)best.shape->threads,
+                                 (size_t)best.shape->shared, family.add_parts, family.sum_size);
+}
+
+/* ---- which way --------------------------------------------------------------------------------------------------- */
+
+static bool takes_all(const nr_call *, const nr_matmul_plan &) { return true; }
+
+/* The first that takes a product computes it. */
+static const matmul_way ways[] = {
+    {nr_cuda_matmul_vector_takes, nr_cuda_matmul_vector},
+    {nr_cuda_matmul_tf32_takes, nr_cuda_matmul_tf32},
+    {nr_cuda_matmul_float64_takes, nr_cuda_matmul_float64},
+    {takes_all, run_tiles},
+};
+
+static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p) {
+    const matmul_way *way = ways;
+    while (!way->takes(call, p)) way++;
+    return way->run(call, p);
+}
+
 /* The outermost batch loop in parts, where there are more batches than a grid has rows. */
-static int32_t run_some(const nr_call *call, nr_matmul_plan p, const matmul_kernels *kernels, int64_t size) {
-    int64_t batches = 1;
-    for (int32_t d = 0; d < p.batch_ndim; d++) batches *= p.batch[d];
-    if (batches <= MOST_BATCHES) return run_batches(call, p, kernels);
+static int32_t run_some(const nr_call *call, nr_matmul_plan p, int64_t size) {
+    if (batches_of(p) <= MOST_BATCHES) return run_batches(call, p);
     int32_t last = p.batch_ndim - 1;
     int64_t whole = p.batch[last], step = whole > 1 ? (whole + 1) / 2 : 1;
     if (whole == 1) {
         p.batch_ndim--;
-        return run_some(call, p, kernels, size);
+        return run_some(call, p, size);
     }
     for (int64_t from = 0; from < whole; from += step) {
         nr_matmul_plan part = p;
@@ -260,7 +282,7 @@ static int32_t run_some(const nr_call *call, nr_matmul_plan p, const matmul_kern
         part.c = static_cast<char *>(p.c) + from * p.batch_stride[0][last] * size;
         part.a = static_cast<const char *>(p.a) + from * p.batch_stride[1][last] * size;
         part.b = static_cast<const char *>(p.b) + from * p.batch_stride[2][last] * size;
-        NR_TRY(run_some(call, part, kernels, size));
+        NR_TRY(run_some(call, part, size));
     }
     return NORCH_OK;
 }
@@ -286,13 +308,13 @@ static int32_t end_in(const nr_call *call, const nr_matmul_plan &p) {
 
 int32_t nr_cuda_matmul(const nr_call *call) {
     const nr_matmul_plan &p = *static_cast<const nr_matmul_plan *>(call->plan);
-    const matmul_kernels *kernels = find(call->dtype);
-    const char *name = nr_library->dtypes[call->dtype].name;
-    if (!kernels) return nr_library->fail(NORCH_ERROR_DTYPE, "matmul: no cuda kernel for dtype %s", name);
+    if (!find(call->dtype))
+        return nr_library->fail(NORCH_ERROR_DTYPE, "matmul: no cuda kernel for dtype %s",
+                                nr_library->dtypes[call->dtype].name);
     if (p.m > INT32_MAX - 1024 || p.n > INT32_MAX - 1024 || p.k > INT32_MAX - 1024)
         return nr_library->fail(NORCH_ERROR_SHAPE,
                                 "matmul: a CUDA kernel takes sizes up to 2147483647, not (%lld, %lld, %lld)",
                                 (long long)p.m, (long long)p.n, (long long)p.k);
-    NR_TRY(run_some(call, p, kernels, nr_library->dtypes[call->dtype].size));
+    NR_TRY(run_some(call, p, nr_library->dtypes[call->dtype].size));
     return call->kernel ? end_in(call, p) : NORCH_OK;
 }

@@ -93,6 +93,13 @@ DEVICE void mma_tf32_from_zero(float (&c)[4], const uint32_t (&a)[4], uint32_t b
            "f"(0.0f));
 }
 
+/* The nearest number of TF32, ties away from zero. */
+DEVICE uint32_t round_tf32(uint32_t x) {
+    uint32_t rounded = 0;
+    NR_MMA("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__int_as_float((int)x)));
+    return rounded;
+}
+
 /* c += a b in float64, k16. */
 DEVICE void mma_float64(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
 #if __CUDA_ARCH__ >= 900

@@ -4,6 +4,9 @@
 
 #include "../norch.h"
 
+/* What norch_set_float32_precision takes. */
+enum nr_float32_precision { NR_PRECISION_FLOAT32, NR_PRECISION_IEEE, NR_PRECISION_TF32, NR_PRECISION_COUNT };
+
 /* c[m][n] = sum over k of a[m][k] b[k][n], plus bias[n] if there is one, for each step of the batch nest; then, if
  * the call has a kernel, the epilogue: a UNARY row (c is dense then). Strides count elements; c has column stride 1. Batch strides:
  * operand 0 c, 1 a, 2 b. */
@@ -12,6 +15,7 @@ typedef struct nr_matmul_plan {
     int64_t a_row, a_col, b_row, b_col, c_row;
     const void *a, *b, *bias;
     void *c;
+    int32_t precision; /* an nr_float32_precision */
     int32_t batch_ndim;
     int64_t batch[NORCH_MAX_DIMS];
     int64_t batch_stride[3][NORCH_MAX_DIMS];

@@ -8,6 +8,17 @@
 /* Rough speed of one core, for nr_call.work. */
 #define OPERATIONS_PER_NS 10.0
 
+static int32_t float32_precision = NR_PRECISION_FLOAT32;
+
+int64_t norch_float32_precision(void) { return float32_precision; }
+
+int32_t norch_set_float32_precision(int64_t precision) {
+    if (precision < 0 || precision >= NR_PRECISION_COUNT)
+        return nr_fail(NORCH_ERROR_VALUE, "set_float32_precision: there is no precision %lld", (long long)precision);
+    float32_precision = (int32_t)precision;
+    return NORCH_OK;
+}
+
 /* Batch dimensions of an operand, and its stride along dimension d of the batch, the innermost being 0. */
 static int32_t batch_dims(const norch_tensor *x) { return x->ndim > 2 ? x->ndim - 2 : 0; }
 
@@ -92,6 +103,7 @@ static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const
     plan->b = b->data;
     plan->c = out->data;
     plan->c_row = plan->n;
+    plan->precision = float32_precision;
     nr_call call = {.family = NR_MATMUL, .op = epilogue, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
     call.work = (double)out->numel * (2.0 * (double)plan->k + 1.0) / OPERATIONS_PER_NS;
     if (nr_gate(&call, out) == NORCH_OK) return out;

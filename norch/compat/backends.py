@@ -1,7 +1,7 @@
-"""``norch.backends``: settings of torch.backends that scripts read or set. They have no effect here.
+"""``norch.backends``: settings of torch.backends that scripts read or set. Only that of float32's precision in products
+on CUDA devices has an effect, ``cuda.matmul.fp32_precision``.
 
-norch runs on the CPU and on CUDA with kernels of its own, computes float32 in float32, and gives the same results in
-every run.
+norch runs on the CPU and on CUDA with kernels of its own, and gives the same results in every run.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from types import SimpleNamespace
 from typing import Any
+
+from .._lib import lib
 
 
 def _false() -> bool:
@@ -22,7 +24,50 @@ def _library(**settings: Any) -> SimpleNamespace:
 mps = _library(is_built=_false)
 mkl, mkldnn, openmp, opt_einsum = _library(), _library(), _library(), _library()
 cudnn = _library(enabled=False, benchmark=False, deterministic=True, allow_tf32=False)
-cuda = SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False))
+
+
+_PRECISIONS = ("none", "ieee", "tf32")  # in the order of norch_set_float32_precision's numbers
+
+
+class _Products:
+    """``norch.backends.cuda.matmul``: how CUDA devices compute products of float32.
+
+    fp32_precision: "none", the default: as precise as in float32, by tensor cores where that is faster (3xTF32);
+    "ieee": in the arithmetic of float32 alone; "tf32": factors are rounded to 10 bits, sums are float32. Another value
+    gives a RuntimeError. allow_tf32, a bool, is the older name: True is "tf32", False "none". Products that
+    norch.capture has recorded keep the precision of their recording.
+
+    >>> norch.backends.cuda.matmul.fp32_precision
+    'none'
+    """
+
+    __slots__ = ("allow_bf16_reduced_precision_reduction", "allow_fp16_reduced_precision_reduction")
+
+    def __init__(self) -> None:
+        self.allow_bf16_reduced_precision_reduction = self.allow_fp16_reduced_precision_reduction = False
+
+    @property
+    def fp32_precision(self) -> str:
+        return _PRECISIONS[lib.norch_float32_precision()]
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision: str) -> None:
+        if precision not in _PRECISIONS:
+            raise RuntimeError(f"fp32_precision: 'none', 'ieee' or 'tf32', not {precision!r}")
+        lib.norch_set_float32_precision(_PRECISIONS.index(precision))
+
+    @property
+    def allow_tf32(self) -> bool:
+        return self.fp32_precision == "tf32"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allow: bool) -> None:
+        if not isinstance(allow, bool):
+            raise RuntimeError(f"allow_tf32: expected a bool, not {type(allow).__name__}")
+        self.fp32_precision = "tf32" if allow else "none"
+
+
+cuda = SimpleNamespace(matmul=_Products())
 sys.modules["norch.backends.cudnn"] = cudnn  # type: ignore[assignment]  # for `import norch.backends.cudnn as cudnn`
 
 _settings = SimpleNamespace(deterministic=False)
@@ -44,11 +89,16 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Has no effect: products of float32 are computed in float32, which is "highest". ValueError for other names."""
+    """How CUDA devices compute products of float32: "highest", as precise as float32; "high" and "medium", as TF32 is.
+    ValueError for other names. It sets cuda.matmul.allow_tf32; the CPU computes in float32 always.
+
+    >>> norch.set_float32_matmul_precision("highest")
+    """
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"set_float32_matmul_precision: 'highest', 'high' or 'medium', not {precision!r}")
+    cuda.matmul.allow_tf32 = precision != "highest"
 
 
 def get_float32_matmul_precision() -> str:
-    """ "highest" """
-    return "highest"
+    """ "high" where products of float32 may be computed in TF32, else "highest" """
+    return "high" if cuda.matmul.allow_tf32 else "highest"

@@ -49,6 +49,7 @@ extern place here;
 extern unsigned char *dynamic_shared;
 
 void barrier(const char *file, int line);
+bool barrier_or(bool value, const char *file, int line);
 enum warp_action { SYNC, SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR, BALLOT, COOPERATE };
 uint64_t warp(warp_action action, unsigned mask, uint64_t value, int operand, int width, const char *file, int line);
 
@@ -85,6 +86,7 @@ void launch(const void *kernel, dim3 grid, dim3 block, size_t shared, int stream
 #define gridDim (cudasim::here.grid_size)
 #define warpSize 32
 #define __syncthreads() cudasim::barrier(__FILE__, __LINE__)
+#define __syncthreads_or(value) cudasim::barrier_or((value) != 0, __FILE__, __LINE__)
 #define __syncwarp(...) cudasim::warp(cudasim::SYNC, 0xffffffffu, 0, 0, 32, __FILE__, __LINE__)
 #define CUDASIM_SHUFFLE(action, mask, value, operand) \
     cudasim::shuffle(cudasim::action, mask, value, operand, 32, __FILE__, __LINE__)
@@ -200,6 +202,9 @@ enum cudaMemPoolAttr {
     cudaMemPoolAttrReservedMemHigh = 6
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+struct cudaFuncAttributes {
+    int ptxVersion;
+};
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
@@ -242,6 +247,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
-template <class F> cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)());
+template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int) { return cudaSuccess; }
 
 #endif

@@ -199,7 +199,13 @@ cudaError_t cudaGetDevice(int *device) { return *device = current_device, cudaSu
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int) {
     start_arena();
-    *properties = {"cudasim: simulated on the CPU, no GPU", memory.size, 8, 0, 4};
+    const int capability = (int)number_of("NORCH_CUDASIM_CAPABILITY", 90);
+    *properties = {"cudasim: simulated on the CPU, no GPU", memory.size, capability / 10, capability % 10, 4};
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*)()) {
+    attributes->ptxVersion = (int)number_of("NORCH_CUDASIM_PTX", 90);
     return cudaSuccess;
 }
 

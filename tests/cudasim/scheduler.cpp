@@ -309,6 +309,16 @@ void barrier(const char *file, int line) {
     to_scheduler();
 }
 
+bool barrier_or(bool value, const char *file, int line) {
+    static bool any;
+    barrier(file, line); /* all have read the one before */
+    any = false;
+    barrier(file, line);
+    any |= value;
+    barrier(file, line);
+    return any;
+}
+
 void cooperate(warp_task *own, const char *file, int line) {
     warp(COOPERATE, 0xffffffffu, (uint64_t)(uintptr_t)own, 0, 32, file, line);
 }

@@ -125,6 +125,9 @@ static inline void mma_tf32_from_zero(float (&c)[4], const uint32_t (&a)[4], uin
     cudasim::product32 own(cudasim::tf32_for, c, a, b, true);
     cudasim::cooperate(&own, __FILE__, __LINE__);
 }
+static inline uint32_t round_tf32(uint32_t x) {
+    return (x & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : (x + 0x1000u) & 0xffffe000u;
+}
 static inline void mma_float64(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
     cudasim::product64 own(cudasim::float64_for, c, a, b, false);
     cudasim::cooperate(&own, __FILE__, __LINE__);

@@ -1,0 +1,200 @@
+/* matmul: what the ways of computing products share: their arguments, sums in parts, and the question whether a way takes
+ * a product. Each way is a page of its own, matmul_*.cu; matmul.cu has the table of them, and the tiles that take what no
+ * other does. */
+#ifndef NR_CUDA_MATMUL_H
+#define NR_CUDA_MATMUL_H
+
+#include "../families/matmul.h"
+#include "cuda.cuh"
+
+/* A way of computing products. The plan's batches fit blockIdx.y, its sizes int32_t. */
+struct matmul_way {
+    bool (*takes)(const nr_call *, const nr_matmul_plan &);
+    int32_t (*run)(const nr_call *, const nr_matmul_plan &);
+};
+
+struct matmul_args {
+    const void *a, *b, *bias;
+    void *c;
+    int32_t m, n, k;
+    int64_t a_row, a_col, b_row, b_col, c_row;
+    int64_t bias_row;      /* from one row to the next: 0, but where C is a column that was a row */
+    int32_t k_part, parts; /* parts > 1: c holds sums of k_part terms, [part][batch][m][n]; blockIdx.z: the part */
+    int64_t part_stride;
+    int32_t lanes; /* that add the parts of an element: 1 or 32 */
+    bool c_wide;   /* 16 bytes of a row of C may be written at once */
+    nest<3> batch; /* c, a, b, in elements */
+};
+
+/* A thread's run of `count` neighbours of a row, `left` of them in the matrix. */
+template <int count, class To, class From> DEVICE void put_run(To *to, const From *from, int left, bool wide) {
+    if (wide && left >= count) {
+        pack<To, count> all;
+#pragma unroll
+        for (int q = 0; q < count; q++) all.v[q] = (To)from[q];
+        *reinterpret_cast<pack<To, count> *>(to) = all;
+        return;
+    }
+#pragma unroll
+    for (int q = 0; q < count; q++)
+        if (q < left) to[q] = (To)from[q];
+}
+
+/* The sum of the parts of each element, in order, by `lanes` threads of a warp in turns, and the bias. */
+template <class T, class A>
+__global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const void *partials) {
+    const int64_t thread = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, area = (int64_t)g.m * g.n;
+    const int64_t i = thread / g.lanes, lane = thread % g.lanes;
+    if (i >= area) return;
+    int64_t at[3], row = i / g.n, col = i % g.n;
+    g.batch.find(blockIdx.y, at);
+    const A *parts = static_cast<const A *>(partials) + (int64_t)blockIdx.y * area + i;
+    A sum = 0;
+#pragma unroll 8
+    for (int64_t part = lane; part < g.parts; part += g.lanes) sum += parts[part * g.part_stride];
+    if (g.lanes > 1)
+        for (int bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, bit);
+    if (lane > 0) return;
+    if (g.bias) sum += (A) static_cast<const T *>(g.bias)[row * g.bias_row + col];
+    (static_cast<T *>(g.c) + at[0])[row * g.c_row + col] = (T)sum;
+}
+
+/* Where the tile of C that this block computes begins. Blocks that run together share TILE_GROUP rows of tiles, so that
+ * they find B in the L2 cache. */
+#define TILE_GROUP 8
+struct tile_place {
+    int row, column;
+};
+template <int BM, int BN> DEVICE tile_place tile_of(const matmul_args &g) {
+    const int tiles_m = (g.m + BM - 1) / BM, tiles_n = (g.n + BN - 1) / BN;
+    const int group = (int)blockIdx.x / (TILE_GROUP * tiles_n), in_group = (int)blockIdx.x % (TILE_GROUP * tiles_n);
+    const int rest = tiles_m - group * TILE_GROUP, high = rest < TILE_GROUP ? rest : TILE_GROUP;
+    return {(group * TILE_GROUP + in_group % high) * BM, in_group / high * BN};
+}
+
+/* Where this block writes: C, to which it adds the bias, or the sums of its part. */
+template <class T> struct matmul_output {
+    T *c;
+    const T *bias;
+    int64_t c_row;
+    int m, n;
+    bool wide;
+
+    DEVICE matmul_output(const matmul_args &g, int64_t c_at) : c(static_cast<T *>(g.c)), m(g.m), n(g.n) {
+        const bool whole = g.parts == 1;
+        c += whole ? c_at : blockIdx.z * g.part_stride + (int64_t)blockIdx.y * g.m * g.n;
+        bias = whole ? static_cast<const T *>(g.bias) : nullptr;
+        c_row = whole ? g.c_row : g.n;
+        wide = whole ? g.c_wide : g.n % (16 / (int)sizeof(T)) == 0;
+    }
+    template <int count> DEVICE void load_bias(T (&to)[count], int column) const {
+#pragma unroll
+        for (int q = 0; q < count; q++) to[q] = bias && column + q < n ? bias[column + q] : T(0);
+    }
+    template <int count> DEVICE void put(int row, int column, const T (&run)[count]) const {
+        if (row < m) put_run<count>(c + row * c_row + column, run, n - column, wide);
+    }
+};
+
+typedef void (*matmul_kernel)(const matmul_args);
+typedef void (*matmul_adder)(const matmul_args, const void *);
+
+/* ---- on the host ------------------------------------------------------------------------------------------------- */
+
+static inline int64_t batches_of(const nr_matmul_plan &p) {
+    int64_t batches = 1;
+    for (int32_t d = 0; d < p.batch_ndim; d++) batches *= p.batch[d];
+    return batches;
+}
+
+/* Whether `elements` neighbours of a matrix, a power of two, may be moved at once: dense in one direction, of a size that
+ * they divide, all rows and batches at multiples of them from an address at a multiple of their bytes. */
+static inline bool is_wide(const void *x, int64_t dense_size, int64_t other_stride, const nr_matmul_plan &p,
+                           int operand, int64_t elements, int64_t size) {
+    int64_t all = dense_size | other_stride;
+    for (int32_t d = 0; d < p.batch_ndim; d++) all |= p.batch_stride[operand][d];
+    return all % elements == 0 && is_aligned(x, elements * size);
+}
+
+/* The arguments of the whole product, in one part. */
+static inline matmul_args matmul_args_of(const nr_call *call, const nr_matmul_plan &p) {
+    const int64_t size = nr_library->dtypes[call->dtype].size;
+    matmul_args g = {};
+    g.a = p.a;
+    g.b = p.b;
+    g.bias = p.bias;
+    g.c = p.c;
+    g.m = (int32_t)p.m;
+    g.n = (int32_t)p.n;
+    g.k = (int32_t)p.k;
+    g.a_row = p.a_row;
+    g.a_col = p.a_col;
+    g.b_row = p.b_row;
+    g.b_col = p.b_col;
+    g.c_row = p.c_row;
+    g.c_wide = is_wide(p.c, p.n, p.c_row, p, 0, 16 / size, size);
+    g.batch = nest_of<3>(p.batch_ndim, p.batch, p.batch_stride);
+    g.parts = 1;
+    g.k_part = g.k;
+    return g;
+}
+
+/* Cuts k into at most so many parts, all of a multiple of `step` but the last. */
+static inline void cut_k(matmul_args *g, int64_t parts, int64_t step) {
+    g->k_part = (int32_t)((((g->k + parts - 1) / parts) + step - 1) / step * step);
+    g->parts = (g->k + g->k_part - 1) / g->k_part;
+}
+
+/* Launches the kernel over (blocks, batches, parts), and adds the parts, whose sums are of sum_size bytes. */
+int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel kernel, int64_t blocks, int64_t batches,
+                              unsigned threads, size_t shared, matmul_adder add_parts, size_t sum_size);
+
+/* Tiles of one shape for tensor cores, of matrices that are dense in one direction. A multiprocessor takes so many
+ * nanoseconds for a column of k of one of them that it has alone, and of `blocks`, which is all that it holds. */
+struct staged_kernel {
+    matmul_kernel run;
+    uint64_t allowed; /* a bit for each device that lets it have its shared memory */
+};
+struct staged_shape {
+    int32_t bm, bn, blocks, shared, threads;
+    double alone, full;
+    staged_kernel kernel[2][2]; /* [A along k][B along k] */
+};
+
+/* What tiles of a dtype have in common. */
+struct staged_family {
+    int32_t shortest_part, step; /* of k: at least, and a multiple of */
+    matmul_adder add_parts;
+    size_t sum_size;
+};
+
+/* Runs the shape and the number of parts that are estimated to end first. */
+int32_t nr_cuda_matmul_staged(const nr_call *call, const nr_matmul_plan &p, staged_shape *shapes, int32_t count,
+                              const staged_family &family);
+
+/* Whether A and B are dense in one direction each, and their other strides fit an int. */
+static inline bool is_dense(const nr_matmul_plan &p) {
+    const int64_t a_stride = p.a_col == 1 ? p.a_row : p.a_col, b_stride = p.b_col == 1 ? p.b_row : p.b_col;
+    return (p.a_col == 1 || p.a_row == 1) && (p.b_row == 1 || p.b_col == 1) && a_stride == (int32_t)a_stride &&
+           b_stride == (int32_t)b_stride;
+}
+/* Whether W neighbours of both may be copied at once. */
+static inline bool are_wide(const nr_matmul_plan &p, int64_t W, int64_t size) {
+    return (p.a_col == 1 ? is_wide(p.a, p.k, p.a_row, p, 1, W, size) : is_wide(p.a, p.m, p.a_col, p, 1, W, size)) &&
+           (p.b_col == 1 ? is_wide(p.b, p.n, p.b_row, p, 2, W, size) : is_wide(p.b, p.k, p.b_col, p, 2, W, size));
+}
+
+/* Lets a kernel have so many bytes of dynamic shared memory on the device of the call; *allowed: a bit for each device
+ * that does. */
+int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed);
+
+/* ---- the ways that have a page of their own ----------------------------------------------------------------------- */
+
+bool nr_cuda_matmul_vector_takes(const nr_call *call, const nr_matmul_plan &p);
+int32_t nr_cuda_matmul_vector(const nr_call *call, const nr_matmul_plan &p);
+bool nr_cuda_matmul_tf32_takes(const nr_call *call, const nr_matmul_plan &p);
+int32_t nr_cuda_matmul_tf32(const nr_call *call, const nr_matmul_plan &p);
+bool nr_cuda_matmul_float64_takes(const nr_call *call, const nr_matmul_plan &p);
+int32_t nr_cuda_matmul_float64(const nr_call *call, const nr_matmul_plan &p);
+
+#endif
