@@ -419,6 +419,9 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     cudaDeviceProp found;
     TRY(b->name, cudaGetDeviceProperties(&found, index));
     gpu->multiprocessors = found.multiProcessorCount;
+    gpu->capability = 10 * found.major + found.minor;
+    gpu->most_shared = (int)found.sharedMemPerBlockOptin;
+    if (gpu->capability >= 80) b->takes_narrow[NR_MATMUL] = 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
     pools[index].total = found.totalGlobalMem;
     TRY(b->name, cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking));
     cudaMemPool_t reserve;

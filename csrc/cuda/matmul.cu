@@ -9,6 +9,7 @@
  *
  * BM and BN, from 128 down to 32, are as large as leaves no multiprocessor idle. */
 #include "../families/matmul.h"
+#include "matmul_16bit.cuh"
 #include "tile.cuh"
 
 struct matmul_args {
@@ -286,6 +287,7 @@ static int32_t end_in(const nr_call *call, const nr_matmul_plan &p) {
 
 int32_t nr_cuda_matmul(const nr_call *call) {
     const nr_matmul_plan &p = *static_cast<const nr_matmul_plan *>(call->plan);
+    if (call->dtype == NORCH_FLOAT16 || call->dtype == NORCH_BFLOAT16) return nr_cuda_matmul_16bit(call, p);
     const matmul_kernels *kernels = find(call->dtype);
     const char *name = nr_library->dtypes[call->dtype].name;
     if (!kernels) return nr_library->fail(NORCH_ERROR_DTYPE, "matmul: no cuda kernel for dtype %s", name);
