@@ -80,6 +80,23 @@ def test_odd_sizes(kernel: int, across: tuple[bool, bool]) -> None:
     check(33, 515, 7, dtype, across)
 
 
+@pytest.mark.parametrize("across", LAYOUTS)
+@pytest.mark.parametrize("kernel", [3, 6])
+def test_odd_sizes_by_copies(kernel: int, across: tuple[bool, bool]) -> None:
+    """A kernel that reads whole chunks gets copies of what has none, and of large ones a half after the other."""
+    dtype = DTYPES[(kernel + sum(across)) % 2]
+    wish(kernel)
+    check(65, 67, 131, dtype, across)
+    check(9, 67, 24, dtype, across, (3, 2))
+    check(300, 131, 8, dtype, across)
+    check(8, 131, 300, dtype, across)
+    x, weight, bias = drawn((8, 131), dtype, 1), drawn((300, 131), dtype, 2), drawn((300,), dtype, 3)
+    assert_rounded_once(F.linear(x, weight, bias), wide(x) @ wide(weight).T + wide(bias), 131)
+    shared = drawn((17, 131), dtype, 4, across[0]).expand(2, 17, 131)
+    batches = drawn((2, 131, 9), dtype, 5, across[1])
+    assert_rounded_once(shared @ batches, wide(shared) @ wide(batches), 131)
+
+
 @pytest.mark.parametrize("kernel", [0, 6, 7])
 def test_batches(kernel: int) -> None:
     wish(kernel)

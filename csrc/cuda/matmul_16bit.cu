@@ -315,7 +315,7 @@ struct choice_16bit {
 
     void consider(int index, const tile_16bit &tile, const product_16bit &g, int multiprocessors) {
         for (int n = 1; n == 1 || (n <= MOST_PARTS && n * LEAST_PART <= g.k); n++) {
-            const double own = is_wished(index, n) ? -1 : clocks_of(tile, g, n, multiprocessors);
+            const double own = is_wished(index, n) ? -1e9 : clocks_of(tile, g, n, multiprocessors);
             if (which < 0 || own < clocks) which = index, parts = n, clocks = own;
         }
     }
@@ -363,9 +363,89 @@ template <class Launch> static int32_t run_parts(const nr_call *call, product_16
     return NORCH_OK;
 }
 
-static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p, int64_t batches) {
+/* ---- matrices in rows that 16 bytes do not divide ---------------------------------------------------------------------- */
+
+/* A copy of one has such rows, each with what fills its last 16 bytes. */
+struct row_copy {
+    const uint16_t *x;
+    uint16_t *to;
+    int64_t step, pitch; /* of x: in a row, from row to row */
+    int32_t size;
+    uint32_t all; /* chunks of 16 bytes */
+    divisor chunks, rows;
+    nest<1> batch;
+};
+
+__global__ void __launch_bounds__(NR_BLOCK) copy_rows(const row_copy c) {
+    const uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (i >= c.all) return;
+    const uint32_t row = quotient(i, c.chunks), item = quotient(row, c.rows);
+    const int32_t first = (int32_t)(i - row * c.chunks.size) * 8;
+    int64_t at;
+    c.batch.find(item, &at);
+    const uint16_t *from = c.x + at + (row - item * c.rows.size) * c.pitch + first * c.step;
+    pack<uint16_t, 8> chunk;
+#pragma unroll
+    for (int q = 0; q < 8; q++) chunk.v[q] = first + q < c.size ? from[q * c.step] : 0;
+    *reinterpret_cast<pack<uint16_t, 8> *>(c.to + (int64_t)i * 8) = chunk;
+}
+
+/* An operand of a plan, 1 (a) or 2 (b): where, sizes and strides. */
+struct operand_16bit {
+    const void **x;
+    int64_t outer, k, *outer_stride, *k_stride, *batch_stride;
+};
+static operand_16bit operand_of(nr_matmul_plan *p, int operand) {
+    if (operand == 1) return {&p->a, p->m, p->k, &p->a_row, &p->a_col, p->batch_stride[1]};
+    return {&p->b, p->n, p->k, &p->b_col, &p->b_row, p->batch_stride[2]};
+}
+
+/* Gives an operand of q, a plan like p, the strides of its copy, at no address yet; *copy: how to make it. */
+static void plan_copy(const nr_matmul_plan &p, nr_matmul_plan *q, int operand, row_copy *copy) {
+    const operand_16bit x = operand_of(q, operand);
+    const bool along_k = *x.k_stride == 1 || *x.outer_stride != 1;
+    const int64_t size = along_k ? x.k : x.outer, others = along_k ? x.outer : x.k, pitch = (size + 7) / 8 * 8;
+    int64_t elements = pitch * others, batch[NORCH_MAX_DIMS], stride[1][NORCH_MAX_DIMS];
+    *copy = {};
+    copy->x = static_cast<const uint16_t *>(*x.x);
+    copy->step = along_k ? *x.k_stride : *x.outer_stride;
+    copy->pitch = along_k ? *x.outer_stride : *x.k_stride;
+    copy->size = (int32_t)size;
+    int32_t loops = 0;
+    for (int32_t d = 0; d < p.batch_ndim; d++)
+        if (x.batch_stride[d]) { /* else all batches read the first */
+            batch[loops] = p.batch[d];
+            stride[0][loops++] = x.batch_stride[d];
+            x.batch_stride[d] = elements;
+            elements *= p.batch[d];
+        }
+    *x.x = nullptr;
+    *x.k_stride = along_k ? 1 : pitch;
+    *x.outer_stride = along_k ? pitch : 1;
+    copy->all = (uint32_t)(elements / 8 < UINT32_MAX ? elements / 8 : UINT32_MAX);
+    copy->chunks = divisor_of(pitch / 8);
+    copy->rows = divisor_of(others);
+    copy->batch = nest_of<1>(loops, batch, stride);
+}
+
+/* ---- runs --------------------------------------------------------------------------------------------------------------- */
+
+/* A product and the kernel that is best for it. */
+struct ready_product {
+    product_16bit g;
+    layout_16bit a, b;
+    bool wgmma;
+    choice_16bit choice;
+
+    kernel_16bit kernel_of(const kernels_16bit &one) const {
+        return a != ANYHOW && b != ANYHOW ? one.dense[a == ALONG_K][b == ALONG_K] : one.anyhow;
+    }
+};
+
+static ready_product prepare(const nr_call *call, const nr_matmul_plan &p, int64_t batches) {
     const nr_gpu *gpu = gpu_of(call);
-    product_16bit g = {};
+    ready_product r = {};
+    product_16bit &g = r.g;
     g.a = p.a;
     g.b = p.b;
     g.bias = p.bias;
@@ -381,54 +461,112 @@ static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p, int64_t
     g.batches = (int32_t)batches;
     g.batch = nest_of<3>(p.batch_ndim, p.batch, p.batch_stride);
     g.c_end = batches * p.m * p.n;
-    const layout_16bit a = layout_of(p.a, p.m, p.k, p.a_row, p.a_col, p, 1);
-    const layout_16bit b = layout_of(p.b, p.n, p.k, p.b_col, p.b_row, p, 2);
     g.c_wide = layout_of(p.c, p.m, p.n, p.c_row, 1, p, 0) == ALONG_K;
-
+    r.a = layout_of(p.a, p.m, p.k, p.a_row, p.a_col, p, 1);
+    r.b = layout_of(p.b, p.n, p.k, p.b_col, p.b_row, p, 2);
+    r.wgmma = nr_wgmma_takes(gpu, p);
+    for (int i = 0; i < NR_WGMMA_TILES && r.wgmma; i++) r.choice.consider(i, nr_wgmma_tile(i), g, gpu->multiprocessors);
     const kernels_16bit *all = kernels_of_dtype(call->dtype);
-    const bool dense = a != ANYHOW && b != ANYHOW;
-    auto kernel_of = [&](const kernels_16bit &one) {
-        return dense ? one.dense[a == ALONG_K][b == ALONG_K] : one.anyhow;
-    };
-    const bool wgmma = nr_wgmma_takes(gpu, p);
-    choice_16bit choice;
-    for (int i = 0; i < NR_WGMMA_TILES && wgmma; i++) choice.consider(i, nr_wgmma_tile(i), g, gpu->multiprocessors);
     for (int i = 0; i < KERNELS; i++)
-        if (kernel_of(all[i]) && all[i].bytes <= gpu->most_shared)
-            choice.consider(NR_WGMMA_TILES + i, all[i].tile, g, gpu->multiprocessors);
-    const kernels_16bit *own = choice.which < NR_WGMMA_TILES ? nullptr : &all[choice.which - NR_WGMMA_TILES];
-    const tile_16bit &tile = own ? own->tile : nr_wgmma_tile(choice.which);
-    const int32_t part = (g.k + choice.parts - 1) / choice.parts;
+        if (r.kernel_of(all[i]) && all[i].bytes <= gpu->most_shared)
+            r.choice.consider(NR_WGMMA_TILES + i, all[i].tile, g, gpu->multiprocessors);
+    return r;
+}
+
+static int32_t run_prepared(const nr_call *call, const nr_matmul_plan &p, ready_product r) {
+    product_16bit &g = r.g;
+    const int which = r.choice.which;
+    const kernels_16bit *own =
+        which < NR_WGMMA_TILES ? nullptr : &kernels_of_dtype(call->dtype)[which - NR_WGMMA_TILES];
+    const tile_16bit &tile = own ? own->tile : nr_wgmma_tile(which);
+    const int32_t part = (g.k + r.choice.parts - 1) / r.choice.parts;
     g.k_part = (part + tile.bk - 1) / tile.bk * tile.bk;
     g.parts = g.k ? (g.k + g.k_part - 1) / g.k_part : 1;
     return run_parts(call, g, [&](const product_16bit &given) {
-        if (!own) return nr_wgmma_launch(call, p, given, choice.which);
-        const kernel_16bit kernel = kernel_of(*own);
-        const unsigned blocks = (unsigned)(tiles_of(tile, g) * given.parts);
+        if (!own) return nr_wgmma_launch(call, p, given, which);
+        const kernel_16bit kernel = r.kernel_of(*own);
+        const unsigned blocks = (unsigned)(tiles_of(tile, given) * given.parts);
         TRY("matmul", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, own->bytes));
-        LAUNCH(kernel, blocks, own->threads, (size_t)own->bytes, gpu->stream, given);
+        LAUNCH(kernel, blocks, own->threads, (size_t)own->bytes, gpu_of(call)->stream, given);
         return (int32_t)NORCH_OK;
     });
 }
 
-#define MOST_TILES \
-    ((int64_t)1 << 24) /* of 64 x 64, of the items of a launch; so few that numbers of blocks are integers */
+/* The same out of copies of those operands that have one. */
+static int32_t run_copied(const nr_call *call, nr_matmul_plan q, const row_copy *copies, int64_t batches) {
+    const nr_gpu *gpu = gpu_of(call);
+    void *memory[2] = {};
+    int32_t status = NORCH_OK;
+    for (int i = 0; i < 2 && status == NORCH_OK; i++) {
+        row_copy copy = copies[i];
+        if (!copy.all) continue;
+        memory[i] = nr_cuda_scratch(gpu, (size_t)copy.all * 16);
+        if (!memory[i]) {
+            status = NORCH_ERROR_MEMORY;
+            break;
+        }
+        copy.to = static_cast<uint16_t *>(memory[i]);
+        *operand_of(&q, i + 1).x = memory[i];
+        LAUNCH(copy_rows, blocks_for(copy.all, NR_BLOCK), NR_BLOCK, 0, gpu->stream, copy);
+        status = launched(call);
+    }
+    if (status == NORCH_OK) status = run_prepared(call, q, prepare(call, q, batches));
+    for (int i = 0; i < 2; i++)
+        if (memory[i]) nr_cuda_scratch_free(gpu, memory[i], (size_t)copies[i].all * 16);
+    return status;
+}
 
-/* The outermost batch loop by halves, where one launch would have too many blocks. */
+/* Of an operand at a time, in chunks; the simulation is slow. */
+#ifdef CUDASIM
+#define MOST_COPIED ((uint32_t)(64 << 10) / 16)
+#else
+#define MOST_COPIED ((uint32_t)(256 << 20) / 16)
+#endif
+#define MOST_TILES ((int64_t)1 << 24) /* of 64 x 64, of a launch; so few that numbers of blocks are integers */
+
+static int32_t run_halves(const nr_call *call, const nr_matmul_plan &p, int cut);
+enum { CUT_ROWS = -1, CUT_COLUMNS = -2 }; /* or a loop of the batch */
+
 int32_t nr_cuda_matmul_16bit(const nr_call *call, const nr_matmul_plan &p) {
     int64_t batches = 1;
-    for (int32_t d = 0; d < p.batch_ndim; d++) batches *= p.batch[d];
-    if (batches == 1 || ((p.m + 63) / 64) * ((p.n + 63) / 64) * batches <= MOST_TILES)
-        return run_batches(call, p, batches);
-    nr_matmul_plan part = p;
-    int32_t last = p.batch_ndim - 1;
-    while (p.batch[last] == 1) last--;
+    int32_t last = -1;
+    for (int32_t d = 0; d < p.batch_ndim; d++) {
+        batches *= p.batch[d];
+        if (p.batch[d] > 1) last = d;
+    }
+    if (last >= 0 && ((p.m + 63) / 64) * ((p.n + 63) / 64) * batches > MOST_TILES) return run_halves(call, p, last);
+    const ready_product r = prepare(call, p, batches);
+    if (r.wgmma || (r.a != ANYHOW && r.b != ANYHOW) || p.k == 0) return run_prepared(call, p, r);
+
+    nr_matmul_plan q = p;
+    row_copy copies[2] = {};
+    if (r.a == ANYHOW) plan_copy(p, &q, 1, &copies[0]);
+    if (r.b == ANYHOW) plan_copy(p, &q, 2, &copies[1]);
+    const int multiprocessors = gpu_of(call)->multiprocessors;
+    const double chunks = (double)copies[0].all + copies[1].all, launches = 4000, chunks_in_clock = 0.5;
+    const double copying = launches + chunks / multiprocessors / chunks_in_clock;
+    if (prepare(call, q, batches).choice.clocks + copying >= r.choice.clocks) return run_prepared(call, p, r);
+    if (copies[0].all <= MOST_COPIED && copies[1].all <= MOST_COPIED) return run_copied(call, q, copies, batches);
+    const bool rows = copies[0].all > copies[1].all;
+    if (last >= 0) return run_halves(call, p, last);
+    if ((rows ? p.m : p.n) < 256) return run_prepared(call, p, r);
+    return run_halves(call, p, rows ? CUT_ROWS : CUT_COLUMNS);
+}
+
+/* One half after the other: of the batches, or of C. */
+static int32_t run_halves(const nr_call *call, const nr_matmul_plan &p, int cut) {
     for (int half = 0; half < 2; half++) {
-        const int64_t middle = p.batch[last] / 2, from = half ? middle : 0;
-        part.batch[last] = half ? p.batch[last] - middle : middle;
-        part.c = static_cast<uint16_t *>(p.c) + from * p.batch_stride[0][last];
-        part.a = static_cast<const uint16_t *>(p.a) + from * p.batch_stride[1][last];
-        part.b = static_cast<const uint16_t *>(p.b) + from * p.batch_stride[2][last];
+        nr_matmul_plan part = p;
+        int64_t *size = cut == CUT_ROWS ? &part.m : cut == CUT_COLUMNS ? &part.n : &part.batch[cut];
+        const int64_t middle = *size / 128 ? *size / 128 * 64 : *size / 2, from = half ? middle : 0;
+        const int64_t c = cut == CUT_ROWS ? p.c_row : cut == CUT_COLUMNS ? 1 : p.batch_stride[0][cut];
+        const int64_t a = cut == CUT_ROWS ? p.a_row : cut == CUT_COLUMNS ? 0 : p.batch_stride[1][cut];
+        const int64_t b = cut == CUT_ROWS ? 0 : cut == CUT_COLUMNS ? p.b_col : p.batch_stride[2][cut];
+        *size = half ? *size - middle : middle;
+        part.c = static_cast<uint16_t *>(p.c) + from * c;
+        part.a = static_cast<const uint16_t *>(p.a) + from * a;
+        part.b = static_cast<const uint16_t *>(p.b) + from * b;
+        if (p.bias && cut == CUT_COLUMNS) part.bias = static_cast<const uint16_t *>(p.bias) + from;
         NR_TRY(nr_cuda_matmul_16bit(call, part));
     }
     return NORCH_OK;

@@ -47,7 +47,7 @@ int32_t nr_wgmma_launch(const nr_call *call, const nr_matmul_plan &p, const prod
 
 /* Tiles that run at the same time are of few rows and columns of C, which then lie in the L2 cache: columns of TILE_GROUP
  * tiles each, then the next such stripe. */
-#define TILE_GROUP 8
+#define TILE_GROUP 16
 
 struct tile_place {
     int row, col, batch, part;
@@ -117,6 +117,11 @@ template <class D> struct tile_end {
         }
     }
 
+    DEVICE void round(const float (&x)[8], uint32_t (&word)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) word[i] = narrow_pair<D>(x[2 * i] + bias[2 * i], x[2 * i + 1] + bias[2 * i + 1]);
+    }
+
     /* x[2 i + e]: element e of this lane in the i-th 8 of these 32 columns. All lanes call it. */
     DEVICE void store(int row, int j, const float (&x)[8]) {
         if (g.parts > 1) {
@@ -125,8 +130,7 @@ template <class D> struct tile_end {
             return;
         }
         uint32_t word[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) word[i] = narrow_pair<D>(x[2 * i] + bias[2 * i], x[2 * i + 1] + bias[2 * i + 1]);
+        round(x, word);
         if (g.c_wide) {
             exchange_in_quad(word);
             const int own = (col & ~7) + j + (int)threadIdx.x % 4 * 8;

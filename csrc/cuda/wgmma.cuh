@@ -69,6 +69,17 @@ DEVICE void copy_tile(uint32_t to, const tensor_map *map, int x, int y, int firs
         "l"(map), "r"(x), "r"(y), "r"(first_batch), "r"(second_batch), "r"(barrier) : "memory");
 }
 
+/* Makes what this thread has written to shared memory visible to store_tile(). */
+DEVICE void publish_to_stores() { NR_ASM("fence.proxy.async.shared::cta;" :: : "memory"); }
+/* Begins to copy a box of shared memory to the matrix, but for what lies outside of it. */
+DEVICE void store_tile(const tensor_map *map, uint32_t from, int x, int y, int first_batch, int second_batch) {
+    NR_ASM("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map), "r"(from),
+           "r"(x), "r"(y), "r"(first_batch), "r"(second_batch) : "memory");
+}
+DEVICE void commit_stores() { NR_ASM("cp.async.bulk.commit_group;" :: : "memory"); }
+/* Waits until this thread's stores have read shared memory. */
+DEVICE void wait_stores() { NR_ASM("cp.async.bulk.wait_group.read 0;" :: : "memory"); }
+
 /* ---- products ------------------------------------------------------------------------------------------------------ */
 
 /* Before the first wgmma of a run: registers and shared memory are as they should be. */
@@ -85,11 +96,15 @@ template <int pending> DEVICE void wait_products() {
     "8, %" #tens "9, "
 #define NR_TO_31 NR_TEN() NR_TEN(1) NR_TEN(2) "%30, %31"
 #define NR_TO_63 NR_TEN() NR_TEN(1) NR_TEN(2) NR_TEN(3) NR_TEN(4) NR_TEN(5) "%60, %61, %62, %63"
-#define NR_TO_127                                                                    \
-    NR_TEN()                                                                         \
-    NR_TEN(1)                                                                        \
-    NR_TEN(2)                                                                        \
-    NR_TEN(3) NR_TEN(4) NR_TEN(5) NR_TEN(6) NR_TEN(7) NR_TEN(8) NR_TEN(9) NR_TEN(10) \
+#define NR_TO_95 \
+    NR_TEN()     \
+    NR_TEN(1) NR_TEN(2) NR_TEN(3) NR_TEN(4) NR_TEN(5) NR_TEN(6) NR_TEN(7) NR_TEN(8) "%90, %91, %92, %93, %94, %95"
+#define NR_TO_127                                                          \
+    NR_TEN()                                                               \
+    NR_TEN(1)                                                              \
+    NR_TEN(2)                                                              \
+    NR_TEN(3)                                                              \
+    NR_TEN(4) NR_TEN(5) NR_TEN(6) NR_TEN(7) NR_TEN(8) NR_TEN(9) NR_TEN(10) \
         NR_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127"
 #define NR_SUMS_8(i)                                                                                            \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
@@ -116,6 +131,10 @@ DEVICE void wgmma(float (&d)[32], uint64_t a_tile, uint64_t b_tile, bool keep) {
 template <class D, bool across_a, bool across_b>
 DEVICE void wgmma(float (&d)[64], uint64_t a_tile, uint64_t b_tile, bool keep) {
     NR_WGMMA_OF(D, "128", NR_TO_63, "%64", "%65", "%66", "%67", "%68", NR_SUMS_32(0), NR_SUMS_32(32));
+}
+template <class D, bool across_a, bool across_b>
+DEVICE void wgmma(float (&d)[96], uint64_t a_tile, uint64_t b_tile, bool keep) {
+    NR_WGMMA_OF(D, "192", NR_TO_95, "%96", "%97", "%98", "%99", "%100", NR_SUMS_32(0), NR_SUMS_32(32), NR_SUMS_32(64));
 }
 template <class D, bool across_a, bool across_b>
 DEVICE void wgmma(float (&d)[128], uint64_t a_tile, uint64_t b_tile, bool keep) {

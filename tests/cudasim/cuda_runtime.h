@@ -81,6 +81,8 @@ void init_barrier(uint32_t at, int arrivals);
 void arrive(uint32_t at, int bytes);
 void wait_barrier(uint32_t at, int parity, const char *file, int line);
 void copy_tile_later(uint32_t to, const void *map, const int *at, uint32_t barrier);
+void store_tile_later(const void *map, uint32_t from, const int *at);
+void finish_stores();
 void multiply_later(std::function<void()> run);
 void end_product_group();
 void finish_products(int pending);

@@ -17,6 +17,14 @@ static inline void copy_tile(uint32_t to, const tensor_map *map, int x, int y, i
     cudasim::copy_tile_later(to, map, at, barrier);
 }
 
+static inline void publish_to_stores() {}
+static inline void store_tile(const tensor_map *map, uint32_t from, int x, int y, int first_batch, int second_batch) {
+    const int at[4] = {x, y, first_batch, second_batch};
+    cudasim::store_tile_later(map, from, at);
+}
+static inline void commit_stores() {}
+static inline void wait_stores() { cudasim::finish_stores(); }
+
 namespace cudasim {
 
 /* Element (outer, k) of a tile that describe_tile() describes, in shared memory. */

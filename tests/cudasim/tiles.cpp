@@ -28,18 +28,18 @@ void settle(mbarrier *one) {
 
 /* What cuTensorMapEncodeTiled is told, in its opaque bytes. */
 struct map {
-    const unsigned char *address;
+    unsigned char *address;
     uint64_t size[4], stride[3];
     uint32_t box[4];
 };
 static_assert(sizeof(map) <= 128, "");
 
 struct tile_copy {
-    map from;
+    map matrix;
     int at[4];
-    uint32_t to, bytes, barrier;
+    uint32_t shared, bytes, barrier;
 };
-std::vector<tile_copy> tiles;
+std::vector<tile_copy> tiles, stores[MOST_THREADS];
 
 struct waiting_product {
     int group;
@@ -50,27 +50,26 @@ int product_groups[MOST_THREADS];
 
 bool in_phase(uint32_t at, int parity) { return barrier_at(at)->phase == (uint32_t)parity; }
 
-void copy(const tile_copy &one) {
-    const map &m = one.from;
-    uint32_t to = one.to;
+/* A box between shared memory and the matrix; what lies outside of the matrix reads as zero, and is not written. */
+void move(const tile_copy &one, bool store) {
+    const map &m = one.matrix;
+    uint32_t shared = one.shared;
     for (uint32_t y = 0; y < m.box[1]; y++)
-        for (uint32_t x = 0; x < m.box[0]; x++, to += 2) {
+        for (uint32_t x = 0; x < m.box[0]; x++, shared += 2) {
             const int64_t at[4] = {(int64_t)one.at[0] + x, (int64_t)one.at[1] + y, one.at[2], one.at[3]};
             bool inside = true;
-            const unsigned char *from = m.address + at[0] * 2;
+            unsigned char *element = m.address + at[0] * 2;
             for (int d = 0; d < 4; d++) {
                 inside = inside && at[d] >= 0 && at[d] < (int64_t)m.size[d];
-                if (d) from += at[d] * (int64_t)m.stride[d - 1];
+                if (d) element += at[d] * (int64_t)m.stride[d - 1];
             }
-            unsigned char *place = shared_bytes(to ^ (to >> 3 & 0x70), 2, 2);
-            if (inside)
-                memcpy(place, from, 2);
-            else
-                memset(place, 0, 2);
+            unsigned char *place = shared_bytes(shared ^ (shared >> 3 & 0x70), 2, 2);
+            if (!inside) {
+                if (!store) memset(place, 0, 2);
+            } else {
+                memcpy(store ? element : place, store ? place : element, 2);
+            }
         }
-    mbarrier *barrier = barrier_at(one.barrier);
-    barrier->bytes -= (int32_t)one.bytes;
-    settle(barrier);
 }
 
 } // namespace
@@ -90,12 +89,18 @@ void wait_barrier(uint32_t at, int parity, const char *file, int line) {
     while (in_phase(at, parity) && !broken) wait_while(in_phase, at, parity, file, line);
 }
 
-void copy_tile_later(uint32_t to, const void *opaque, const int *at, uint32_t barrier) {
+static tile_copy box_of(const void *opaque, const int *at, uint32_t shared) {
     tile_copy one = {};
-    memcpy(&one.from, opaque, sizeof one.from);
+    memcpy(&one.matrix, opaque, sizeof one.matrix);
     memcpy(one.at, at, sizeof one.at);
-    one.bytes = one.from.box[0] * one.from.box[1] * 2;
-    one.to = to;
+    one.bytes = one.matrix.box[0] * one.matrix.box[1] * 2;
+    one.shared = shared;
+    shared_bytes(shared, one.bytes, 128);
+    return one;
+}
+
+void copy_tile_later(uint32_t to, const void *opaque, const int *at, uint32_t barrier) {
+    tile_copy one = box_of(opaque, at, to);
     one.barrier = barrier;
     memset(shared_bytes(to, one.bytes, 128), 0xFF, one.bytes);
     tiles.push_back(one);
@@ -106,21 +111,34 @@ bool finish_a_tile() {
     const size_t which = random_number() % tiles.size();
     const tile_copy one = tiles[which];
     tiles.erase(tiles.begin() + (ptrdiff_t)which);
-    copy(one);
+    move(one, false);
+    mbarrier *barrier = barrier_at(one.barrier);
+    barrier->bytes -= (int32_t)one.bytes;
+    settle(barrier);
     return true;
+}
+
+void store_tile_later(const void *opaque, uint32_t from, const int *at) {
+    stores[here.thread.x].push_back(box_of(opaque, at, from));
+}
+
+void finish_stores() {
+    for (const tile_copy &one : stores[here.thread.x]) move(one, true);
+    stores[here.thread.x].clear();
 }
 
 void begin_block_of_tiles(int threads) {
     tiles.clear();
     for (int t = 0; t < threads; t++) {
         products[t].clear();
+        stores[t].clear();
         product_groups[t] = 0;
     }
 }
 
 void end_block_of_tiles(int threads) {
     bool left = !tiles.empty();
-    for (int t = 0; t < threads; t++) left |= !products[t].empty();
+    for (int t = 0; t < threads; t++) left |= !products[t].empty() || !stores[t].empty();
     if (left) end_device(cudaErrorLaunchFailure, "cudasim: a block has ended before its copies or products");
 }
 
@@ -155,7 +173,7 @@ static int encode_tiled(void *opaque, int dtype, uint32_t rank, void *address, c
                element_stride[d] == 1;
     for (int d = 0; d < 3; d++) good = good && stride[d] % 16 == 0 && stride[d] > 0 && stride[d] < (uint64_t)1 << 40;
     if (!good) return 1;
-    map one = {(const unsigned char *)address, {}, {}, {}};
+    map one = {(unsigned char *)address, {}, {}, {}};
     memcpy(one.size, size, sizeof one.size);
     memcpy(one.stride, stride, sizeof one.stride);
     memcpy(one.box, box, sizeof one.box);
