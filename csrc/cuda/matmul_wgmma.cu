@@ -1,11 +1,12 @@
 /* matmul_wgmma: products of float16 and bfloat16 matrices by wgmma (wgmma.cuh), for compute capability 9.0. Files named
  * *_wgmma.cu are compiled for sm_90a where others are for sm_90.
  *
- *   warp 8               asks for tiles of A and B, 64 of k at a time, for as many stages as are free
- *   warps 0-3, 4-7       two warpgroups; each multiplies 64 rows of A by the BN columns of B
+ *   a warpgroup's one thread   asks for tiles of A and B, 64 of k at a time, for as many stages as are free
+ *   two warpgroups             multiply 64 rows of A each by the BN columns of B; they have its registers, for the sums
  *
  * A block computes one tile of 128 x BN after the other, so that the first stages of the next are on their way while sums
- * are rounded and stored. So few threads leave registers enough for 128 sums each.
+ * are rounded. Each warp's rows of C go through shared memory, in the layout of a tensor map, and are stored from there
+ * while the next products run.
  *
  * Method: Thakkar and others, CUTLASS ("warp-specialized persistent kernels"). */
 #include "matmul_16bit.cuh"
@@ -14,7 +15,7 @@
 #define BM 128
 #define BK 64
 #define GROUPS 2 /* warpgroups that multiply */
-#define THREADS (GROUPS * 128 + 32)
+#define THREADS ((GROUPS + 1) * 128)
 #define BOX (64 * BK * 2) /* bytes of 64 rows */
 #define ROWS 16           /* of C that a warp has */
 
@@ -52,6 +53,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
         if (++stage == stages) stage = 0, phase ^= 1;
     };
     if (threadIdx.x >= GROUPS * 128) {
+        limit_registers<24>();
         if (threadIdx.x > GROUPS * 128) return;
         for (int work = (int)blockIdx.x; work < all; work += (int)gridDim.x) {
             const tile_place at = place_of<BM, BN>(g, work);
@@ -76,6 +78,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
         return;
     }
 
+    raise_registers<blocks == 1 ? 240 : 104>();
     const int group = (int)threadIdx.x / 128, warp = (int)threadIdx.x / 32 % 4, lane = (int)threadIdx.x % 32;
     for (int work = (int)blockIdx.x; work < all; work += (int)gridDim.x) {
         const tile_place at = place_of<BM, BN>(g, work);

@@ -37,6 +37,10 @@ struct alignas(64) tensor_map {
 #define NR_ASM(...) (void)0
 #endif
 
+/* A warpgroup gives registers of its threads back, or waits for as many as it wants: n each, a multiple of 8. */
+template <int n> DEVICE void limit_registers() { NR_ASM("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n)); }
+template <int n> DEVICE void raise_registers() { NR_ASM("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n)); }
+
 /* ---- mbarriers, by their addresses in shared memory -------------------------------------------------------------- */
 
 DEVICE void init_barrier(uint32_t barrier, int arrivals) {

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+template <int n> static inline void limit_registers() {}
+template <int n> static inline void raise_registers() {}
 static inline void init_barrier(uint32_t barrier, int arrivals) { cudasim::init_barrier(barrier, arrivals); }
 static inline void publish_barriers() {}
 static inline void arrive(uint32_t barrier) { cudasim::arrive(barrier, 0); }
