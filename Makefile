@@ -175,8 +175,10 @@ CUDA_UNITS := $(CUDA_SOURCES:csrc/cuda/%.cu=%) \
     $(foreach d,$(DTYPES),$(patsubst csrc/cuda/%_dtype.cu,%_dtype.$d,$(sort $(wildcard csrc/cuda/*_dtype.cu))))
 
 CUDA_ARCHS ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv$(comma)noheader 2>/dev/null | tr -d . | sort -u),80)
-CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) \
-    -gencode arch=compute_$(firstword $(CUDA_ARCHS))$(comma)code=compute_$(firstword $(CUDA_ARCHS))
+# Machine code for some architectures, and PTX of the first, a plain one, which newer GPUs translate.
+CUDA_PTX = $(firstword $(CUDA_ARCHS:90a=90))
+cuda_code = $(foreach a,$1,-gencode arch=compute_$a$(comma)code=sm_$a) -gencode arch=compute_$(CUDA_PTX)$(comma)code=compute_$(CUDA_PTX)
+CUDA_CODE = $(call cuda_code,$(CUDA_ARCHS:90a=90))
 # 186: formulas of every dtype compare what may be unsigned with 0
 CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -diag-suppress 186 -Xfatbin -compress-all -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
 CUDA_OBJECTS := $(CUDA_UNITS:%=$(BUILD)/cuda/%.o)
@@ -217,6 +219,10 @@ $(CUDA_LIB): $(CUDA_OBJECTS)
 
 $(if $(NVCC_FOUND),$(eval $(call note,$(BUILD)/cuda/flags,$(NVCC_FOUND) $(NVCC_RELEASE) $(CUDA_FLAGS))))
 
+# Files named *_wgmma.cu have instructions of sm_90a alone, whose code an sm_90 runs and nothing else does.
+$(BUILD)/cuda/%_wgmma.o: CUDA_CODE = $(call cuda_code,$(patsubst 90,90a,$(CUDA_ARCHS)))
+$(BUILD)/cuda/%_wgmma.o: EXTRA = $(if $(filter 90 90a,$(CUDA_ARCHS)),-DNR_SM_90A)
+
 # $1: the compiler and its flags, $2: the folder of the objects, $3: what it is called on the screen
 define cuda_rules
 $2/%.o: csrc/cuda/%.cu $2/flags
@@ -234,7 +240,7 @@ SIM_BUILD ?= $(BUILD)/cudasim
 SIM_LIB := $(SIM_BUILD)/libnorch_cudasim.so
 SIM_HOOKS ?=
 SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERROR) -Wno-unknown-pragmas \
-    -Wno-bool-compare -fPIC -fvisibility=hidden -fwrapv -pthread -Itests/cudasim
+    -Wno-bool-compare -Wno-psabi -fPIC -fvisibility=hidden -fwrapv -pthread -Itests/cudasim
 SIM_PARTS := $(patsubst tests/cudasim/%.cpp,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cpp))
 SIM_OBJECTS := $(CUDA_UNITS:%=$(SIM_BUILD)/%.o) $(SIM_PARTS)
 

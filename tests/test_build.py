@@ -239,6 +239,29 @@ def test_make_finds_nvcc_and_says_which(tmp_path):
     assert "11.8, but the CUDA backend needs 12 or 13: CPU only" in what_make_finds(tmp_path, NVCC=old)
 
 
+def test_sm_90_has_code_of_sm_90a_too(tmp_path):
+    """Of the files whose instructions need it; PTX is of a plain architecture, which newer devices translate."""
+    variables = {
+        "BUILD": tmp_path / "build",
+        "CUDA_LIB": tmp_path / "cuda.so",
+        "NVCC": fake_nvcc(tmp_path / "bin", "13.0"),
+    }
+    ptx = "-gencode arch=compute_{0},code=compute_{0}"
+    for architectures, plain, special in (
+        ("90", ["90", ptx.format(90)], ["90a", "-DNR_SM_90A"]),
+        ("80 90", ["80", "90", ptx.format(80)], ["80", "90a", "-DNR_SM_90A"]),
+        ("80", ["80", ptx.format(80)], ["80", ptx.format(80)]),
+    ):
+        lines = make("-n", "cuda", CUDA_ARCHS=architectures, **variables).stdout.splitlines()
+        for name, wanted in (("matmul", plain), ("matmul_wgmma", special)):
+            [line] = [line for line in lines if line.endswith(f"csrc/cuda/{name}.cu") and " -c " in line]
+            for word in wanted:
+                assert (f"code=sm_{word} " if word[0].isdigit() else word) in line
+            assert ("code=sm_90a " in line) == ("NR_SM_90A" in line) == (
+                "90a" in wanted
+            ) and "code=compute_90a" not in line
+
+
 def test_a_backend_that_cannot_be_built_leaves_the_library(tmp_path):
     source = checkout(tmp_path / "source")
     library = source / "norch/libnorch.so"

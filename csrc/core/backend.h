@@ -90,6 +90,8 @@ struct nr_backend {
     int32_t (*synchronize)(const nr_backend *self);
     nr_kernel (*kernels)[NR_DTYPE_COUNT]; /* [NR_OP_COUNT][NR_DTYPE_COUNT], NULL: no such kernel */
     int32_t (*run[NR_FAMILY_COUNT])(const nr_call *call);
+    /* Bits of the narrow dtypes (dtypes.def) that the kernels of a family take as they are; others are widened before. */
+    uint32_t takes_narrow[NR_FAMILY_COUNT];
     const nr_device *device; /* NULL: the CPU */
 };
 

@@ -425,6 +425,8 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     TRY(b->name, cudaFuncGetAttributes(&code, nothing));
     gpu->capability = 10 * found.major + found.minor;
     if (code.ptxVersion < gpu->capability) gpu->capability = code.ptxVersion;
+    gpu->most_shared = (int)found.sharedMemPerBlockOptin;
+    if (gpu->capability >= 80) b->takes_narrow[NR_MATMUL] = 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
     pools[index].total = found.totalGlobalMem;
     TRY(b->name, cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking));
     cudaMemPool_t reserve;

@@ -45,7 +45,8 @@ struct nr_gpu {
     int index;
     cudaStream_t stream;
     int multiprocessors;
-    int capability; /* to compute, of the device and of the code: 80 is 8.0 */
+    int capability;  /* to compute, of the device and of the code: 80 is 8.0 */
+    int most_shared; /* bytes of shared memory that a block may have */
     volatile nr_report *report, *report_on_device;
 };
 

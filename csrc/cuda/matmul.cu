@@ -10,6 +10,7 @@
  * BM and BN, from 128 down to 32, are as large as leaves no multiprocessor idle. So is computed what no way of the table
  * at the end takes. */
 #include "matmul.cuh"
+#include "matmul_16bit.cuh"
 #include "tile.cuh"
 
 template <class S, int way_a, int way_b>
@@ -308,6 +309,7 @@ static int32_t end_in(const nr_call *call, const nr_matmul_plan &p) {
 
 int32_t nr_cuda_matmul(const nr_call *call) {
     const nr_matmul_plan &p = *static_cast<const nr_matmul_plan *>(call->plan);
+    if (call->dtype == NORCH_FLOAT16 || call->dtype == NORCH_BFLOAT16) return nr_cuda_matmul_16bit(call, p);
     if (!find(call->dtype))
         return nr_library->fail(NORCH_ERROR_DTYPE, "matmul: no cuda kernel for dtype %s",
                                 nr_library->dtypes[call->dtype].name);

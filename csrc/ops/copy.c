@@ -121,6 +121,10 @@ norch_tensor *nr_widened(const norch_tensor *x) {
     return nr_is_narrow(x->dtype) ? copied(x, nr_wide(x->dtype), false) : nr_retained(x);
 }
 
+bool nr_needs_widening(const norch_tensor *x, nr_family family) {
+    return nr_is_narrow(x->dtype) && !(x->storage->backend->takes_narrow[family] >> x->dtype & 1);
+}
+
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype) {
     if (!x || x->dtype == dtype) return x;
     norch_tensor *narrow = copied(x, dtype, false);

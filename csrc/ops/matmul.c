@@ -126,7 +126,7 @@ static matrix as_matrix(const norch_tensor *x, bool transposed, bool vector_is_r
 
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b) {
     if (check_operands("matmul", a, b)) return NULL;
-    if (nr_is_narrow(a->dtype)) {
+    if (nr_needs_widening(a, NR_MATMUL)) {
         norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
         norch_tensor *out = wide_b ? norch_matmul(wide_a, wide_b, transpose_a, transpose_b) : NULL;
         nr_release(wide_a);
@@ -181,7 +181,7 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
         nr_release(sums);
         return out;
     }
-    if (nr_is_narrow(x->dtype)) {
+    if (nr_needs_widening(x, NR_MATMUL)) {
         norch_tensor *wide_x = nr_widened(x), *wide_weight = wide_x ? nr_widened(weight) : NULL;
         norch_tensor *wide_bias = wide_weight && bias ? nr_widened(bias) : NULL, *out = NULL;
         if (wide_weight && !bias == !wide_bias) out = norch_linear(wide_x, wide_weight, wide_bias, NR_NO_OP);

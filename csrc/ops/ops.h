@@ -33,6 +33,8 @@ void nr_release_all(int n, norch_tensor *const *xs);
  * and a result cast back and released. NULL stays NULL. */
 norch_tensor *nr_widened(const norch_tensor *x);
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);
+/* Whether x must be widened before the kernels of the family on its device: its dtype is narrow, and they do not take it. */
+bool nr_needs_widening(const norch_tensor *x, nr_family family);
 
 /* scan */
 /* x for scans and sorts, which have kernels for int64, float32 and float64: retained, or cast to the one that holds it. */

@@ -24,6 +24,7 @@
 #define __restrict__ __restrict
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static
+#define __grid_constant__
 #define __constant__ static
 
 struct uint3 {
@@ -75,6 +76,17 @@ unsigned char *shared_bytes(uint32_t at, uint32_t bytes, uint32_t alignment);
 void copy_later(uint32_t to, const void *from, int bytes, bool valid);
 void end_copy_group();
 void finish_copies(int pending);
+
+/* mbarriers, by their offsets in shared memory; copies of tiles; products in groups, each thread's own. */
+void init_barrier(uint32_t at, int arrivals);
+void arrive(uint32_t at, int bytes);
+void wait_barrier(uint32_t at, int parity, const char *file, int line);
+void copy_tile_later(uint32_t to, const void *map, const int *at, uint32_t barrier);
+void store_tile_later(const void *map, uint32_t from, const int *at);
+void finish_stores();
+void multiply_later(std::function<void()> run);
+void end_product_group();
+void finish_products(int pending);
 
 void launch(const void *kernel, dim3 grid, dim3 block, size_t shared, int stream, const void *arguments, size_t bytes,
             std::function<void()> body);
@@ -201,6 +213,8 @@ enum cudaMemPoolAttr {
     cudaMemPoolAttrReservedMemCurrent = 5,
     cudaMemPoolAttrReservedMemHigh = 6
 };
+enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess = 0, cudaDriverEntryPointSymbolNotFound = 1 };
+#define cudaEnableDefault 0
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 struct cudaFuncAttributes {
     int ptxVersion;
@@ -209,6 +223,7 @@ struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
     int major, minor, multiProcessorCount;
+    size_t sharedMemPerBlockOptin;
 };
 typedef struct cudasim_event *cudaEvent_t;
 typedef int cudaMemPool_t;
@@ -248,6 +263,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)());
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
+                                             unsigned long long flags, cudaDriverEntryPointQueryResult *result);
 template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int) { return cudaSuccess; }
 
 #endif

@@ -121,7 +121,7 @@ void launch(const void *, dim3 grid, dim3 block, size_t shared, int stream, cons
     if (broken) return (void)note(broken);
     int64_t size = (int64_t)block.x * block.y * block.z;
     bool possible = size >= 1 && size <= MOST_THREADS && block.z <= 64 && grid.x >= 1 && grid.x <= 0x7fffffff &&
-                    grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535 && shared <= 227 << 10 &&
+                    grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535 && shared <= MOST_SHARED &&
                     bytes <= 4096;
     if (!possible) return (void)note(cudaErrorInvalidConfiguration);
     if (fails(LAUNCH_ITSELF)) return (void)note(launch_error);
@@ -197,10 +197,12 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaGetDevice(int *device) { return *device = current_device, cudaSuccess; }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int) {
+/* The second device is an older one. */
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     start_arena();
-    const int capability = (int)number_of("NORCH_CUDASIM_CAPABILITY", 90);
-    *properties = {"cudasim: simulated on the CPU, no GPU", memory.size, capability / 10, capability % 10, 4};
+    const int capability = (int)number_of("NORCH_CUDASIM_CAPABILITY", device == 1 ? 80 : 90);
+    *properties = {
+        "cudasim: simulated on the CPU, no GPU", memory.size, capability / 10, capability % 10, 4, MOST_SHARED};
     return cudaSuccess;
 }
 

@@ -28,7 +28,7 @@ size_t dynamic_size;
 
 namespace {
 
-enum thread_state { FRESH, RUNNABLE, AT_BARRIER, AT_WARP, DONE };
+enum thread_state { FRESH, RUNNABLE, AT_BARRIER, AT_WARP, AT_CONDITION, DONE };
 
 struct thread {
     thread_state now;
@@ -39,6 +39,7 @@ struct thread {
     unsigned mask;
     uint64_t value, result;
     int operand, width;
+    bool (*holds)(uint32_t at, int value); /* AT_CONDITION, of value and operand */
 };
 
 constexpr size_t STACK = 128 << 10;
@@ -212,13 +213,25 @@ bool resolve_warps() {
     return any;
 }
 
+/* Lets threads go on whose condition no longer holds; false when there was none. */
+bool resolve_conditions() {
+    bool any = false;
+    for (int t = 0; t < thread_count; t++) {
+        thread &own = threads[t];
+        if (own.now != AT_CONDITION || own.holds((uint32_t)own.value, own.operand)) continue;
+        own.now = RUNNABLE;
+        any = true;
+    }
+    return any;
+}
+
 void resolve_barrier(const char *kernel) {
     int waiting = -1, elsewhere = -1;
     for (int t = 0; t < thread_count; t++)
         if (threads[t].now == AT_BARRIER) waiting = t;
     for (int t = 0; t < thread_count; t++) {
         const thread &one = threads[t];
-        if (one.now == AT_WARP && waiting < 0) waiting = t;
+        if ((one.now == AT_WARP || one.now == AT_CONDITION) && waiting < 0) waiting = t;
         if (waiting >= 0 && t != waiting && (one.now != AT_BARRIER || one.line != threads[waiting].line)) elsewhere = t;
     }
     if (elsewhere < 0) {
@@ -228,8 +241,10 @@ void resolve_barrier(const char *kernel) {
     const thread &a = threads[waiting], &b = threads[elsewhere];
     const char *what = b.now == DONE ? "has ended" : "waits elsewhere";
     end_device(cudaErrorLaunchFailure, "cudasim: %s at %s:%d: thread %d waits, thread %d %s (line %d)%s",
-               a.now == AT_WARP ? "missing warp lane" : "divergent barrier", a.file, a.line, waiting, elsewhere, what,
-               b.now == DONE ? 0 : b.line, kernel);
+               a.now == AT_WARP        ? "missing warp lane"
+               : a.now == AT_CONDITION ? "endless wait"
+                                       : "divergent barrier",
+               a.file, a.line, waiting, elsewhere, what, b.now == DONE ? 0 : b.line, kernel);
 }
 
 void shuffle_order(int n, int *first, int *step) {
@@ -254,6 +269,7 @@ void run_block() {
         copies[t].clear();
         copy_groups[t] = 0;
     }
+    begin_block_of_tiles(thread_count);
     started = 0;
     shuffle_order(thread_count, &start_first, &start_step);
     for (int t = 0; t < thread_count; t++) threads[t].now = FRESH;
@@ -269,10 +285,10 @@ void run_block() {
             if (threads[t].now == RUNNABLE) resume(t);
         }
         for (int t = 0; t < thread_count; t++) alive += threads[t].now != DONE;
-        if (!alive) return;
+        if (!alive) return end_block_of_tiles(thread_count);
         bool ready = false;
         for (int t = 0; t < thread_count; t++) ready |= threads[t].now == RUNNABLE;
-        if (!ready && !resolve_warps()) resolve_barrier("");
+        if (!ready && !resolve_conditions() && !resolve_warps() && !finish_a_tile()) resolve_barrier("");
     }
     fiber_count = 0; /* what waits in them is given up */
     idle_fibers.clear();
@@ -317,6 +333,12 @@ bool barrier_or(bool value, const char *file, int line) {
     any |= value;
     barrier(file, line);
     return any;
+}
+
+void wait_while(bool (*holds)(uint32_t at, int value), uint32_t at, int value, const char *file, int line) {
+    thread &own = threads[running];
+    own = {AT_CONDITION, own.fiber, file, line, SYNC, 0, at, 0, value, 0, holds};
+    to_scheduler();
 }
 
 void cooperate(warp_task *own, const char *file, int line) {
@@ -364,7 +386,7 @@ void finish_copies(int pending) {
 
 uint64_t warp(warp_action action, unsigned mask, uint64_t value, int operand, int width, const char *file, int line) {
     thread &own = threads[running];
-    own = {AT_WARP, own.fiber, file, line, action, mask, value, 0, operand, width};
+    own = {AT_WARP, own.fiber, file, line, action, mask, value, 0, operand, width, nullptr};
     to_scheduler();
     return threads[running].result;
 }

@@ -44,10 +44,18 @@ void count_kernel(int64_t threads);
 void count_barrier();
 void count_copy(size_t bytes);
 
+/* The running thread waits while this holds; meanwhile others run. */
+void wait_while(bool (*holds)(uint32_t at, int value), uint32_t at, int value, const char *file, int line);
+/* tiles.cpp: does one of the block's copies; false when there is none. */
+bool finish_a_tile();
+void begin_block_of_tiles(int threads);
+void end_block_of_tiles(int threads);
+
 /* Runs a kernel now; what it does wrong ends the device. */
 void run_kernel(dim3 grid, dim3 block, size_t shared, const std::function<void()> &kernel);
 constexpr int MOST_THREADS = 1024; /* of a block */
-extern size_t dynamic_size;        /* bytes at dynamic_shared */
+constexpr size_t MOST_SHARED = 227 << 10;
+extern size_t dynamic_size; /* bytes at dynamic_shared */
 
 } // namespace cudasim
 

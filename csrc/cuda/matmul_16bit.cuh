@@ -1,0 +1,160 @@
+/* matmul_16bit: what the kernels of float16 and bfloat16 products share: their arguments, the order of tiles, and how sums
+ * become elements of C. Sums are float32, the bias is added to them, and the result is rounded once.
+ *
+ *   matmul_16bit.cu    which kernel; those by mma.sync, for compute capability 8.0 and later; the parts of a sum
+ *   matmul_wgmma.cu    those by wgmma, for 9.0
+ */
+#ifndef NR_CUDA_MATMUL_16BIT_H
+#define NR_CUDA_MATMUL_16BIT_H
+
+#include "../families/matmul.h"
+#include "mma.cuh"
+
+/* Products on a device of capability 8.0 or later; the plan is one of float16 or bfloat16. */
+int32_t nr_cuda_matmul_16bit(const nr_call *call, const nr_matmul_plan &p);
+
+/* A product of outer x k by k x outer. */
+struct product_16bit {
+    const void *a, *b, *bias;
+    void *c;         /* of the dtype; with parts > 1 float sums of k_part terms each, [part][batch][m][n] */
+    int32_t m, n, k; /* the outer sizes are m and n */
+    int32_t k_part, parts, batches;
+    int64_t a_outer, a_k, b_outer, b_k, c_row; /* strides */
+    int64_t c_end;                             /* elements of a part */
+    bool c_wide;                               /* 16 bytes of a row of C may be written at once */
+    nest<3> batch;                             /* c, a, b, in elements */
+};
+
+/* How a kernel computes C: tiles of bm x bn, bk at a time; so many blocks on a multiprocessor; the products of a
+ * multiprocessor in a clock, as measured on large matrices (a choice needs only their proportions). */
+struct tile_16bit {
+    int bm, bn, bk, blocks;
+    double speed;
+};
+
+/* Of all batches. */
+static inline int64_t tiles_of(const tile_16bit &tile, const product_16bit &g) {
+    return (int64_t)((g.m + tile.bm - 1) / tile.bm) * ((g.n + tile.bn - 1) / tile.bn) * g.batches;
+}
+
+/* matmul_wgmma.cu: whether its kernels can run and read these operands; their tiles; a launch of one. */
+#define NR_WGMMA_TILES 4
+bool nr_wgmma_takes(const nr_gpu *gpu, const nr_matmul_plan &p);
+const tile_16bit &nr_wgmma_tile(int which);
+int32_t nr_wgmma_launch(const nr_call *call, const nr_matmul_plan &p, const product_16bit &g, int which);
+
+/* ---- which tile -------------------------------------------------------------------------------------------------- */
+
+/* Tiles that run at the same time are of few rows and columns of C, which then lie in the L2 cache: columns of TILE_GROUP
+ * tiles each, then the next such stripe. */
+#define TILE_GROUP 16
+
+struct tile_place {
+    int row, col, batch, part;
+};
+
+template <int BM, int BN> DEVICE tile_place place_of(const product_16bit &g, int work) {
+    const int down = (g.m + BM - 1) / BM, across = (g.n + BN - 1) / BN, tiles = down * across;
+    const int tile = work % tiles, item = work / tiles;
+    const int stripe = tile / (TILE_GROUP * across), in = tile % (TILE_GROUP * across);
+    const int rows = down - stripe * TILE_GROUP < TILE_GROUP ? down - stripe * TILE_GROUP : TILE_GROUP;
+    return {(stripe * TILE_GROUP + in % rows) * BM, in / rows * BN, item % g.batches, item / g.batches};
+}
+
+/* ---- the end of a tile ------------------------------------------------------------------------------------------- */
+
+/* Two numbers as neighbours of a narrow dtype, rounded to nearest, ties to even. */
+template <class D> DEVICE uint32_t narrow_pair(float low, float high) {
+#if NR_HAS_MMA && !defined CUDASIM
+    uint32_t pair;
+    if constexpr (D::code == NORCH_BFLOAT16)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
+    return narrow<D>(low) | (uint32_t)narrow<D>(high) << 16;
+#endif
+}
+
+/* Lane t of a quad has word t of four tiles; it gets the four words of tile t. */
+DEVICE void exchange_in_quad(uint32_t (&word)[4]) {
+    const bool odd = threadIdx.x & 1, high = threadIdx.x & 2;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        const uint32_t got = __shfl_xor_sync(0xffffffffu, odd ? word[i] : word[i + 1], 1);
+        (odd ? word[i] : word[i + 1]) = got;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const uint32_t got = __shfl_xor_sync(0xffffffffu, high ? word[i] : word[i + 2], 2);
+        (high ? word[i] : word[i + 2]) = got;
+    }
+}
+
+/* One part of C, a tile's sums of which lie in the registers of a warp as mma and wgmma leave them: of 8 columns lane t of
+ * a quad has columns 2t and 2t + 1, rows being 8 lanes apart. */
+template <class D> struct tile_end {
+    using S = typename D::S;
+    const product_16bit &g;
+    S *c;
+    float *sums;
+    int col; /* of this lane in the first 8 columns, a multiple of 2 */
+    float bias[8];
+
+    DEVICE tile_end(const product_16bit &product, const tile_place &at, int64_t c_at, int first_col)
+        : g(product), c(static_cast<S *>(product.c) + c_at),
+          sums(static_cast<float *>(product.c) + at.part * product.c_end + (int64_t)at.batch * product.m * product.n),
+          col(first_col + (int)threadIdx.x % 4 * 2) {}
+
+    /* Before rows of the 32 columns from the j-th on. */
+    DEVICE void load_bias(int j) {
+        const S *from = static_cast<const S *>(g.bias);
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const int at = col + j + i / 2 * 8 + i % 2;
+            bias[i] = from && g.parts == 1 && at < g.n ? widen<D>(from[at]) : 0.0f;
+        }
+    }
+
+    DEVICE void round(const float (&x)[8], uint32_t (&word)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) word[i] = narrow_pair<D>(x[2 * i] + bias[2 * i], x[2 * i + 1] + bias[2 * i + 1]);
+    }
+
+    /* x[2 i + e]: element e of this lane in the i-th 8 of these 32 columns. All lanes call it. */
+    DEVICE void store(int row, int j, const float (&x)[8]) {
+        if (g.parts > 1) {
+#pragma unroll
+            for (int i = 0; i < 4; i++) store_pair(sums, g.n, g.n % 2 == 0, row, col + j + i * 8, &x[2 * i]);
+            return;
+        }
+        uint32_t word[4];
+        round(x, word);
+        if (g.c_wide) {
+            exchange_in_quad(word);
+            const int own = (col & ~7) + j + (int)threadIdx.x % 4 * 8;
+            if (row < g.m && own < g.n)
+                *reinterpret_cast<pack<uint32_t, 4> *>(c + row * g.c_row + own) = {word[0], word[1], word[2], word[3]};
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const S pair[2] = {(S)word[i], (S)(word[i] >> 16)};
+            store_pair(c, g.c_row, false, row, col + j + i * 8, pair);
+        }
+    }
+
+    template <class T> DEVICE void store_pair(T *matrix, int64_t pitch, bool both, int row, int at, const T *x) {
+        if (row >= g.m) return;
+        T *to = matrix + row * pitch + at;
+        if (both && at < g.n) {
+            *reinterpret_cast<pack<T, 2> *>(to) = {x[0], x[1]};
+        } else {
+            if (at < g.n) to[0] = x[0];
+            if (at + 1 < g.n) to[1] = x[1];
+        }
+    }
+};
+
+#endif
