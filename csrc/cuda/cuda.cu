@@ -419,6 +419,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     cudaDeviceProp found;
     TRY(b->name, cudaGetDeviceProperties(&found, index));
     gpu->multiprocessors = found.multiProcessorCount;
+    gpu->capability = 10 * found.major + found.minor;
     pools[index].total = found.totalGlobalMem;
     TRY(b->name, cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking));
     cudaMemPool_t reserve;

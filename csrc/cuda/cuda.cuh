@@ -43,6 +43,7 @@ struct nr_gpu {
     int index;
     cudaStream_t stream;
     int multiprocessors;
+    int capability; /* to compute: 80 is 8.0 */
     volatile nr_report *report, *report_on_device;
 };
 
