@@ -64,6 +64,18 @@ SHAPES = [
     (1, 1, 1, 2, (24, 24), (23, 23), (1, 1), (0, 0), (1, 1)),
     (1, 1, 70, 33, (9, 15), (3, 3), (1, 1), (1, 1), (1, 1)),
     (2, 2, 33, 70, (7, 7), (3, 3), (1, 1), (1, 1), (1, 1)),
+    # what CUDA's kernels for tensor cores tell apart
+    (1, 1, 64, 33, (8, 9), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (1, 1, 32, 16, (16, 17), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (2, 2, 32, 40, (15, 15), (3, 3), (2, 2), (1, 1), (1, 1)),
+    (1, 1, 40, 33, (17, 16), (3, 2), (1, 2), (2, 1), (2, 1)),
+    (2, 1, 70, 64, (12, 12), (1, 1), (1, 1), (0, 0), (1, 1)),
+    (2, 1, 3, 16, (40, 41), (4, 4), (2, 2), (1, 1), (1, 1)),
+    (1, 1, 30, 3, (21, 21), (3, 3), (1, 1), (1, 1), (1, 1)),
+    # groups of few channels, by runs of positions
+    (3, 5, 1, 1, (8, 12), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (2, 3, 1, 2, (13, 10), (5, 5), (1, 1), (2, 1), (1, 1)),
+    (2, 2, 3, 2, (19, 13), (7, 7), (2, 2), (3, 3), (1, 1)),
 ]
 
 
@@ -193,6 +205,30 @@ def test_infinities_stay_where_they_are() -> None:
     assert w.grad is not None
     slopes = w.grad.numpy()[0, 0]  # taps of the last column never meet it, those of the others as 1 or 0 times infinity
     assert np.isinf(slopes[1, 1]) and np.isnan(slopes[:, :2]).sum() == 5 and (slopes[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("fan_in", "fan_out", "size", "kernel", "stride"),
+    [(32, 16, (16, 17), 3, 1), (40, 33, (9, 17), 3, 1), (70, 64, (12, 12), 1, 1), (3, 16, (40, 41), 3, 2)],
+)
+def test_infinities_in_float32(fan_in: int, fan_out: int, size: Any, kernel: int, stride: int) -> None:
+    """Infinities, NaN and the largest number do what IEEE 754 says, and only where they are met."""
+    x, w = drawn(1, 2, fan_in, *size, dtype="float32"), drawn(2, fan_out, fan_in, kernel, kernel, dtype="float32") / 16
+    options: Any = ((stride,) * 2, (kernel // 2,) * 2, (1, 1), 1)
+    g = (
+        drawn(3, *composed(x, w, None, *options).shape, dtype="float32") / 16
+    )  # the largest number times a sixteenth stays finite
+    x[0, 0, 3, 3], x[1, 2, 8, 8], x[1, 1, 0, 0] = np.inf, np.nan, np.finfo("float32").max
+    w[5, 1, 0, 0], g[0, 3, 4, 4] = -np.inf, -np.inf
+    plain = [norch.tensor(one.astype("float64"), device="cpu", requires_grad=True) for one in (x, w)]
+    ours = [norch.tensor(one, requires_grad=True) for one in (x, w)]
+    wanted, found = F.conv2d(*plain, None, *options), F.conv2d(*ours, None, *options)
+    wanted.backward(norch.tensor(g.astype("float64"), device="cpu"))
+    found.backward(norch.tensor(g))
+    pairs = [(found, wanted), (ours[0].grad, plain[0].grad), (ours[1].grad, plain[1].grad)]
+    for mine, theirs in pairs:
+        assert mine is not None and theirs is not None
+        np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("groups", "fan_in", "fan_out"), [(1, 70, 3), (2, 3, 20), (1, 2, 40)])

@@ -1,0 +1,45 @@
+/* conv_mma: what the pages of convolutions on tensor cores share: eight rows of a product of float32. */
+#ifndef NR_CUDA_CONV_MMA_H
+#define NR_CUDA_CONV_MMA_H
+
+#include "conv.cuh"
+#include "mma.cuh"
+
+template <int n> struct constant {
+    static constexpr int value = n;
+};
+
+/* round += a b of TM x TN pieces of 16 x 8, each number as a big and a small part; small times small is left out. first:
+ * round starts from zero; last: sum += round, in float32, since tensor cores cut their sums. */
+template <bool first, bool last, int TM, int TN>
+DEVICE void multiply_eight(float (&sum)[TM][TN][4], float (&round)[TM][TN][4], const uint32_t (&a)[TM][4],
+                           const uint32_t (&b)[TN][2]) {
+    uint32_t b_big[TN][2], b_small[TN][2];
+#pragma unroll
+    for (int j = 0; j < TN; j++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) split_tf32(b[j][h], &b_big[j][h], &b_small[j][h]);
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+        uint32_t big[4], small[4];
+#pragma unroll
+        for (int q = 0; q < 4; q++) split_tf32(a[i][q], &big[q], &small[q]);
+#pragma unroll
+        for (int j = 0; j < TN; j++)
+            if constexpr (first)
+                mma_tf32_from_zero(round[i][j], small, b_big[j][0], b_big[j][1]);
+            else
+                mma_tf32(round[i][j], small, b_big[j][0], b_big[j][1]);
+#pragma unroll
+        for (int j = 0; j < TN; j++) mma_tf32(round[i][j], big, b_small[j][0], b_small[j][1]);
+#pragma unroll
+        for (int j = 0; j < TN; j++) mma_tf32(round[i][j], big, b_big[j][0], b_big[j][1]);
+        if constexpr (last)
+#pragma unroll
+            for (int j = 0; j < TN; j++)
+#pragma unroll
+                for (int q = 0; q < 4; q++) sum[i][j][q] += round[i][j][q];
+    }
+}
+
+#endif
