@@ -91,6 +91,7 @@ struct nr_backend {
     nr_kernel (*kernels)[NR_DTYPE_COUNT]; /* [NR_OP_COUNT][NR_DTYPE_COUNT], NULL: no such kernel */
     int32_t (*run[NR_FAMILY_COUNT])(const nr_call *call);
     const nr_device *device; /* NULL: the CPU */
+    bool fuses_attention;    /* has the fused kinds of families/attention.h */
 };
 
 /* The devices of one type. Each type registers before the first tensor is made (csrc/backends.c). */

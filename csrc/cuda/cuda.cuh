@@ -42,7 +42,7 @@ struct nr_gpu {
     nr_backend backend; /* first: a backend is its GPU */
     int index;
     cudaStream_t stream;
-    int multiprocessors;
+    int multiprocessors, capability; /* 80: compute capability 8.0 */
     volatile nr_report *report, *report_on_device;
 };
 
