@@ -101,15 +101,46 @@ template <class D> DEVICE bool seen(const fused_args &a, const place &p, int que
     return sees;
 }
 
-/* What dropout makes of the weight of a key: 0, or 1 / (1 - dropout). The draws are uniform32 of the words of a stream
- * with a row of whole blocks a query. */
-DEVICE float kept(const fused_args &a, const place &p, int query, int key) {
-    const uint64_t blocks = (uint64_t)(a.keys + 3) / 4;
-    const uint64_t block = ((uint64_t)p.head * (uint64_t)a.queries + (uint64_t)query) * blocks + (uint64_t)key / 4;
-    uint32_t words[4];
+/* Dropout draws uniform32 of the words of a stream (families/random.h) that has a row of whole blocks, of four keys each, for a
+ * query. Lanes that share blocks draw them together. */
+DEVICE void draw(const fused_args &a, const place &p, int query, int key, uint32_t *words) {
+    const uint64_t row = (uint64_t)p.head * (uint64_t)a.queries + (uint64_t)query;
+    const uint64_t block = row * ((uint64_t)(a.keys + 3) / 4) + (uint64_t)key / 4;
     philox_of(*a.seed, (uint32_t)block, (uint32_t)(block >> 32), words);
-    const uint32_t low = key % 2 ? words[1] : words[0], high = key % 2 ? words[3] : words[2];
-    return uniform32(key % 4 < 2 ? low : high) < a.dropout ? 0.0f : 1.0f / (1.0f - a.dropout);
+}
+/* What it makes of a weight: 0, or 1 / (1 - dropout). */
+DEVICE float factor_of(const fused_args &a, uint32_t word) {
+    return uniform32(word) < a.dropout ? 0.0f : 1.0f / (1.0f - a.dropout);
+}
+DEVICE uint32_t exchanged(uint32_t x, int lanes) { return __shfl_xor_sync(0xffffffffu, x, lanes); }
+
+/* Factors of four sums, keys across: e is query + 8 (e / 2), key + e % 2. Two lanes have four keys of two rows: each draws one row. */
+DEVICE void factors_of_queries(const fused_args &a, const place &p, int query, int key, float (&f)[4]) {
+    const bool odd = threadIdx.x % 2;
+    uint32_t w[4];
+    draw(a, p, query + (odd ? 8 : 0), key, w);
+    const uint32_t own[2] = {odd ? w[2] : w[0], odd ? w[3] : w[1]};
+    const uint32_t other[2] = {exchanged(odd ? w[0] : w[2], 1), exchanged(odd ? w[1] : w[3], 1)};
+#pragma unroll
+    for (int e = 0; e < 4; e++) f[e] = factor_of(a, (e / 2 == 1) == odd ? own[e % 2] : other[e % 2]);
+}
+
+/* The same, queries across: e is query + e % 2, key + 8 (e / 2). Four lanes have four keys each of four pairs e: lane m draws pair m
+ * and gets word m of all pairs, a transposed matrix. */
+DEVICE void factors_of_keys(const fused_args &a, const place &p, int query, int key, float (&f)[4]) {
+    const int m = (int)threadIdx.x / 4 % 4;
+    const bool odd = m % 2, high = m / 2;
+    uint32_t w[4];
+    draw(a, p, query + m % 2, key + m / 2 * 8, w);
+    /* of the pairs m - m % 2 and the next, the words m % 2 and m % 2 + 2 */
+    const uint32_t near[2] = {exchanged(odd ? w[0] : w[1], 4), exchanged(odd ? w[2] : w[3], 4)};
+    const uint32_t first[2] = {odd ? near[0] : w[0], odd ? near[1] : w[2]};
+    const uint32_t second[2] = {odd ? w[1] : near[0], odd ? w[3] : near[1]};
+    const uint32_t far[2] = {exchanged(high ? first[0] : first[1], 8), exchanged(high ? second[0] : second[1], 8)};
+    f[0] = factor_of(a, high ? far[0] : first[0]);
+    f[1] = factor_of(a, high ? far[1] : second[0]);
+    f[2] = factor_of(a, high ? first[1] : far[0]);
+    f[3] = factor_of(a, high ? second[1] : far[1]);
 }
 
 /* Notes that the block met a NaN, which only float32 by 3xTF32 may have made itself. */
@@ -211,9 +242,12 @@ DEVICE void forward_block(const fused_args &a, int64_t number, unsigned char *sh
         }
         if (general && a.seed)
 #pragma unroll
-            for (int j = 0; j < N / 8; j++)
+            for (int j = 0; j < N / 8; j++) {
+                float factor[4];
+                factors_of_queries(a, at, query, key + j * 8, factor);
 #pragma unroll
-                for (int e = 0; e < 4; e++) s[j][e] *= kept(a, at, query + e / 2 * 8, key + j * 8 + e % 2);
+                for (int e = 0; e < 4; e++) s[j][e] *= factor[e];
+            }
         if (__any_sync(0xffffffffu, rises)) /* seldom, once the largest were met */
 #pragma unroll
             for (int j = 0; j < W / 8; j++)
@@ -247,32 +281,40 @@ DEVICE void forward_block(const fused_args &a, int64_t number, unsigned char *sh
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
 
 /* From scores s and d = g v^T of 16 x N pairs to the probabilities, as dropout leaves them (s), and the gradient of the scores
- * (d). of(e): logsumexp and delta; at pair (j, e). */
-template <class P, int N, bool general, class Pair, class Row>
+ * (d). pair(j, e) gives query and key, of(j, e) logsumexp and delta. by_keys: keys are down. */
+template <class P, int N, bool general, bool by_keys, class Pair, class Row>
 DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, float (&s)[N / 8][4], float (&d)[N / 8][4],
                             const Pair &pair, const Row &of) {
     const float c = general ? LOG2_E : a.scale * LOG2_E;
 #pragma unroll
-    for (int j = 0; j < N / 8; j++)
+    for (int j = 0; j < N / 8; j++) {
+        int query, key;
+        float factor[4] = {1, 1, 1, 1};
+        if constexpr (general)
+            if (a.seed) {
+                pair(j, 0, &query, &key);
+                if constexpr (by_keys)
+                    factors_of_keys(a, at, query, key, factor);
+                else
+                    factors_of_queries(a, at, query, key, factor);
+            }
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-            float logsumexp, delta, p;
+            float logsumexp, delta;
             of(j, e, &logsumexp, &delta);
             if constexpr (general) {
-                int query, key;
                 pair(j, e, &query, &key);
                 float x = s[j][e] * a.scale;
                 const bool sees = seen<typename P::dtype>(a, at, query, key, &x);
-                p = sees ? power_of_2((x - logsumexp) * c) : 0;
-                const float factor = a.seed ? kept(a, at, query, key) : 1.0f;
-                s[j][e] = p * factor;
-                d[j][e] = sees ? p * (d[j][e] * factor - delta) : 0;
+                const float p = sees ? power_of_2((x - logsumexp) * c) : 0;
+                s[j][e] = p * factor[e];
+                d[j][e] = sees ? p * (d[j][e] * factor[e] - delta) : 0;
             } else {
-                p = power_of_2(s[j][e] * c - logsumexp * LOG2_E);
-                s[j][e] = p;
-                d[j][e] = p * (d[j][e] - delta);
+                s[j][e] = power_of_2(s[j][e] * c - logsumexp * LOG2_E);
+                d[j][e] = s[j][e] * (d[j][e] - delta);
             }
         }
+    }
     if (!general && edge)
 #pragma unroll
         for (int j = 0; j < N / 8; j++)
@@ -371,7 +413,7 @@ DEVICE void query_block(const fused_args &a, int64_t number, unsigned char *shar
         row_products<P, W, N, held>(s, left_q, tiles + now);
         row_products<P, W, N, held>(d, left_g, tiles + now + TILE);
         const bool edge = (r + 1) * N > a.keys || (a.causal && (r + 1) * N > first + row + 1);
-        score_gradients<P, N, general>(
+        score_gradients<P, N, general, false>(
             a, at, edge, s, d,
             [&](int j, int e, int *query, int *key) {
                 *query = first + row + e / 2 * 8 + lane / 4;
@@ -459,7 +501,7 @@ DEVICE void key_block(const fused_args &a, int64_t number, unsigned char *shared
         row_products<P, W, N, held>(s, left_k, tiles + now); /* keys down, queries across */
         row_products<P, W, N, held>(d, left_v, tiles + now + TILE);
         const bool edge = top + N > a.queries || first + ROWS > a.keys || (a.causal && top < first + row + 16);
-        score_gradients<P, N, general>(
+        score_gradients<P, N, general, true>(
             a, at, edge, s, d,
             [&](int j, int e, int *query, int *key) {
                 *query = top + j * 8 + lane % 4 * 2 + e % 2;
