@@ -109,6 +109,11 @@ def test_views_of_one_projection() -> None:
     assert_near(F.scaled_dot_product_attention(*odd, scale=0.5), wanted, SLACK["float32"])
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_the_widest(dtype: str) -> None:
+    compared(dtype, operands(1, 2, 1, 20, 40, 256, 200), is_causal=True)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_what_is_not_finite_gives_what_ieee_says(causal: bool) -> None:
     """3xTF32 makes NaN of infinities and of what rounds to one; those blocks are computed once more."""

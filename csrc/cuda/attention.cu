@@ -11,7 +11,7 @@
  *
  * Queries in parts, scores anew: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021). */
 #include "../families/matmul.h"
-#include "attention_fused.cuh"
+#include "attention_pairs.cuh"
 #include "rows.cuh"
 
 /* For the scores of one part, unless those of a single query take more. */

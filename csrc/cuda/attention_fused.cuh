@@ -15,145 +15,7 @@
 #ifndef NR_CUDA_ATTENTION_FUSED_H
 #define NR_CUDA_ATTENTION_FUSED_H
 
-#include "attention_tile.cuh"
-
-#include "../families/attention.h"
-#include "../families/random.h"
-
-#define LOG2_E 1.44269504088896341f
-#define LN_2 0.693147180559945309f
-#define WARPS 4
-#define ROWS (WARPS * 16) /* of a block */
-#define THREADS (WARPS * 32)
-
-struct fused_args {
-    const void *q, *k, *v, *g, *mask;
-    void *out, *grad_q, *grad_k, *grad_v; /* out: read going backward */
-    float *logsumexp, *delta;             /* a row each: (items x group, queries) */
-    const uint64_t *seed;                 /* of dropout */
-    int32_t *found;                       /* a block each: whether it met a NaN */
-    int32_t queries, keys, width, value_width, group, blocks;
-    int32_t row[NR_ATTENTION_OPERANDS];
-    int64_t group_stride[NR_ATTENTION_OPERANDS], mask_row, mask_column;
-    float scale, dropout;
-    bool causal, mask_is_bool;
-    int64_t items;
-    nest<NR_ATTENTION_OPERANDS> batch; /* of items */
-};
-
-int32_t nr_cuda_attend_float32(const nr_call *call, const fused_args &a);
-int32_t nr_cuda_attend_float16(const nr_call *call, const fused_args &a);
-int32_t nr_cuda_attend_bfloat16(const nr_call *call, const fused_args &a);
-
-/* Where an item, and a head of the group that shares its keys, begins in operand o. */
-struct place {
-    int64_t at[NR_ATTENTION_OPERANDS], head;
-};
-DEVICE place place_of(const fused_args &a, int64_t item, int in_group) {
-    place p;
-    a.batch.find((uint32_t)item, p.at);
-#pragma unroll
-    for (int o = 0; o < NR_ATTENTION_OPERANDS; o++) p.at[o] += in_group * a.group_stride[o];
-    p.head = item * a.group + in_group;
-    return p;
-}
-template <class S> DEVICE const S *start(const void *x, const place &p, int operand) {
-    return static_cast<const S *>(x) + p.at[operand];
-}
-template <class S> DEVICE S *start(void *x, const place &p, int operand) { return static_cast<S *>(x) + p.at[operand]; }
-
-DEVICE float power_of_2(float x) {
-#ifdef CUDASIM
-    return exp2f(x);
-#else
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#endif
-}
-
-/* Largest, or sum, over the four lanes that share a row. */
-DEVICE float quad_largest(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-DEVICE float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
-/* ---- masks and dropout, which kernels with `general` have ---------------------------------------------------------- */
-
-/* x: the score of a query and a key, scaled; -infinity where the query does not see the key. Returns whether it does. */
-template <class D> DEVICE bool seen(const fused_args &a, const place &p, int query, int key, float *x) {
-    bool sees = key < a.keys && query < a.queries && !(a.causal && key > query);
-    if (a.mask && sees) {
-        const int64_t at = p.at[NR_ATTENTION_MASK] + query * a.mask_row + key * a.mask_column;
-        if (a.mask_is_bool) {
-            sees = static_cast<const bool *>(a.mask)[at];
-        } else {
-            const float added = widen<D>(static_cast<const typename D::S *>(a.mask)[at]);
-            *x += added;
-            return added != -INFINITY;
-        }
-    }
-    if (!sees) *x = -INFINITY;
-    return sees;
-}
-
-/* Dropout draws uniform32 of the words of a stream (families/random.h) that has a row of whole blocks, of four keys each, for a
- * query. Lanes that share blocks draw them together. */
-DEVICE void draw(const fused_args &a, const place &p, int query, int key, uint32_t *words) {
-    const uint64_t row = (uint64_t)p.head * (uint64_t)a.queries + (uint64_t)query;
-    const uint64_t block = row * ((uint64_t)(a.keys + 3) / 4) + (uint64_t)key / 4;
-    philox_of(*a.seed, (uint32_t)block, (uint32_t)(block >> 32), words);
-}
-/* What it makes of a weight: 0, or 1 / (1 - dropout). */
-DEVICE float factor_of(const fused_args &a, uint32_t word) {
-    return uniform32(word) < a.dropout ? 0.0f : 1.0f / (1.0f - a.dropout);
-}
-DEVICE uint32_t exchanged(uint32_t x, int lanes) { return __shfl_xor_sync(0xffffffffu, x, lanes); }
-
-/* Factors of four sums, keys across: e is query + 8 (e / 2), key + e % 2. Two lanes have four keys of two rows: each draws one row. */
-DEVICE void factors_of_queries(const fused_args &a, const place &p, int query, int key, float (&f)[4]) {
-    const bool odd = threadIdx.x % 2;
-    uint32_t w[4];
-    draw(a, p, query + (odd ? 8 : 0), key, w);
-    const uint32_t own[2] = {odd ? w[2] : w[0], odd ? w[3] : w[1]};
-    const uint32_t other[2] = {exchanged(odd ? w[0] : w[2], 1), exchanged(odd ? w[1] : w[3], 1)};
-#pragma unroll
-    for (int e = 0; e < 4; e++) f[e] = factor_of(a, (e / 2 == 1) == odd ? own[e % 2] : other[e % 2]);
-}
-
-/* The same, queries across: e is query + e % 2, key + 8 (e / 2). Four lanes have four keys each of four pairs e: lane m draws pair m
- * and gets word m of all pairs, a transposed matrix. */
-DEVICE void factors_of_keys(const fused_args &a, const place &p, int query, int key, float (&f)[4]) {
-    const int m = (int)threadIdx.x / 4 % 4;
-    const bool odd = m % 2, high = m / 2;
-    uint32_t w[4];
-    draw(a, p, query + m % 2, key + m / 2 * 8, w);
-    /* of the pairs m - m % 2 and the next, the words m % 2 and m % 2 + 2 */
-    const uint32_t near[2] = {exchanged(odd ? w[0] : w[1], 4), exchanged(odd ? w[2] : w[3], 4)};
-    const uint32_t first[2] = {odd ? near[0] : w[0], odd ? near[1] : w[2]};
-    const uint32_t second[2] = {odd ? w[1] : near[0], odd ? w[3] : near[1]};
-    const uint32_t far[2] = {exchanged(high ? first[0] : first[1], 8), exchanged(high ? second[0] : second[1], 8)};
-    f[0] = factor_of(a, high ? far[0] : first[0]);
-    f[1] = factor_of(a, high ? far[1] : second[0]);
-    f[2] = factor_of(a, high ? first[1] : far[0]);
-    f[3] = factor_of(a, high ? second[1] : far[1]);
-}
-
-/* Notes that the block met a NaN, which only float32 by 3xTF32 may have made itself. */
-template <class P, int n> DEVICE void note_nan(const fused_args &a, int64_t block, const float (&c)[n][4]) {
-    if constexpr (is_same<typename P::S, float> && !P::is_exact) {
-        float sum = 0;
-#pragma unroll
-        for (int j = 0; j < n; j++)
-#pragma unroll
-            for (int q = 0; q < 4; q++) sum += c[j][q] * 0.0f; /* NaN for infinities, too */
-        if (sum != sum) a.found[block] = 1;
-    }
-}
+#include "attention_pairs.cuh"
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
@@ -430,12 +292,12 @@ DEVICE void query_block(const fused_args &a, int64_t number, unsigned char *shar
                      a.width, dq, a.scale);
 }
 
-/* dK and dV, summed over the heads of a group. */
-template <class P, int W, int N, bool held, bool general>
+/* dK and dV, or one of them, summed over the heads of a group. */
+template <class P, int W, int N, bool held, bool general, bool makes_k, bool makes_v>
 DEVICE void key_block(const fused_args &a, int64_t number, unsigned char *shared) {
     using S = typename P::S;
     using L = tile<S, W>;
-    constexpr int TILE = N * L::ROW, STAGE = 2 * TILE + N * 8; /* Q, G, logsumexp, delta */
+    constexpr int TILE = N * L::ROW, STAGE = 2 * TILE; /* Q and G, with logsumexp and delta in their padding */
     const int64_t item = number / a.blocks;
     const int first = (int)(number % a.blocks) * ROWS;
     const place home = place_of(a, item, 0);
@@ -464,8 +326,8 @@ DEVICE void key_block(const fused_args &a, int64_t number, unsigned char *shared
         g.load(to + TILE);
         for (int n = (int)threadIdx.x; n < N; n += THREADS) {
             const int query = (begin + query_round) * N + n;
-            copy_async<4>(to + 2 * TILE + n * 4, logsumexp + query, query < a.queries);
-            copy_async<4>(to + 2 * TILE + N * 4 + n * 4, delta + query, query < a.queries);
+            copy_async<4>(to + n * L::ROW + L::PADDING, logsumexp + query, query < a.queries);
+            copy_async<4>(to + TILE + n * L::ROW + L::PADDING, delta + query, query < a.queries);
         }
         commit_copies();
         if (++query_round == rounds) {
@@ -477,7 +339,7 @@ DEVICE void key_block(const fused_args &a, int64_t number, unsigned char *shared
     k.load(k_tile);
     v.load(v_tile);
     if (all > 0) load(0);
-    float dk[W / 8][4], dv[W / 8][4];
+    float dk[W / 8][4], dv[W / 8][4]; /* no registers, where it is not made */
 #pragma unroll
     for (int j = 0; j < W / 8; j++)
 #pragma unroll
@@ -494,12 +356,12 @@ DEVICE void key_block(const fused_args &a, int64_t number, unsigned char *shared
         }
         if (i + 1 < all) load(i + 1);
         const uint32_t now = i % 2 * STAGE;
-        const float *rows_logsumexp = reinterpret_cast<const float *>(in_memory + now + 2 * TILE),
-                    *rows_delta = rows_logsumexp + N;
-        const int top = (begin + used) * N; /* query of the first column */
-        float s[N / 8][4], d[N / 8][4];
+        const unsigned char *padding =
+            in_memory + now + lane % 4 * 2 * L::ROW + L::PADDING; /* of the first column's row */
+        const int top = (begin + used) * N;                       /* query of the first column */
+        float s[N / 8][4], d[N / 8][4] = {};
         row_products<P, W, N, held>(s, left_k, tiles + now); /* keys down, queries across */
-        row_products<P, W, N, held>(d, left_v, tiles + now + TILE);
+        if constexpr (makes_k) row_products<P, W, N, held>(d, left_v, tiles + now + TILE);
         const bool edge = top + N > a.queries || first + ROWS > a.keys || (a.causal && top < first + row + 16);
         score_gradients<P, N, general, true>(
             a, at, edge, s, d,
@@ -508,27 +370,32 @@ DEVICE void key_block(const fused_args &a, int64_t number, unsigned char *shared
                 *key = first + row + e / 2 * 8 + lane / 4;
             },
             [&](int j, int e, float *row_logsumexp, float *row_delta) {
-                *row_logsumexp = rows_logsumexp[j * 8 + lane % 4 * 2 + e % 2];
-                *row_delta = rows_delta[j * 8 + lane % 4 * 2 + e % 2];
+                const unsigned char *own = padding + (j * 8 + e % 2) * L::ROW;
+                *row_logsumexp = *reinterpret_cast<const float *>(own);
+                *row_delta = *reinterpret_cast<const float *>(own + TILE);
             });
-        add_products<P, W, N>(dv, s, tiles + now + TILE, in_memory + now + TILE);
-        add_products<P, W, N>(dk, d, tiles + now, in_memory + now);
+        if constexpr (makes_v) add_products<P, W, N>(dv, s, tiles + now + TILE, in_memory + now + TILE);
+        if constexpr (makes_k) add_products<P, W, N>(dk, d, tiles + now, in_memory + now);
         if (++used == rounds && ++head_used < a.group) {
             used = 0;
             if (general) at = place_of(a, item, head_used);
         }
     }
-    note_nan<P>(a, number, dk);
-    note_nan<P>(a, number, dv);
-    store_rows<P, W>(start<S>(a.grad_k, home, NR_ATTENTION_GRAD_K), a.row[NR_ATTENTION_GRAD_K], first + row, a.keys,
-                     a.width, dk, a.scale);
-    store_rows<P, W>(start<S>(a.grad_v, home, NR_ATTENTION_GRAD_V), a.row[NR_ATTENTION_GRAD_V], first + row, a.keys,
-                     a.value_width, dv, 1);
+    if constexpr (makes_k) {
+        note_nan<P>(a, number, dk);
+        store_rows<P, W>(start<S>(a.grad_k, home, NR_ATTENTION_GRAD_K), a.row[NR_ATTENTION_GRAD_K], first + row, a.keys,
+                         a.width, dk, a.scale);
+    }
+    if constexpr (makes_v) {
+        note_nan<P>(a, number, dv);
+        store_rows<P, W>(start<S>(a.grad_v, home, NR_ATTENTION_GRAD_V), a.row[NR_ATTENTION_GRAD_V], first + row, a.keys,
+                         a.value_width, dv, 1);
+    }
 }
 
 /* ---- kernels and their launch -------------------------------------------------------------------------------------- */
 
-enum fused_pass { FUSED_FORWARD, FUSED_QUERIES, FUSED_KEYS };
+enum fused_pass { FUSED_FORWARD, FUSED_QUERIES, FUSED_KEYS, FUSED_KEYS_ONLY, FUSED_VALUES_ONLY };
 
 /* W: columns of a tile, at least the widths; N: rows of the tiles that a block goes through; most: blocks of a multiprocessor. The
  * exact policy takes only blocks that met a NaN. */
@@ -542,10 +409,10 @@ __global__ void __launch_bounds__(THREADS, most) fused(const fused_args a) {
         else if constexpr (pass == FUSED_QUERIES)
             query_block<P, W, N, held, general>(a, number, shared);
         else
-            key_block<P, W, N, held, general>(a, number, shared);
+            key_block<P, W, N, held, general, pass != FUSED_VALUES_ONLY, pass != FUSED_KEYS_ONLY>(a, number, shared);
     };
     if constexpr (P::is_exact) {
-        const int64_t all = a.items * a.blocks * (pass == FUSED_KEYS ? 1 : a.group);
+        const int64_t all = a.items * a.blocks * (pass >= FUSED_KEYS ? 1 : a.group);
         for (int64_t number = blockIdx.x; number < all; number += gridDim.x)
             if (a.found[number]) {
                 run(number);
@@ -559,13 +426,13 @@ __global__ void __launch_bounds__(THREADS, most) fused(const fused_args a) {
 
 template <class P, int W, int N, int pass, int most, bool held, bool general>
 static int32_t launch_fused(const nr_call *call, fused_args a) {
-    const int64_t rows = pass == FUSED_KEYS ? a.keys : a.queries;
+    const int64_t rows = pass >= FUSED_KEYS ? a.keys : a.queries;
     a.blocks = (int32_t)((rows + ROWS - 1) / ROWS);
-    int64_t blocks = a.items * a.blocks * (pass == FUSED_KEYS ? 1 : a.group);
+    int64_t blocks = a.items * a.blocks * (pass >= FUSED_KEYS ? 1 : a.group);
     const int64_t few = (int64_t)gpu_of(call)->multiprocessors * 2;
     if (P::is_exact && blocks > few) blocks = few;
-    const int bytes = ((pass == FUSED_FORWARD ? 1 : 2) * ROWS + 4 * N) * tile<typename P::S, W>::ROW +
-                      (pass == FUSED_KEYS ? 16 * N : 0);
+    constexpr int bytes = ((pass == FUSED_FORWARD ? 1 : 2) * ROWS + 4 * N) * tile<typename P::S, W>::ROW;
+    static_assert(bytes <= 99 << 10, "a block of compute capability 8.6 has no more");
     const auto kernel = fused<P, W, N, pass, most, held, general>;
     TRY(nr_call_name(call), cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     LAUNCH(kernel, (unsigned)blocks, THREADS, bytes, gpu_of(call)->stream, a);
@@ -589,6 +456,10 @@ template <class P, class X, int W, int keys, int by_queries, int by_keys, int mo
 static int32_t run_fused(const nr_call *call, const fused_args &a) {
     if (call->op == NR_ATTENTION_FUSED) return run_pass<P, X, W, keys, FUSED_FORWARD, most, held>(call, a);
     NR_TRY((run_pass<P, X, W, by_queries, FUSED_QUERIES, 2, held>(call, a)));
+    if constexpr (W > 128) { /* the registers hold one sum */
+        NR_TRY((run_pass<P, X, W, by_keys, FUSED_KEYS_ONLY, 2, held>(call, a)));
+        return run_pass<P, X, W, by_keys, FUSED_VALUES_ONLY, 2, held>(call, a);
+    }
     return run_pass<P, X, W, by_keys, FUSED_KEYS, 2, held>(call, a);
 }
 

@@ -4,8 +4,8 @@
  *   single<width>       float32 as 3xTF32: three m16n8k8 of numbers that are split in two (mma.cuh)
  *   single<width, true> float32 by exact products, for what 3xTF32 makes NaN of: infinities, and what rounds to one
  *
- * Tiles of shared memory have rows of `width` numbers, in chunks of 16 bytes that are permuted within the row, so that
- * eight rows at one column, as load_matrices reads them, lie in different banks.
+ * Tiles of shared memory have rows of `width` numbers and 16 bytes of padding, so that eight rows at one column, as
+ * load_matrices reads them, lie in different banks, and so do rows 2t and 2t + 1 at eight columns.
  *
  * The sums of one product are factors of the next without leaving their registers. Lane (g, t) has columns 2t and 2t + 1
  * of a tile of sums: in 16 bits two such tiles are the A operand of m16n8k16; for tf32 those columns become k = t and
@@ -30,10 +30,9 @@ template <class D> DEVICE uint32_t two_of(float low, float high) {
 }
 
 template <class S, int width> struct tile {
-    static constexpr int IN_CHUNK = 16 / sizeof(S), CHUNKS = width / IN_CHUNK, ROW = CHUNKS * 16;
-    static DEVICE uint32_t at(int row, int chunk) {
-        return (uint32_t)(row * ROW + ((CHUNKS >= 8 ? chunk ^ (row & 7) : chunk ^ (row >> 1 & 3)) << 4));
-    }
+    static constexpr int IN_CHUNK = 16 / sizeof(S), CHUNKS = width / IN_CHUNK, ROW = (CHUNKS + 1) * 16,
+                         PADDING = ROW - 16;
+    static DEVICE uint32_t at(int row, int chunk) { return (uint32_t)(row * ROW + chunk * 16); }
 };
 
 /* Copies a matrix to tiles, `rows` rows at a time; what lies beyond its last row or column is 0 there. */
@@ -51,14 +50,8 @@ template <class S, int width, int rows, int threads> struct tile_loader {
     DEVICE void load(uint32_t to) {
         to += L::at((int)threadIdx.x / L::CHUNKS, (int)threadIdx.x % L::CHUNKS);
 #pragma unroll
-        for (int i = 0; i < TIMES; i++) {
-            /* STEP rows on, a chunk is permuted alike if STEP is a multiple of 8 */
-            const uint32_t there = STEP % 8 == 0
-                                       ? (uint32_t)(i * STEP * L::ROW)
-                                       : L::at((int)threadIdx.x / L::CHUNKS + i * STEP, (int)threadIdx.x % L::CHUNKS) -
-                                             L::at((int)threadIdx.x / L::CHUNKS, (int)threadIdx.x % L::CHUNKS);
-            copy_async<16>(to + there, from + i * STEP * pitch, left > i * STEP);
-        }
+        for (int i = 0; i < TIMES; i++)
+            copy_async<16>(to + i * STEP * L::ROW, from + i * STEP * pitch, left > i * STEP);
         from += (int64_t)rows * pitch;
         left -= rows;
     }
@@ -108,7 +101,11 @@ template <class D, int width> struct half16 {
         load_matrices_transposed(r, from + L::at(k + l % 16, n / 8 + l / 16));
         put(b, r);
     }
-    static DEVICE void multiply(float (&c)[4], const A &a, const B &b) { mma_16bit<D>(c, a.r, b.r[0], b.r[1]); }
+    /* c and the tile of sums after it += a b. */
+    static DEVICE void multiply(float (*c)[4], const A &a, const B (&b)[2]) {
+        mma_16bit<D>(c[0], a.r, b[0].r[0], b[0].r[1]);
+        mma_16bit<D>(c[1], a.r, b[1].r[0], b[1].r[1]);
+    }
     static DEVICE void store_two(S *to, float x, float y) { *reinterpret_cast<uint32_t *>(to) = two_of<D>(x, y); }
 };
 
@@ -161,27 +158,35 @@ template <int width, bool exact = false> struct single {
                 split(*reinterpret_cast<const uint32_t *>(in_memory + at), &b[j].r[q], &b[j].small[q]);
             }
     }
-    static DEVICE void multiply(float (&c)[4], const A &a, const B &b) {
+    static DEVICE void multiply(float (*c)[4], const A &a, const B (&b)[2]) {
         if constexpr (exact) {
-            const int l = (int)threadIdx.x % 32;
-#pragma unroll
-            for (int half = 0; half < 2; half++) /* of k; a row and a column are each spread over four lanes */
-#pragma unroll 1
-                for (int k = 0; k < 4; k++) {
-                    float x[2], y[2];
-#pragma unroll
-                    for (int i = 0; i < 2; i++) {
-                        x[i] = __int_as_float((int)__shfl_sync(0xffffffffu, a.r[i + 2 * half], l / 4 * 4 + k));
-                        y[i] = __int_as_float((int)__shfl_sync(0xffffffffu, b.r[half], (l % 4 * 2 + i) * 4 + k));
-                    }
-#pragma unroll
-                    for (int q = 0; q < 4; q++) c[q] = fmaf(x[q / 2], y[q % 2], c[q]);
-                }
-        } else {
-            mma_tf32(c, a.small, b.r[0], b.r[1]);
-            mma_tf32(c, a.r, b.small[0], b.small[1]);
-            mma_tf32(c, a.r, b.r[0], b.r[1]);
+            exact_product(c[0], a, b[0]);
+            exact_product(c[1], a, b[1]);
+        } else { /* in turns: a product of the same sums waits for the one before */
+            mma_tf32(c[0], a.small, b[0].r[0], b[0].r[1]);
+            mma_tf32(c[1], a.small, b[1].r[0], b[1].r[1]);
+            mma_tf32(c[0], a.r, b[0].small[0], b[0].small[1]);
+            mma_tf32(c[1], a.r, b[1].small[0], b[1].small[1]);
+            mma_tf32(c[0], a.r, b[0].r[0], b[0].r[1]);
+            mma_tf32(c[1], a.r, b[1].r[0], b[1].r[1]);
         }
+    }
+    /* A row and a column are each spread over four lanes. */
+    static DEVICE void exact_product(float (&c)[4], const A &a, const B &b) {
+        const int l = (int)threadIdx.x % 32;
+#pragma unroll
+        for (int half = 0; half < 2; half++) /* of k */
+#pragma unroll 1
+            for (int k = 0; k < 4; k++) {
+                float x[2], y[2];
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    x[i] = __int_as_float((int)__shfl_sync(0xffffffffu, a.r[i + 2 * half], l / 4 * 4 + k));
+                    y[i] = __int_as_float((int)__shfl_sync(0xffffffffu, b.r[half], (l % 4 * 2 + i) * 4 + k));
+                }
+#pragma unroll
+                for (int q = 0; q < 4; q++) c[q] = fmaf(x[q / 2], y[q % 2], c[q]);
+            }
     }
     static DEVICE void store_two(float *to, float x, float y) { *reinterpret_cast<pack<float, 2> *>(to) = {{x, y}}; }
 };
@@ -220,8 +225,7 @@ DEVICE void row_products(float (&c)[n / 8][4], warp_rows<P, width, held> &a, uin
         for (int j = 0; j < n / 8; j += 2) {
             typename P::B y[2];
             P::across(y, b, j * 8, k);
-            P::multiply(c[j], x, y[0]);
-            P::multiply(c[j + 1], x, y[1]);
+            P::multiply(&c[j], x, y);
         }
     }
 }
@@ -244,12 +248,7 @@ DEVICE void add_products(float (&c)[width / 8][4], const float (&a)[n / 8][4], u
         for (int j = 0; j < width / 8; j += 2) {
             typename P::B y[2];
             P::down(y, b, in_memory, k, j * 8);
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                if constexpr (P::promotes)
-                    P::multiply(part[j + i], x, y[i]);
-                else
-                    P::multiply(c[j + i], x, y[i]);
+            P::multiply(P::promotes ? &part[j] : &c[j], x, y);
         }
     }
     if constexpr (P::promotes)

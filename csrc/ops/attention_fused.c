@@ -5,14 +5,16 @@
 #include "../families/attention.h"
 #include "ops.h"
 
-#define WIDEST 128 /* row of a tile */
+#define WIDEST 512 /* row of a tile, in bytes */
 #define PIECE 16   /* bytes */
 #define MOST_ROWS (INT32_MAX / 2)
 #define MOST_PITCH (1 << 24)
 /* Rough speed of one core of the host that would do it, for nr_call.work. */
 #define OPERATIONS_PER_NS 10.0
 
-static bool fits(int64_t width, int64_t size) { return width > 0 && width <= WIDEST && width * size % PIECE == 0; }
+static bool fits(int64_t width, int64_t size) {
+    return width > 0 && width * size <= WIDEST && width * size % PIECE == 0;
+}
 
 bool norch_attention_fuses(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v) {
     if (!q || !k || !v || !q->storage || !q->storage->backend->fuses_attention) return false;
