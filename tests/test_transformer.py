@@ -120,11 +120,12 @@ def test_a_layer_is_its_formula(first: bool) -> None:
 
 
 def test_one_kernel_attends_where_it_may(monkeypatch: Any) -> None:
+    """In float64, which has no fused kernels: they take masks, too."""
     calls = []
     kernel = page.attention
     monkeypatch.setattr(page, "attention", lambda *a: calls.append(a[-1]) or kernel(*a))
-    layer = nn.TransformerEncoderLayer(**SIZES, dropout=0.0, device=DEVICE)
-    encoder, x = nn.TransformerEncoder(layer, 2), norch.ones(5, 3, 8, device=DEVICE)
+    layer = nn.TransformerEncoderLayer(**SIZES, dropout=0.0, device=DEVICE, dtype=norch.float64)
+    encoder, x = nn.TransformerEncoder(layer, 2), norch.ones(5, 3, 8, device=DEVICE, dtype=norch.float64)
     mask = Mask(5, DEVICE)
     for how, wanted in (
         ({}, [False, False]),

@@ -93,6 +93,7 @@ struct nr_backend {
     /* Bits of the narrow dtypes (dtypes.def) that the kernels of a family take as they are; others are widened before. */
     uint32_t takes_narrow[NR_FAMILY_COUNT];
     const nr_device *device; /* NULL: the CPU */
+    bool fuses_attention;    /* has the fused kinds of families/attention.h */
 };
 
 /* The devices of one type. Each type registers before the first tensor is made (csrc/backends.c). */

@@ -1,4 +1,5 @@
-/* attention: products by the tiles of matmul.cu with a softmax between them. Some items of the batch at a time are computed,
+/* attention: products by the tiles of matmul.cu with a softmax between them, where there is no fused kernel (attention_fused.cuh):
+ * for float64, and devices without the instructions of mma.cuh. Some items of the batch at a time are computed,
  * or some queries of one, so that the memory for their scores stays bounded; the backward pass recomputes the scores,
  * as on the CPU.
  *
@@ -10,7 +11,7 @@
  *
  * Queries in parts, scores anew: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021). */
 #include "../families/matmul.h"
-#include "../families/attention.h"
+#include "attention_pairs.cuh"
 #include "rows.cuh"
 
 /* For the scores of one part, unless those of a single query take more. */
@@ -275,7 +276,62 @@ template <class T> static int32_t run(const nr_call *call, nr_attention_plan p) 
     return run<T>(call, half);
 }
 
+/* ---- fused kernels ------------------------------------------------------------------------------------------------- */
+
+static fused_args fused_args_of(const nr_attention_plan &p) {
+    fused_args a = {};
+    a.q = p.q;
+    a.k = p.k;
+    a.v = p.v;
+    a.g = p.g;
+    a.mask = p.mask;
+    a.out = p.out;
+    a.grad_q = p.grad_q;
+    a.grad_k = p.grad_k;
+    a.grad_v = p.grad_v;
+    a.logsumexp = static_cast<float *>(p.logsumexp);
+    a.seed = static_cast<const uint64_t *>(p.seed);
+    a.queries = (int32_t)p.queries;
+    a.keys = (int32_t)p.keys;
+    a.width = (int32_t)p.width;
+    a.value_width = (int32_t)p.value_width;
+    a.group = (int32_t)p.group;
+    for (int o = 0; o < NR_ATTENTION_OPERANDS; o++) {
+        a.row[o] = (int32_t)p.row[o];
+        a.group_stride[o] = p.group_stride[o];
+    }
+    a.mask_row = p.row[NR_ATTENTION_MASK];
+    a.mask_column = p.mask_column;
+    a.mask_is_bool = p.mask_is_bool;
+    a.scale = (float)p.scale;
+    a.dropout = (float)p.dropout;
+    a.causal = p.causal;
+    a.batch = nest_of<NR_ATTENTION_OPERANDS>(p.batch_ndim, p.batch, p.batch_stride);
+    a.items = 1;
+    for (int32_t d = 0; d < p.batch_ndim; d++) a.items *= p.batch[d];
+    return a;
+}
+
+static int32_t attend_fused(const nr_call *call, const nr_attention_plan &p) {
+    fused_args a = fused_args_of(p);
+    const int64_t rows = p.queries > p.keys ? p.queries : p.keys, heads = a.items * p.group;
+    const int64_t blocks = heads * ((rows + ROWS - 1) / ROWS);
+    const bool back = call->op == NR_ATTENTION_FUSED_BACKWARD;
+    const size_t deltas = back ? (size_t)(heads * p.queries) : 0, bytes = (deltas + (size_t)blocks) * sizeof(float);
+    if (blocks == 0) return NORCH_OK;
+    void *scratch = nr_cuda_scratch(gpu_of(call), bytes);
+    if (!scratch) return NORCH_ERROR_MEMORY;
+    a.delta = static_cast<float *>(scratch);
+    a.found = static_cast<int32_t *>(scratch) + deltas;
+    const int32_t status = call->dtype == NORCH_FLOAT32   ? nr_cuda_attend_float32(call, a)
+                           : call->dtype == NORCH_FLOAT16 ? nr_cuda_attend_float16(call, a)
+                                                          : nr_cuda_attend_bfloat16(call, a);
+    nr_cuda_scratch_free(gpu_of(call), scratch, bytes);
+    return status;
+}
+
 int32_t nr_cuda_attention(const nr_call *call) {
     const nr_attention_plan &p = *static_cast<const nr_attention_plan *>(call->plan);
+    if (call->op == NR_ATTENTION_FUSED || call->op == NR_ATTENTION_FUSED_BACKWARD) return attend_fused(call, p);
     return call->dtype == NORCH_FLOAT32 ? run<float>(call, p) : run<double>(call, p);
 }

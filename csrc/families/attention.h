@@ -5,9 +5,14 @@
 #include <stdbool.h>
 #include "../norch.h"
 
-/* out = softmax(q k^T scale) v for each step of the batch nest: q (queries, width), k (keys, width), v (keys, value_width). row:
+/* out = softmax(q k^T scale + mask) v for each step of the batch nest: q (queries, width), k (keys, width), v (keys, value_width). row:
  * elements from one row to the next of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous; batch strides in the
- * same order. causal: query i sees the keys up to i. BACK: the gradients of q, k and v from that of out, g. */
+ * same order. causal: query i sees the keys up to i. BACKWARD: the gradients of q, k and v from that of out, g.
+ *
+ * The fused kinds, which a backend has if fuses_attention is set, know more. `group` heads of q, group_stride apart in every operand
+ * but k and v, share keys and values. mask, bools (true: is seen) or numbers of the dtype to add, has strides of its own;
+ * a query that sees no key gives 0. seed: of dropout, which zeroes weights with that probability and divides the others by 1 minus it.
+ * logsumexp of the scores of each query, contiguous, is written forward (NULL: unwanted) and read backward, as out is. */
 typedef enum nr_attention_operand {
     NR_ATTENTION_Q,
     NR_ATTENTION_K,
@@ -17,16 +22,25 @@ typedef enum nr_attention_operand {
     NR_ATTENTION_GRAD_Q,
     NR_ATTENTION_GRAD_K,
     NR_ATTENTION_GRAD_V,
+    NR_ATTENTION_MASK,
     NR_ATTENTION_OPERANDS
 } nr_attention_operand;
-typedef enum nr_attention_kind { NR_ATTENTION_FORWARD, NR_ATTENTION_BACKWARD } nr_attention_kind;
+typedef enum nr_attention_kind {
+    NR_ATTENTION_FORWARD,
+    NR_ATTENTION_BACKWARD,
+    NR_ATTENTION_FUSED,
+    NR_ATTENTION_FUSED_BACKWARD
+} nr_attention_kind;
 typedef struct nr_attention_plan {
-    int64_t queries, keys, width, value_width;
-    double scale;
-    bool causal;
+    int64_t queries, keys, width, value_width, group;
+    double scale, dropout;
+    bool causal, mask_is_bool;
     const void *q, *k, *v, *g;
     void *out, *grad_q, *grad_k, *grad_v;
-    int64_t row[NR_ATTENTION_OPERANDS];
+    const void *mask, *seed;
+    void *logsumexp;
+    int64_t row[NR_ATTENTION_OPERANDS], group_stride[NR_ATTENTION_OPERANDS];
+    int64_t mask_column; /* elements of the mask from one key to the next */
     int32_t batch_ndim;
     int64_t batch[NORCH_MAX_DIMS];
     int64_t batch_stride[NR_ATTENTION_OPERANDS][NORCH_MAX_DIMS];

@@ -43,7 +43,7 @@ static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_
     int32_t status = NORCH_OK;
     const void **data[] = {&plan->q, &plan->k, &plan->v, &plan->g};
     void **to[] = {&plan->out, &plan->grad_q, &plan->grad_k, &plan->grad_v};
-    for (int i = 0; i < NR_ATTENTION_OPERANDS && status == NORCH_OK; i++) {
+    for (int i = 0; i < NR_ATTENTION_MASK && status == NORCH_OK; i++) {
         const norch_tensor *one = i < 4 ? x[i] : written[i - 4];
         if (!one) continue;
         if (i < 4 && !rows_are_contiguous(one)) one = copy[i] = norch_clone(one);

@@ -156,21 +156,28 @@ static void visit_normalize(visitor v, nr_normalize_plan *plan) {
     visit(v, &plan->sums, true);
 }
 
-static void visit_attention(visitor v, nr_attention_plan *plan) {
+static void visit_attention(visitor v, int32_t op, nr_attention_plan *plan) {
+    const bool back = op == NR_ATTENTION_BACKWARD || op == NR_ATTENTION_FUSED_BACKWARD;
     const size_t row = (size_t)plan->batch_ndim * sizeof(int64_t);
-    void *const fields[] = {&plan->q,   &plan->k,      &plan->v,      &plan->g,
-                            &plan->out, &plan->grad_q, &plan->grad_k, &plan->grad_v};
-    note(v, &plan->queries, 4 * sizeof(int64_t));
+    void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,   &plan->out,
+                            &plan->grad_q, &plan->grad_k, &plan->grad_v, &plan->mask};
+    note(v, &plan->queries, 5 * sizeof(int64_t));
     NOTE(v, plan->scale);
+    NOTE(v, plan->dropout);
     NOTE(v, plan->causal);
+    NOTE(v, plan->mask_is_bool);
+    NOTE(v, plan->mask_column);
     NOTE(v, plan->batch_ndim);
     note(v, plan->batch, row);
     for (int o = 0; o < NR_ATTENTION_OPERANDS; o++) {
         if (!*(void **)fields[o]) continue;
         NOTE(v, plan->row[o]);
         note(v, plan->batch_stride[o], row);
-        visit(v, fields[o], o >= NR_ATTENTION_OUT);
+        NOTE(v, plan->group_stride[o]);
+        visit(v, fields[o], o == NR_ATTENTION_OUT ? !back : o > NR_ATTENTION_OUT && o < NR_ATTENTION_MASK);
     }
+    visit(v, &plan->seed, false);
+    visit(v, &plan->logsumexp, !back);
 }
 
 static void visit_softmax(visitor v, nr_softmax_plan *plan) {
@@ -209,7 +216,7 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     case NR_CONV: visit_conv(v, call->op, plan); break;
     case NR_POOL: visit_pool(v, call->op, plan); break;
     case NR_NORMALIZE: visit_normalize(v, plan); break;
-    case NR_ATTENTION: visit_attention(v, plan); break;
+    case NR_ATTENTION: visit_attention(v, call->op, plan); break;
     default: break;
     }
 }

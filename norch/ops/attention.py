@@ -12,12 +12,14 @@ from .._lib import constants, lib
 from ..autograd.differentiable import differentiable
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode
-from ..dtype import bool_
+from ..dtype import bool_, float32
 from ..errors import ArgumentError, DTypeError, ShapeError
+from ..random import Generator
 from ._operand import tensor_of
+from .create import empty
 from .matmul import product
 from .pointwise import where
-from .random import rand_like
+from .random import rand, rand_like, randint
 from .softmax import softmax
 
 _DTYPES = (constants["FLOAT32"], constants["FLOAT64"])
@@ -46,8 +48,10 @@ def _composed(
     is_causal: bool,
     attn_mask: Any = None,
     dropout_p: float = 0.0,
+    kept: Any = None,
 ) -> Any:
-    """The same of recorded products and a softmax, with a mask or dropout if wanted."""
+    """The same of recorded products and a softmax, with a mask or dropout if wanted; kept: the weights that dropout
+    spares, drawn unless given."""
     scores = product(query * scale, key, False, True)
     if is_causal:
         scores = scores.masked_fill(scores.new_ones(scores.shape[-2:], dtype=bool_).triu(1), -math.inf)
@@ -61,7 +65,8 @@ def _composed(
             scores = scores + where(fully_masked, 0.0, attn_mask)
     weights = softmax(scores, -1)
     if dropout_p:
-        weights = weights * (rand_like(weights) >= dropout_p) * (1 / (1 - dropout_p) if dropout_p < 1 else 0.0)
+        kept = rand_like(weights) >= dropout_p if kept is None else kept
+        weights = weights * kept * (1 / (1 - dropout_p) if dropout_p < 1 else 0.0)
     out = product(weights, value)
     return out if attn_mask is None else where(fully_masked, 0.0, out)
 
@@ -71,6 +76,74 @@ def attention(query: Any, key: Any, value: Any, scale: float, is_causal: bool) -
     """softmax(query key^T scale) value, of float32 or float64 and with the same leading axes; is_causal: query i sees
     the keys up to i."""
     return lib.norch_attention(query, key, value, scale, is_causal)
+
+
+# ---- fused kernels: scores stay out of memory, forward and backward, with masks and dropout -------------------------
+
+
+def _fused_backward(
+    g: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    out: Any,
+    logsumexp: Any,
+    mask: Any,
+    seed: Any,
+    scale: float,
+    is_causal: bool,
+    dropout_p: float,
+    needs_input_grad: tuple[bool, ...],
+) -> tuple[Any, ...]:
+    inputs = (query, key, value)
+    if mode.enabled:
+        return formula_gradients(_grouped, g, inputs, needs_input_grad, scale, is_causal, mask, dropout_p, seed)
+    grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in inputs)
+    lib.norch_attention_fused_backward(
+        g, query, key, value, out, logsumexp, mask, seed, scale, is_causal, dropout_p, grads
+    )
+    return grads
+
+
+def _grouped(
+    query: Any, key: Any, value: Any, scale: float, is_causal: bool, mask: Any, dropout_p: float, seed: Any
+) -> Any:
+    """The composed form of _fused, of the same draws."""
+    kept = None
+    if seed is not None:
+        columns = -(-key.shape[-2] // 4) * 4  # whole blocks of the stream a row, as the kernel draws
+        shape = (*query.shape[:-1], columns)
+        generator = Generator(query.device).manual_seed(seed.item())
+        drawn = rand(size=shape, generator=generator, dtype=float32, device=query.device)
+        kept = drawn[..., : key.shape[-2]] >= dropout_p
+    if query.ndim > 2:
+        key, value = _repeated(query, key, value)
+    return _composed(query, key, value, scale, is_causal, mask, dropout_p, kept)
+
+
+def _repeated(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
+    """key and value with as many heads as query has: as many neighbours as it takes share one of them."""
+    times = query.shape[-3] // key.shape[-3]
+    return (key, value) if times == 1 else (key.repeat_interleave(times, -3), value.repeat_interleave(times, -3))
+
+
+@differentiable(
+    "attention", inputs=("query", "key", "value"), backward=_fused_backward, tensors=("logsumexp", "mask", "seed")
+)
+def _fused(
+    query: Any,
+    key: Any,
+    value: Any,
+    logsumexp: Any,
+    mask: Any,
+    seed: Any,
+    scale: float,
+    is_causal: bool,
+    dropout_p: float,
+) -> Any:
+    """attention() with a mask (..., L, S), dropout by draws from a seed, and heads of query that share those of key and
+    value. logsumexp: written for backward, unless it is None."""
+    return lib.norch_attention_fused(query, key, value, mask, seed, logsumexp, scale, is_causal, dropout_p)
 
 
 # ---- arguments, as PyTorch takes them -------------------------------------------------------------------------------
@@ -115,13 +188,17 @@ def scaled_dot_product_attention(
         attention_mask(attn_mask, f"{name}: attn_mask")
         if is_causal:
             raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
-    if enable_gqa and tuple(query.shape[-3:-2]) != tuple(key.shape[-3:-2]):
+    grouped = enable_gqa and tuple(query.shape[-3:-2]) != tuple(key.shape[-3:-2])
+    if grouped:
         heads, shared = query.shape[-3:-2].numel(), key.shape[-3:-2].numel()
         if shared == 0 or heads % shared:
             raise ShapeError(f"{name}: {heads} heads of query cannot share {shared} of key and value")
-        key, value = (x.repeat_interleave(heads // shared, -3) for x in (key, value))
     size = query.shape[-1]
     factor = (1 / math.sqrt(size) if size else math.inf) if scale is None else scale
+    if lib.norch_attention_fuses(query, key, value) and _is_fused(query, key, value, attn_mask, factor, grouped):
+        return _attend_fused(query, key, value, attn_mask, factor, is_causal, dropout_p)
+    if grouped:
+        key, value = _repeated(query, key, value)
     if attn_mask is None and dropout_p == 0.0 and _has_kernel(query, key, value):
         return attention(query, key, value, factor, is_causal)
     return _composed(query, key, value, factor, is_causal, attn_mask, dropout_p)
@@ -137,3 +214,34 @@ def _has_kernel(query: Any, key: Any, value: Any) -> bool:
         and query._numel > 0
         and key._numel > 0
     )
+
+
+def _is_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, grouped: bool) -> bool:
+    """Whether the fused kernels take these, where there are such kernels for query."""
+    lead, shared = lib.norch_shape(query)[:-2], lib.norch_shape(key)[:-2]
+    if (
+        not (query._dtype == key._dtype == value._dtype and 0.0 < scale < math.inf)
+        or lib.norch_shape(value)[:-2] != shared
+        or shared != ((*lead[:-1], *shared[-1:]) if grouped else lead)
+    ):
+        return False
+    if mask is None:
+        return True
+    return (
+        (mask.dtype is bool_ or (mask._dtype == query._dtype and not mask.requires_grad))
+        and mask.device == query.device
+        and mask.ndim <= query.ndim
+        and all(n in (1, m) for n, m in zip(mask.shape[::-1], (key.shape[-2], *query.shape[-2::-1])))
+    )
+
+
+def _attend_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, is_causal: bool, dropout_p: float) -> Any:
+    device = query.device
+    logsumexp = seed = None
+    if mask is not None:
+        mask = mask.detach().expand(*query.shape[:-1], key.shape[-2])
+    if dropout_p:
+        seed = randint(0, 2**63 - 1, (1,), device=device)
+    if mode.enabled and (query.requires_grad or key.requires_grad or value.requires_grad):
+        logsumexp = empty(query.shape[:-1], dtype=float32, device=device)
+    return _fused(query, key, value, logsumexp, mask, seed, scale, is_causal, dropout_p)

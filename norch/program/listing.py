@@ -28,7 +28,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("conv", "forward input_gradient weight_gradient".split()),
     ("pool", "max max_backward avg avg_backward".split()),
     ("normalize", "forward backward".split()),
-    ("attention", "forward backward".split()),
+    ("attention", "forward backward fused fused_backward".split()),
 ]
 
 

@@ -1,0 +1,146 @@
+/* attention_pairs: what the fused kernels of attention share: their arguments, where operands begin, and what becomes of
+ * a pair of a query and a key by a mask and by dropout. */
+#ifndef NR_CUDA_ATTENTION_PAIRS_H
+#define NR_CUDA_ATTENTION_PAIRS_H
+
+#include "attention_tile.cuh"
+
+#include "../families/attention.h"
+#include "../families/random.h"
+
+#define LOG2_E 1.44269504088896341f
+#define LN_2 0.693147180559945309f
+#define WARPS 4
+#define ROWS (WARPS * 16) /* of a block */
+#define THREADS (WARPS * 32)
+
+struct fused_args {
+    const void *q, *k, *v, *g, *mask;
+    void *out, *grad_q, *grad_k, *grad_v; /* out: read going backward */
+    float *logsumexp, *delta;             /* a row each: (items x group, queries) */
+    const uint64_t *seed;                 /* of dropout */
+    int32_t *found;                       /* a block each: whether it met a NaN */
+    int32_t queries, keys, width, value_width, group, blocks;
+    int32_t row[NR_ATTENTION_OPERANDS];
+    int64_t group_stride[NR_ATTENTION_OPERANDS], mask_row, mask_column;
+    float scale, dropout;
+    bool causal, mask_is_bool;
+    int64_t items;
+    nest<NR_ATTENTION_OPERANDS> batch; /* of items */
+};
+
+int32_t nr_cuda_attend_float32(const nr_call *call, const fused_args &a);
+int32_t nr_cuda_attend_float16(const nr_call *call, const fused_args &a);
+int32_t nr_cuda_attend_bfloat16(const nr_call *call, const fused_args &a);
+
+/* Where an item, and a head of the group that shares its keys, begins in operand o. */
+struct place {
+    int64_t at[NR_ATTENTION_OPERANDS], head;
+};
+DEVICE place place_of(const fused_args &a, int64_t item, int in_group) {
+    place p;
+    a.batch.find((uint32_t)item, p.at);
+#pragma unroll
+    for (int o = 0; o < NR_ATTENTION_OPERANDS; o++) p.at[o] += in_group * a.group_stride[o];
+    p.head = item * a.group + in_group;
+    return p;
+}
+template <class S> DEVICE const S *start(const void *x, const place &p, int operand) {
+    return static_cast<const S *>(x) + p.at[operand];
+}
+template <class S> DEVICE S *start(void *x, const place &p, int operand) { return static_cast<S *>(x) + p.at[operand]; }
+
+DEVICE float power_of_2(float x) {
+#ifdef CUDASIM
+    return exp2f(x);
+#else
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+/* Largest, or sum, over the four lanes that share a row. */
+DEVICE float quad_largest(float x) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+DEVICE float quad_sum(float x) {
+    x += __shfl_xor_sync(0xffffffffu, x, 1);
+    return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+/* ---- masks and dropout, which kernels with `general` have ---------------------------------------------------------- */
+
+/* x: the score of a query and a key, scaled; -infinity where the query does not see the key. Returns whether it does. */
+template <class D> DEVICE bool seen(const fused_args &a, const place &p, int query, int key, float *x) {
+    bool sees = key < a.keys && query < a.queries && !(a.causal && key > query);
+    if (a.mask && sees) {
+        const int64_t at = p.at[NR_ATTENTION_MASK] + query * a.mask_row + key * a.mask_column;
+        if (a.mask_is_bool) {
+            sees = static_cast<const bool *>(a.mask)[at];
+        } else {
+            const float added = widen<D>(static_cast<const typename D::S *>(a.mask)[at]);
+            *x += added;
+            return added != -INFINITY;
+        }
+    }
+    if (!sees) *x = -INFINITY;
+    return sees;
+}
+
+/* Dropout draws uniform32 of the words of a stream (families/random.h) that has a row of whole blocks, of four keys each, for a
+ * query. Lanes that share blocks draw them together. */
+DEVICE void draw(const fused_args &a, const place &p, int query, int key, uint32_t *words) {
+    const uint64_t row = (uint64_t)p.head * (uint64_t)a.queries + (uint64_t)query;
+    const uint64_t block = row * ((uint64_t)(a.keys + 3) / 4) + (uint64_t)key / 4;
+    philox_of(*a.seed, (uint32_t)block, (uint32_t)(block >> 32), words);
+}
+/* What it makes of a weight: 0, or 1 / (1 - dropout). */
+DEVICE float factor_of(const fused_args &a, uint32_t word) {
+    return uniform32(word) < a.dropout ? 0.0f : 1.0f / (1.0f - a.dropout);
+}
+DEVICE uint32_t exchanged(uint32_t x, int lanes) { return __shfl_xor_sync(0xffffffffu, x, lanes); }
+
+/* Factors of four sums, keys across: e is query + 8 (e / 2), key + e % 2. Two lanes have four keys of two rows: each draws one row. */
+DEVICE void factors_of_queries(const fused_args &a, const place &p, int query, int key, float (&f)[4]) {
+    const bool odd = threadIdx.x % 2;
+    uint32_t w[4];
+    draw(a, p, query + (odd ? 8 : 0), key, w);
+    const uint32_t own[2] = {odd ? w[2] : w[0], odd ? w[3] : w[1]};
+    const uint32_t other[2] = {exchanged(odd ? w[0] : w[2], 1), exchanged(odd ? w[1] : w[3], 1)};
+#pragma unroll
+    for (int e = 0; e < 4; e++) f[e] = factor_of(a, (e / 2 == 1) == odd ? own[e % 2] : other[e % 2]);
+}
+
+/* The same, queries across: e is query + e % 2, key + 8 (e / 2). Four lanes have four keys each of four pairs e: lane m draws pair m
+ * and gets word m of all pairs, a transposed matrix. */
+DEVICE void factors_of_keys(const fused_args &a, const place &p, int query, int key, float (&f)[4]) {
+    const int m = (int)threadIdx.x / 4 % 4;
+    const bool odd = m % 2, high = m / 2;
+    uint32_t w[4];
+    draw(a, p, query + m % 2, key + m / 2 * 8, w);
+    /* of the pairs m - m % 2 and the next, the words m % 2 and m % 2 + 2 */
+    const uint32_t near[2] = {exchanged(odd ? w[0] : w[1], 4), exchanged(odd ? w[2] : w[3], 4)};
+    const uint32_t first[2] = {odd ? near[0] : w[0], odd ? near[1] : w[2]};
+    const uint32_t second[2] = {odd ? w[1] : near[0], odd ? w[3] : near[1]};
+    const uint32_t far[2] = {exchanged(high ? first[0] : first[1], 8), exchanged(high ? second[0] : second[1], 8)};
+    f[0] = factor_of(a, high ? far[0] : first[0]);
+    f[1] = factor_of(a, high ? far[1] : second[0]);
+    f[2] = factor_of(a, high ? first[1] : far[0]);
+    f[3] = factor_of(a, high ? second[1] : far[1]);
+}
+
+/* Notes that the block met a NaN, which only float32 by 3xTF32 may have made itself. */
+template <class P, int n> DEVICE void note_nan(const fused_args &a, int64_t block, const float (&c)[n][4]) {
+    if constexpr (is_same<typename P::S, float> && !P::is_exact) {
+        float sum = 0;
+#pragma unroll
+        for (int j = 0; j < n; j++)
+#pragma unroll
+            for (int q = 0; q < 4; q++) sum += c[j][q] * 0.0f; /* NaN for infinities, too */
+        if (sum != sum) a.found[block] = 1;
+    }
+}
+
+#endif
