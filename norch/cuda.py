@@ -161,12 +161,12 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes taken from the device: those that tensors use, and cached ones."""
+    """Bytes taken from the device, by 32 MiB at a time: those that tensors use, and cached ones."""
     return _memory(device)[2]
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The peak of memory_reserved()."""
+    """The peak of memory_reserved() since the start or reset_peak_memory_stats()."""
     return _memory(device)[3]
 
 
@@ -177,7 +177,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Resets max_memory_allocated() to the present value."""
+    """Resets max_memory_allocated() and max_memory_reserved() to the present values."""
     lib.norch_device_reset_peak(*_place(device))
 
 
@@ -192,7 +192,8 @@ def host_memory_stats() -> dict[str, int]:
 
 
 def empty_cache() -> None:
-    """Gives cached memory back to the devices, and cached pinned memory back to the system."""
+    """Waits for the devices and gives them their cached memory back, save units of 32 MiB in which a tensor lies; and
+    cached pinned memory back to the system."""
     for index in range(device_count()):
         lib.norch_device_empty_cache(1, index)
 

@@ -282,7 +282,12 @@ static int32_t gpu_memory(const nr_backend *self, int64_t *values) {
 }
 
 static int32_t gpu_reset_peak(const nr_backend *self) {
+    NR_TRY(nr_cuda_enter(self));
     pool &p = pool_of(self);
+    cudaMemPool_t reserve;
+    uint64_t now = 0; /* which sets the peak to the present value */
+    TRY(self->name, cudaDeviceGetDefaultMemPool(&reserve, self->device_index));
+    TRY(self->name, cudaMemPoolSetAttribute(reserve, cudaMemPoolAttrReservedMemHigh, &now));
     std::lock_guard<std::mutex> guard(p.lock);
     p.peak = p.in_use;
     return NORCH_OK;

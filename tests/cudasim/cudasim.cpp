@@ -248,10 +248,27 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) { return *pool = device, cudaSuccess; }
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *) { return cudaSuccess; }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *value) {
-    *(uint64_t *)value = memory.used;
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void *value) {
+    LOCKED;
+    if (attribute == cudaMemPoolAttrReservedMemHigh) {
+        if (*(uint64_t *)value) return note(cudaErrorInvalidValue);
+        memory.most_reserved = memory.reserved.size();
+    }
+    return cudaSuccess;
+}
+
+/* What is freed later in a stream is held yet. */
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t keep) {
+    LOCKED;
+    trim(keep);
+    return note(broken);
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void *value) {
+    LOCKED;
+    const size_t units = attribute == cudaMemPoolAttrReservedMemHigh ? memory.most_reserved : memory.reserved.size();
+    *(uint64_t *)value = units * UNIT;
     return cudaSuccess;
 }
 
@@ -282,7 +299,8 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
     LOCKED;
     start_arena();
     *total = memory.size;
-    *free = memory.size - memory.used;
+    const size_t reserved = memory.reserved.size() * UNIT;
+    *free = memory.size > reserved ? memory.size - reserved : 0;
     return note(broken);
 }
 
