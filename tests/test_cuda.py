@@ -298,6 +298,47 @@ def test_reductions_of_any_shape(shape: tuple[int, ...], dim: int) -> None:
         norch.testing.assert_close(call(there.float(), dim).cpu(), call(x.float(), dim), rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int16", "uint8", "bool"])
+def test_reductions_of_narrow_rows_and_of_columns(dtype: str) -> None:
+    """Short rows that lie side by side, columns that are taken 16 bytes at a time, in one part and in several; and the
+    same where an address or a gap does not allow it."""
+    norch.manual_seed(0)
+    narrow: list[tuple[tuple[int, ...], int]] = [((700, 10), 1), ((3, 5, 64), 2), ((300, 1, 17), 2), ((515, 33), 1)]
+    columns: list[tuple[tuple[int, ...], int]] = [((700, 16), 0), ((3, 70, 48), 1), ((9000, 8), 0), ((2, 3, 264), 1)]
+    for shape, dim in narrow + columns:
+        whole = norch.randint(-3, 4, (*shape[:-1], shape[-1] + 1))
+        whole = (whole + 3 if dtype in ("uint8", "bool") else whole).to(getattr(norch, dtype))
+        apart = whole.cuda()
+        beside = whole[..., 1:].contiguous()
+        moved = norch.cat([beside.flatten()[:1], beside.flatten()]).cuda()[1:].view(shape)  # from an odd address on
+        for x, there in ((beside, beside.cuda()), (beside, moved), (beside, apart[..., 1:])):
+            for call in (norch.sum, norch.amax, norch.argmax, norch.all):
+                assert norch.equal(call(there, dim).cpu(), call(x, dim)), (call, shape)
+            if x.is_floating_point():
+                for call in (norch.var, norch.mean):
+                    norch.testing.assert_close(call(there, dim).cpu(), call(x, dim), rtol=1e-2, atol=1e-2)
+
+
+def test_reductions_of_what_is_no_number() -> None:
+    """The first NaN is the largest, the first of equals too; the moments of large and of infinite numbers."""
+    inf, nan = float("inf"), float("nan")
+    rows = norch.zeros(8, 2048)
+    rows[0, 700] = rows[0, 900] = rows[1, 5] = nan
+    rows[1, 3] = rows[2, 40] = inf
+    rows[3] = -inf
+    rows[4] = 3e38
+    rows[5, 1999] = rows[5, 77] = 4
+    rows[6] = 1e6 + norch.arange(2048) % 2
+    for x, dim in ((rows, 1), (rows.t().contiguous(), 0), (rows[:, 650:714].contiguous(), 1)):
+        there = x.cuda()
+        for call in (norch.argmax, norch.argmin):
+            assert norch.equal(call(there, dim).cpu(), call(x, dim))
+        variance = there.var(dim).cpu()
+        assert variance[4].item() == 0 == variance[7].item() and variance[0].isnan() and variance[3].isnan()
+        expected = rows[6].double().var() if x.numel() == rows.numel() else x[6].double().var()
+        assert abs(variance[6].item() - expected.item()) < 1e-5 * expected.item()
+
+
 @pytest.mark.parametrize(
     ("batch", "m", "n", "k"),
     [(64, 132, 136, 20), (64, 130, 135, 17), (32, 68, 72, 36), (32, 66, 67, 33), (1, 12, 8, 40), (1, 40, 36, 2000)],
