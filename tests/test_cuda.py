@@ -298,6 +298,38 @@ def test_reductions_of_any_shape(shape: tuple[int, ...], dim: int) -> None:
         norch.testing.assert_close(call(there.float(), dim).cpu(), call(x.float(), dim), rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16, norch.int16])
+def test_dtypes_of_two_bytes_go_eight_at_a_time(dtype: norch.dtype) -> None:
+    """Of any number, from any address on, beside numbers and bools."""
+    x, y = ((norch.arange(2100) * k % 23 - 11).to(dtype) for k in (5, 7))
+    there, other = x.cuda(), y.cuda()
+    for at, count in ((0, 2100), (0, 2048), (8, 2047), (1, 2040), (4, 5), (3, 0)):
+        a, b, moved = x[at : at + count], y[:count], there[at : at + count]
+        for call in (lambda a, b: a * b, norch.maximum, lambda a, b: a > b, lambda a, b: norch.where(a > b, b, a)):
+            assert norch.equal(call(moved, other[:count]).cpu(), call(a, b))
+        assert norch.equal((moved * 3 - moved.abs()).cpu(), a * 3 - a.abs())
+        whole = there.clone()
+        whole[at : at + count].add_(other[:count])
+        assert norch.equal(whole[at : at + count].cpu(), a + b)
+        assert norch.equal(whole[:at].cpu(), x[:at]) and norch.equal(whole[at + count :].cpu(), x[at + count :])
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float16, norch.int64, norch.uint8])
+def test_rows_are_copied_in_words(dtype: norch.dtype) -> None:
+    """In the largest that sizes, strides and addresses allow."""
+    for width in (1, 2, 3, 4, 6, 8, 12, 16, 32):
+        for at in (0, 1, 2, 4, 16):
+            x = (norch.arange(5 * 3 * 56) % 119).to(dtype).view(5, 3, 56)
+            part, there = x[:, 1:, at : at + width], x.cuda()[:, 1:, at : at + width]
+            assert norch.equal(there.clone().cpu(), part)
+            assert norch.equal(norch.cat([there, there + 1], 2).cpu(), norch.cat([part, part + 1], 2))
+            target = x.cuda()
+            target[::2, ::2, at : at + width] = there[::2, :1].expand(-1, 2, -1)
+            expected = x.clone()
+            expected[::2, ::2, at : at + width] = part[::2, :1].expand(-1, 2, -1)
+            assert norch.equal(target.cpu(), expected)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int16", "uint8", "bool"])
 def test_reductions_of_narrow_rows_and_of_columns(dtype: str) -> None:
     """Short rows that lie side by side, columns that are taken 16 bytes at a time, in one part and in several; and the
