@@ -15,6 +15,7 @@
 
 #define BUSY 2048       /* blocks that keep any device busy */
 #define PART_LEAST 4096 /* elements that a part is worth its launch for */
+#define ROWS_LEAST 32   /* rows of columns that a thread is worth a part for */
 #define NARROW 64       /* elements of a row that shared memory lines up */
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
@@ -82,11 +83,11 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
         for (most = NR_BLOCK; most > NR_BLOCK / 8 && NR_BLOCK / most < items;) most /= 2;
     while (a.team < most && a.team * 4 <= a.count) a.team *= 2;
     /* With enough outputs, a thread each; of a row 8, which read neighbouring elements, and more where it is long. */
-    while (a.team > (a.across ? 1 : 8) && items * a.team / NR_BLOCK > BUSY && (a.across || a.team * 32 > a.count))
+    const int64_t enough = a.across ? BUSY : BUSY / 2;
+    while (a.team > (a.across ? 1 : 8) && items * a.team / NR_BLOCK > enough && (a.across || a.team * 32 > a.count))
         a.team /= 2;
     const int64_t blocks = (items * a.team + NR_BLOCK - 1) / NR_BLOCK;
-    /* Of columns, 8 rows a thread. */
-    const int64_t least = width > 1 ? 8 * a.team : PART_LEAST, whole = width > 1 ? least : 64;
+    const int64_t least = width > 1 ? ROWS_LEAST * a.team : PART_LEAST, whole = width > 1 ? least : 64;
     a.parts = 1;
     a.part_size = a.count;
     if (blocks < BUSY && a.count >= 2 * least) {

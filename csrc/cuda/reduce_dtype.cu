@@ -238,7 +238,8 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) columns(const reduce_args a) {
     using Row = RowOf<D>;
     using State = typename Row::State;
     DYNAMIC_SHARED(State, states);
-    constexpr int n = width_of<D>, rows = sizeof(typename D::S) == 8 ? 4 : 8; /* loads under way at once */
+    constexpr int n = width_of<D>;
+    constexpr int rows = sizeof(typename D::S) == 8 || sizeof(State) > 8 ? 4 : 8; /* loads under way at once */
     const int team = a.team, packs = NR_BLOCK / team, member = (int)threadIdx.x / packs;
     const int64_t pack = (int64_t)blockIdx.x * packs + (int)threadIdx.x % packs;
     State s[n];
@@ -299,7 +300,9 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) narrow_rows(const reduce_args a) 
             if (i + n <= here)
                 all = *reinterpret_cast<const pack<S, n> *>(in + i);
             else
-                for (int k = 0; i + k < here; k++) all.v[k] = in[i + k];
+#pragma unroll
+                for (int k = 0; k < n; k++)
+                    if (i + k < here) all.v[k] = in[i + k];
 #pragma unroll
             for (int k = 0; k < n; k++) {
                 if (i + k < here) rows[row * a.pitch + column] = all.v[k];
