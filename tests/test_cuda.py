@@ -138,20 +138,6 @@ def test_events_that_cannot_tell() -> None:
         start.record(cuda.Stream(other_device()))
 
 
-def test_streams_are_one() -> None:
-    stream = cuda.Stream()
-    assert stream == cuda.current_stream() == cuda.default_stream("cuda:0") and len({stream, cuda.Stream(0)}) == 1
-    assert stream.device == norch.device("cuda", 0) and "cuda:0" in repr(stream)
-    with cuda.stream(stream):
-        x = norch.ones(3, device="cuda") + 1
-    event = stream.record_event()
-    cuda.current_stream().wait_event(event)
-    event.wait()
-    stream.wait_stream(cuda.current_stream())
-    stream.synchronize()
-    assert stream.query() and event.query() and x.tolist() == [2, 2, 2]
-
-
 # ---- copies ---------------------------------------------------------------------------------------------------------
 
 

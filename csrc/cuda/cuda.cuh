@@ -38,10 +38,25 @@ struct nr_report {
     int64_t index, size; /* of a lost index */
 };
 
+#define NR_MOST_STREAMS 64      /* of a device: a bit each in a word */
+extern bool nr_several_streams; /* a program has made one: until then there is only number 0 */
+
+/* The stream of a device that the running thread gives its work to. */
+struct nr_stream_here {
+    int device;
+    const cudaStream_t *all;
+    int number() const { return nr_several_streams ? chosen() : 0; }
+    operator cudaStream_t() const { return all[number()]; }
+
+  private:
+    int chosen() const;
+};
+
 struct nr_gpu {
     nr_backend backend; /* first: a backend is its GPU */
     int index;
-    cudaStream_t stream;
+    cudaStream_t streams[NR_MOST_STREAMS]; /* 0: not made */
+    nr_stream_here stream;                 /* where work goes */
     int multiprocessors;
     volatile nr_report *report, *report_on_device;
 };
@@ -76,6 +91,16 @@ const char *nr_call_name(const nr_call *call);
 
 /* Rounds n up to its size class, of which there are four a power of two from the smallest, itself one; gives its number. */
 int nr_cuda_size_class(size_t *n, size_t smallest);
+
+/* Streams, events: see nr_device in core/backend.h. */
+int32_t nr_cuda_stream(const nr_backend *self, int32_t action, int64_t *stream, double *value);
+int32_t nr_cuda_event(const nr_backend *self, int32_t action, int64_t stream, void **event, void *other, double *value);
+/* The number of a stream that there is, -1 being the current one of the thread; else -1, with an error. */
+int nr_cuda_stream_number(const nr_gpu *gpu, int64_t stream);
+/* Waits for all streams of the device of self. */
+cudaError_t nr_cuda_wait(const nr_gpu *gpu);
+/* Raises what kernels have reported, after a wait; name: the only call that it can come from, or NULL. */
+int32_t nr_cuda_raise_reported(const nr_backend *self, const char *name);
 
 /* Memory of the host that a device reads: see nr_device in core/backend.h. */
 void *nr_cuda_pinned(const nr_backend *self, size_t n, void **memory);

@@ -1,6 +1,7 @@
 /* cudasim: the CUDA runtime as g++ sees it when it compiles csrc/cuda/ for the tests: kernels run on the CPU.
  *
- * It proves logic, not speed. What it is strict about: work waits in its stream until somebody synchronises; device
+ * It proves logic, not speed. What it is strict about: work waits in its stream until somebody synchronises; streams
+ * run in any order, but for what events order; device
  * memory cannot be touched by the host meanwhile, and lies in an arena where bounds are watched; threads and blocks
  * run in a shuffled order; barriers must be reached by all threads of a block, at one line, and warp operations by all
  * lanes of their mask; a kernel that is given a pointer of the host fails. Threads are fibers: one runs until it must
@@ -208,7 +209,11 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value);
