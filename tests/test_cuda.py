@@ -218,6 +218,23 @@ def test_pinned_memory_that_two_devices_read() -> None:
     assert cuda.host_memory_stats()["allocated_bytes.current"] == 0
 
 
+@pytest.mark.parametrize("pinned", [False, True])
+def test_large_copies_to_a_device(pinned: bool) -> None:
+    """Of several pieces, the last of them not whole; what they are copied from may change at once."""
+    cuda.empty_cache()
+    x = norch.arange(2_400_001, dtype=norch.float32)
+    source = x.pin_memory() if pinned else x.clone()
+    there = source.cuda()
+    source.fill_(1)
+    later = source.to("cuda", non_blocking=True)
+    if not pinned:
+        source.fill_(2)
+    assert norch.equal(there.cpu(), x) and (later == 1).all().item()
+    del source
+    cuda.empty_cache()
+    assert cuda.host_memory_stats()["allocated_bytes.current"] == 0
+
+
 def test_copies_between_devices() -> None:
     second = other_device()
     x = norch.arange(6.0, device="cuda").view(2, 3).t()

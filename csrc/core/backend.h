@@ -131,6 +131,8 @@ typedef struct nr_host {
     bool (*allocation_fails)(void); /* true when a test wants this allocation to fail */
     const nr_op_row *ops;
     const nr_dtype_row *dtypes;
+    /* Calls body(context, chunk) for each chunk in [0, chunks), on several threads. */
+    void (*share)(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
 } nr_host;
 
 /* The two symbols of a plugin: nr_plugin_abi, which is called first, and nr_plugin_open, which gives an array of backends,

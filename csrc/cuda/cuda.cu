@@ -295,10 +295,23 @@ static int32_t gpu_to_host(const nr_backend *self, void *host, const void *devic
     return nr_cuda_raise_reported(self, nullptr);
 }
 
+#define STAGED ((size_t)1 << 20) /* bytes from which on it pays to stage what is not pinned ourselves */
+
+/* By norch or anybody else. */
+static bool is_pinned(const void *host) {
+    cudaPointerAttributes found;
+    const cudaError_t error = cudaPointerGetAttributes(&found, host);
+    cudaGetLastError();
+    return error == cudaSuccess && found.type != cudaMemoryTypeUnregistered;
+}
+
 static int32_t gpu_from_host(const nr_backend *self, void *device, const void *host, size_t n, bool non_blocking) {
     NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
-    if (n) TRY("copy to the device", cudaMemcpyAsync(device, host, n, cudaMemcpyHostToDevice, gpu->stream));
+    if (n >= STAGED && !is_pinned(host))
+        NR_TRY(nr_cuda_copy_staged(gpu, device, host, n));
+    else if (n)
+        TRY("copy to the device", cudaMemcpyAsync(device, host, n, cudaMemcpyHostToDevice, gpu->stream));
     if (!non_blocking) TRY("copy to the device", cudaStreamSynchronize(gpu->stream));
     return NORCH_OK;
 }

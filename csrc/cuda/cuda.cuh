@@ -107,6 +107,8 @@ void *nr_cuda_pinned(const nr_backend *self, size_t n, void **memory);
 void nr_cuda_reads_pinned(const nr_backend *self, void *block);
 void nr_cuda_unpin(void *block);
 void nr_cuda_empty_pinned();
+/* Copies from memory of the host that is not pinned, which has been read when this returns. */
+int32_t nr_cuda_copy_staged(const nr_gpu *gpu, void *device, const void *host, size_t n);
 void nr_cuda_pinned_counts(int64_t *values); /* bytes in tensors, bytes held, blocks got from CUDA so far */
 
 /* Leaves the function when a call of the CUDA runtime failed. */

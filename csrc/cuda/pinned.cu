@@ -1,4 +1,4 @@
-/* pinned: memory of the host that devices copy from while the program goes on.
+/* pinned: memory of the host that devices copy from while the program goes on; and copies of other memory through it.
  *
  *   cudaHostAlloc --> in use --> leaving, while a device may read it --> waiting[class] --> in use, or cudaFreeHost
  *                        |           an event after each copy ends that        ^
@@ -176,4 +176,50 @@ void nr_cuda_pinned_counts(int64_t *values) {
     values[0] = in_use;
     values[1] = held;
     values[2] = made;
+}
+
+/* ---- copies of what is not pinned ------------------------------------------------------------------------------
+ *
+ *   host      [ piece 0 | piece 1 | piece 2 | ...    threads of the host bring a piece into one of two pinned blocks
+ *   pinned    [    A    |    B    ]                  while the device copies from the other
+ *
+ * CUDA does the same with one thread. */
+
+#define PIECE ((size_t)4 << 20)
+#define CHUNK ((size_t)256 << 10) /* of a piece, for one thread */
+
+struct piece {
+    char *to;
+    const char *from;
+    size_t bytes;
+};
+
+static void copy_chunk(void *context, int64_t chunk) {
+    const piece &p = *static_cast<const piece *>(context);
+    const size_t at = (size_t)chunk * CHUNK;
+    memcpy(p.to + at, p.from + at, p.bytes - at < CHUNK ? p.bytes - at : CHUNK);
+}
+
+int32_t nr_cuda_copy_staged(const nr_gpu *gpu, void *device, const void *host, size_t n) {
+    void *blocks[2] = {}, *memory[2] = {};
+    cudaError_t error = cudaSuccess;
+    for (size_t at = 0, k = 0; at < n && error == cudaSuccess; at += PIECE, k ^= 1) {
+        if (!blocks[k])
+            blocks[k] = nr_cuda_pinned(&gpu->backend, PIECE, &memory[k]);
+        else
+            is_read(static_cast<pinned *>(blocks[k]), true);
+        const size_t bytes = n - at < PIECE ? n - at : PIECE;
+        piece p = {static_cast<char *>(memory[k]), static_cast<const char *>(host) + at, bytes};
+        const char *from = p.from; /* without pinned memory CUDA stages the piece */
+        if (blocks[k]) {
+            nr_library->share((int64_t)((bytes + CHUNK - 1) / CHUNK), copy_chunk, &p);
+            from = p.to;
+        }
+        error = cudaMemcpyAsync(static_cast<char *>(device) + at, from, bytes, cudaMemcpyHostToDevice, gpu->stream);
+        if (blocks[k]) nr_cuda_reads_pinned(&gpu->backend, blocks[k]);
+    }
+    for (void *block : blocks)
+        if (block) nr_cuda_unpin(block);
+    TRY("copy to the device", error);
+    return NORCH_OK;
 }

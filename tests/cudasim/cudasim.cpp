@@ -409,6 +409,14 @@ cudaError_t cudaFreeHost(void *block) {
     return note(broken);
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *p) {
+    LOCKED;
+    attributes->type = in_arena(p)    ? cudaMemoryTypeDevice
+                       : is_pinned(p) ? cudaMemoryTypeHost
+                                      : cudaMemoryTypeUnregistered;
+    return cudaSuccess;
+}
+
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned) { return *device = host, cudaSuccess; }
 
 struct cudasim_event {
