@@ -128,10 +128,16 @@ int32_t norch_device_reset_peak(int64_t device_type, int64_t device_index);
 int32_t norch_device_empty_cache(int64_t device_type, int64_t device_index);
 /* Waits for all work of the device, and reports its failures. */
 int32_t norch_device_synchronize(int64_t device_type, int64_t device_index);
-/* Events of the device's stream. action: 0 makes *event, 1 records it, 2 waits for it, 3 queries whether it has passed
- * (*value 1; if *event is NULL: whether all work is done), 4 gives the milliseconds from it to other, 5 frees it. */
-int32_t norch_device_event(int64_t device_type, int64_t device_index, int64_t action, void *event, void *other,
-                           double *value);
+/* Streams of the device: 0 is the default one, -1 the current one of this thread. action: 0 makes one, of high priority where
+ * *value < 0, and gives its number in *stream; 1 gives the number of the current one; 2 makes *stream the current one;
+ * 3 waits for its work; 4 queries whether all of it is done (*value). */
+int32_t norch_device_stream(int64_t device_type, int64_t device_index, int64_t action, int64_t *stream, double *value);
+/* Events of a device. action: 0 makes *event (*value 1: it tells time), 1 records it in a stream, 2 waits for it, 3 queries
+ * whether it has passed (*value 1), 4 gives the milliseconds from it to other, 5 frees it, 6 lets a stream wait for it. */
+int32_t norch_device_event(int64_t device_type, int64_t device_index, int64_t action, int64_t stream, void *event,
+                           void *other, double *value);
+/* Says that a stream uses x, which was made in another: its memory is not used anew before that is done. */
+int32_t norch_record_stream(const norch_tensor *x, int64_t stream);
 /* A copy of x, which is on the CPU, in pinned memory. */
 norch_tensor *norch_pin(const norch_tensor *x, int64_t device_type, int64_t device_index);
 bool norch_is_pinned(const norch_tensor *x);

@@ -1,8 +1,8 @@
 """``norch.cuda``: devices, their memory, synchronisation, streams and events, by the names of ``torch.cuda``.
 
-An operation on a CUDA tensor returns when its kernel is launched. Functions that read elements (item(), tolist(),
-cpu()) wait for it. Each device has one stream, so operations run in order; Stream serves programs that name streams.
-docs/cuda.md follows a call to the device.
+An operation on a CUDA tensor returns when its kernel is launched, in the current stream. Functions that read elements
+(item(), tolist(), cpu()) wait for it. A stream runs its kernels and copies in order; a program that makes several lets
+them overlap, and orders them with events. docs/cuda.md follows a call to the device.
 
 A device is given as an index, as "cuda:1" or as a norch.device; None is the current one. Functions that need a device
 raise a DeviceError with the reason where there is none.
@@ -161,12 +161,12 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes taken from the device: those that tensors use, and cached ones."""
+    """Bytes taken from the device, by 32 MiB at a time: those that tensors use, and cached ones."""
     return _memory(device)[2]
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The peak of memory_reserved()."""
+    """The peak of memory_reserved() since the start or reset_peak_memory_stats()."""
     return _memory(device)[3]
 
 
@@ -177,7 +177,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Resets max_memory_allocated() to the present value."""
+    """Resets max_memory_allocated() and max_memory_reserved() to the present values."""
     lib.norch_device_reset_peak(*_place(device))
 
 
@@ -192,7 +192,8 @@ def host_memory_stats() -> dict[str, int]:
 
 
 def empty_cache() -> None:
-    """Gives cached memory back to the devices, and cached pinned memory back to the system."""
+    """Waits for the devices and gives them their cached memory back, save units of 32 MiB in which a tensor lies; and
+    cached pinned memory back to the system."""
     for index in range(device_count()):
         lib.norch_device_empty_cache(1, index)
 
@@ -230,37 +231,65 @@ manual_seed_all, seed_all = manual_seed, seed
 
 # ---- streams and events ---------------------------------------------------------------------------------------------
 
+# What norch_device_stream and norch_device_event do (csrc/norch.h).
+_MAKE_STREAM, _CURRENT_STREAM, _USE_STREAM, _WAIT_FOR_STREAM, _QUERY_STREAM = range(5)
+_MAKE, _RECORD, _WAIT, _QUERY, _TIME, _FREE, _HOLD = range(7)
+
 
 class Stream:
-    """The stream of a device, which runs kernels in the order of their launch.
+    """A queue of a device: kernels and copies of one run in order, those of two overlap, in any order.
 
-    A device has one stream, so all its Streams are equal. Programs that use several run correctly, but their kernels
-    and copies do not overlap. priority has no effect.
+    ``with stream:`` (or ``with norch.cuda.stream(stream):``) makes it the current one of the thread, which operations
+    are given to; each thread begins with the default stream. As in PyTorch, whoever uses a tensor in another stream
+    than that in which it was computed lets that stream wait, with wait_stream() or an event, and, where the tensor may
+    be freed before that use is done, says so with Tensor.record_stream(). backward() runs in the stream that is
+    current when it is called. There are 31 streams of a device and priority, which further ones share.
+
+    priority: below 0 for a high one. ArgumentError for a device that is not CUDA's, DeviceError where it is not there.
+
+    >>> if norch.cuda.is_available():
+    ...     batch, copies = norch.ones(1000).pin_memory(), norch.cuda.Stream()
+    ...     with copies:  # beside what the current stream does
+    ...         x = batch.to("cuda", non_blocking=True)
+    ...     norch.cuda.current_stream().wait_stream(copies)
+    ...     x.record_stream(norch.cuda.current_stream())
+    ...     y = x * 2
     """
 
     def __init__(self, device: Any = None, priority: int = 0):
-        index = _place(device)[1]
-        _exists(index)
-        self.device = Device("cuda", index)
+        self._place = _place(device)
+        _exists(self._place[1])
+        number = int64s(0)
+        lib.norch_device_stream(*self._place, _MAKE_STREAM, number, doubles(priority))
+        self.stream_id: int = number[0]
+        self._before: list[tuple[Stream, int]] = []
+
+    @property
+    def device(self) -> Device:
+        """The device of the stream."""
+        return Device("cuda", self._place[1])
 
     def __repr__(self) -> str:
-        return f"<norch.cuda.Stream device={self.device}>"
+        return f"<norch.cuda.Stream device={self.device} stream_id={self.stream_id}>"
 
     def synchronize(self) -> None:
-        """Waits until all kernels of the stream have finished."""
-        synchronize(self.device)
+        """Waits until all work of the stream is done, and raises the errors that its kernels found."""
+        lib.norch_device_stream(*self._place, _WAIT_FOR_STREAM, int64s(self.stream_id), None)
 
     def query(self) -> bool:
-        """Whether all kernels of the stream have finished."""
+        """Whether all work of the stream is done."""
         done = doubles(0.0)
-        lib.norch_device_event(*_place(self.device), 3, int64s(0), None, done)
+        lib.norch_device_stream(*self._place, _QUERY_STREAM, int64s(self.stream_id), done)
         return bool(done[0])
 
     def wait_stream(self, stream: Stream) -> None:
-        """Has no effect: kernels of one device run in order anyway."""
+        """Lets what this stream is given from now on wait for what the other has been given so far."""
+        if stream != self:
+            self.wait_event(stream.record_event())
 
     def wait_event(self, event: Event) -> None:
-        """Has no effect: kernels of one device run in order anyway."""
+        """Lets what this stream is given from now on wait for the last record() of an event."""
+        event.wait(self)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Records an event, by default a new one, at the present point of the stream, and returns it."""
@@ -268,29 +297,69 @@ class Stream:
         event.record(self)
         return event
 
+    def __enter__(self) -> Stream:
+        self._before.append((current_stream(self.device), current.cuda))
+        set_stream(self)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        before, current.cuda = self._before.pop()
+        _use(before)
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and other.device == self.device
+        return isinstance(other, Stream) and (other._place, other.stream_id) == (self._place, self.stream_id)
 
     def __hash__(self) -> int:
-        return hash(self.device)
+        return hash((self._place, self.stream_id))
+
+
+def _stream(device: Any, number: int | None) -> Stream:
+    """The stream with a number; None: the current one of the thread."""
+    stream = object.__new__(Stream)
+    stream._place, stream._before = _place(device), []
+    _exists(stream._place[1])
+    found = int64s(number or 0)
+    if number is None:
+        lib.norch_device_stream(*stream._place, _CURRENT_STREAM, found, None)
+    stream.stream_id = found[0]
+    return stream
+
+
+def _use(stream: Stream) -> None:
+    lib.norch_device_stream(*stream._place, _USE_STREAM, int64s(stream.stream_id), None)
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream of a device."""
-    return Stream(device)
+    """The stream of a device that this thread gives its work to."""
+    return _stream(device, None)
 
 
-default_stream = current_stream
+def default_stream(device: Any = None) -> Stream:
+    """The stream of a device that each thread begins with."""
+    return _stream(device, 0)
+
+
+def set_stream(stream: Stream | None) -> None:
+    """Makes a stream the current one of this thread, and its device the current device; None: has no effect."""
+    if stream is not None:
+        _use(stream)
+        current.cuda = stream._place[1]
 
 
 @contextmanager
 def stream(stream: Stream | None) -> Iterator[None]:
-    """A context in which operations run in a stream; it has no effect, as a device has one stream only."""
-    yield
+    """A context in which a stream is the current one of this thread, and its device the current device; None: has no
+    effect."""
+    if stream is None:
+        yield
+    else:
+        with stream:
+            yield
 
 
 class Event:
-    """A point in the stream of a device. With enable_timing, elapsed_time() is the time between two of them.
+    """A point in a stream. Streams and the program can wait for it; with enable_timing, elapsed_time() is the time
+    between two of them.
 
     Its device is that of the first record(). blocking has no effect; interprocess raises an ArgumentError, as it is not
     supported.
@@ -318,30 +387,35 @@ class Event:
         return f"<norch.cuda.Event {state}>"
 
     def record(self, stream: Stream | None = None) -> None:
-        """Records the present point of a stream, by default of the current device, in place of an earlier one. Error
-        where the event belongs to another device."""
-        wanted = _place(None if stream is None else stream.device)
+        """Records the present point of a stream, by default of the current one, in place of an earlier one. Error where
+        the event belongs to another device."""
+        wanted = _place(None) if stream is None else stream._place
         if self._place not in (None, wanted):
             raise Error(f"event: made on cuda:{self._place[1] if self._place else 0}, recorded on cuda:{wanted[1]}")
         if self._place is None:
-            lib.norch_device_event(*wanted, 0, self._event, None, None)
+            lib.norch_device_event(*wanted, _MAKE, -1, self._event, None, doubles(self._timing))
             self._place = wanted
-        lib.norch_device_event(*wanted, 1, self._event, None, None)
+        number = -1 if stream is None else stream.stream_id
+        lib.norch_device_event(*wanted, _RECORD, number, self._event, None, None)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Has no effect: kernels of one device run in order anyway."""
+        """Lets what a stream, by default the current one, is given from now on wait for the last record(); before the
+        first it has no effect."""
+        if self._place is not None:
+            place, number = (_place(None), -1) if stream is None else (stream._place, stream.stream_id)
+            lib.norch_device_event(*place, _HOLD, number, self._event, None, None)
 
     def synchronize(self) -> None:
         """Waits until the device has passed the event."""
         if self._place is not None:
-            lib.norch_device_event(*self._place, 2, self._event, None, None)
+            lib.norch_device_event(*self._place, _WAIT, -1, self._event, None, None)
 
     def query(self) -> bool:
         """Whether the device has passed the event; True before record()."""
         if self._place is None:
             return True
         passed = doubles(0.0)
-        lib.norch_device_event(*self._place, 3, self._event, None, passed)
+        lib.norch_device_event(*self._place, _QUERY, -1, self._event, None, passed)
         return bool(passed[0])
 
     def elapsed_time(self, end_event: Event) -> float:
@@ -352,12 +426,12 @@ class Event:
         if self._place is None or end_event._place != self._place:
             raise Error("elapsed_time: both events must have been recorded, on one device")
         time = doubles(0.0)
-        lib.norch_device_event(*self._place, 4, self._event, end_event._event[0], time)
+        lib.norch_device_event(*self._place, _TIME, -1, self._event, end_event._event[0], time)
         return time[0]
 
     def __del__(self) -> None:
         if self._place is not None:
-            lib.norch_device_event(*self._place, 5, self._event, None, None)
+            lib.norch_device_event(*self._place, _FREE, -1, self._event, None, None)
 
 
 def __dir__() -> list[str]:

@@ -87,7 +87,7 @@ def on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
     try:
         yield
         norch.cuda.synchronize()  # an error that a device has yet to tell is of this test
-        if norch.cuda.memory_reserved() > 16 << 20:  # by which the simulation takes time, whenever it waits
+        if norch.cuda.memory_reserved() > 32 << 20:  # by which the simulation takes time, whenever it waits
             norch.cuda.empty_cache()
     finally:
         _placed = False

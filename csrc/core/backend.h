@@ -52,31 +52,48 @@ struct nr_call {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Functions that the CPU does not have. Events mark points in the stream of a device. */
+/* Functions that the CPU does not have. A device does what one stream is given in that order, and what two are given in
+ * any, but for events, which mark points in a stream, and which another may wait for. Streams have numbers: 0 is the
+ * default one, -1 stands for the current one of the running thread, which gets all that does not name one. */
 typedef struct nr_device {
     int32_t (*enter)(const nr_backend *self); /* makes it the current device; an error if this process cannot use it */
     int32_t (*properties)(const nr_backend *self, char *name, size_t room, int64_t *values);
     int32_t (*memory)(const nr_backend *self, int64_t *values);
     int32_t (*reset_peak)(const nr_backend *self);
     int32_t (*empty_cache)(const nr_backend *self);
-    int32_t (*event)(const nr_backend *self, int32_t action, void **event, void *other, double *value);
+    int32_t (*stream)(const nr_backend *self, int32_t action, int64_t *stream, double *value);
+    int32_t (*event)(const nr_backend *self, int32_t action, int64_t stream, void **event, void *other, double *value);
+    /* A stream other than that in which the memory was allocated uses it: once it is freed, nobody gets it before what
+     * the stream has been given until then is done. */
+    int32_t (*uses)(const nr_backend *self, void *memory, int64_t stream);
     /* A block of pinned host memory, which copies need not stage; *memory points at its bytes. */
     void *(*pinned)(const nr_backend *self, size_t n, void **memory);
-    /* Called before a copy from the block that continues after from_host() returns. */
+    /* Called after a copy from the block that continues after from_host() has returned. */
     void (*reads_pinned)(const nr_backend *self, void *block);
     void (*unpin)(void *block);
 } nr_device;
 
-/* Actions of nr_device.event: make; record; wait until it has passed; has it passed (value), or, without an event,
- * has all work; milliseconds from *event to other (value); free. */
+/* Actions of nr_device.event: make, which can tell time if *value is not 0; record in a stream; wait until it has passed; has
+ * it passed (value); milliseconds from *event to other (value); free; let a stream wait for it. */
 typedef enum nr_event {
     NR_EVENT_MAKE,
     NR_EVENT_RECORD,
     NR_EVENT_WAIT,
     NR_EVENT_ASK,
     NR_EVENT_TIME,
-    NR_EVENT_FREE
+    NR_EVENT_FREE,
+    NR_EVENT_HOLD
 } nr_event;
+
+/* Actions of nr_device.stream: *stream becomes the number of one that is made, of high priority where *value is below 0;
+ * of the current one; the thread uses *stream from now on; wait for all its work; has all its work been done (value). */
+typedef enum nr_stream_action {
+    NR_STREAM_MAKE,
+    NR_STREAM_HERE,
+    NR_STREAM_USE,
+    NR_STREAM_WAIT,
+    NR_STREAM_ASK
+} nr_stream_action;
 
 struct nr_backend {
     const char *name; /* "cpu", "cuda:0" */
@@ -117,6 +134,8 @@ typedef struct nr_host {
     bool (*allocation_fails)(void); /* true when a test wants this allocation to fail */
     const nr_op_row *ops;
     const nr_dtype_row *dtypes;
+    /* Calls body(context, chunk) for each chunk in [0, chunks), on several threads. */
+    void (*share)(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
 } nr_host;
 
 /* The two symbols of a plugin: nr_plugin_abi, which is called first, and nr_plugin_open, which gives an array of backends,

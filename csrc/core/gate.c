@@ -103,3 +103,10 @@ int32_t nr_gate_synchronize(const nr_backend *backend) {
     void *thread = release_lock_for(backend);
     return acquire_lock(thread, backend->synchronize(backend));
 }
+
+int32_t nr_gate_wait_for(const nr_backend *backend, void **event, int64_t stream) {
+    const nr_device *device = backend->device;
+    void *thread = release_lock();
+    return acquire_lock(thread, event ? device->event(backend, NR_EVENT_WAIT, stream, event, NULL, NULL)
+                                      : device->stream(backend, NR_STREAM_WAIT, &stream, NULL));
+}

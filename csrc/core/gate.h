@@ -18,6 +18,8 @@ static inline int32_t nr_run(nr_family family, int op, const void *plan, double 
 int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes);
 int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool non_blocking);
 int32_t nr_gate_synchronize(const nr_backend *backend);
+/* Waits for an event, or (NULL) for a stream of a device. */
+int32_t nr_gate_wait_for(const nr_backend *backend, void **event, int64_t stream);
 /* Runs body(program), which runs many calls that the gate has seen before; the lock is released once, if they are long work. */
 int32_t nr_gate_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program);
 /* Waits until no call runs without the lock, and so none is halfway: before a living tensor gets another header, which calls

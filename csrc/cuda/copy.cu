@@ -1,6 +1,7 @@
 /* copy: moves and converts elements between any two strided layouts: dense bytes by CUDA's own copy, a transpose in
- * tiles through shared memory, all else element by element. A conversion has one kernel a target dtype, which looks
- * at the source's dtype as it goes: every thread takes the same way.
+ * tiles through shared memory, rows (of what cat joins, of a slice) in words of up to 16 bytes, all else element by
+ * element. A conversion has one kernel a target dtype, which looks at the source's dtype as it goes: every thread
+ * takes the same way.
  *
  *   turn    source      a warp reads 32      shared memory, 32 x 33     a warp reads a column,      target
  *           a b c ..    neighbours of a  ->  a b c .. |                 which the 33rd element  ->  a d g ..
@@ -80,7 +81,11 @@ template <class To> __global__ void __launch_bounds__(NR_BLOCK) convert_strided(
     });
 }
 
-/* ---- moves: by size of the element ---------------------------------------------------------------------------- */
+/* ---- moves: by size of the element, or of the word ------------------------------------------------------------- */
+
+struct alignas(16) word16 {
+    uint64_t half[2];
+};
 
 template <class W> __global__ void __launch_bounds__(NR_BLOCK) fill_dense(const copy_args a) {
     constexpr int n = 16 / sizeof(W) < 8 ? 16 / sizeof(W) : 8;
@@ -96,8 +101,11 @@ template <class W> __global__ void __launch_bounds__(NR_BLOCK) move_strided(cons
     if (i >= a.n) return;
     int64_t at[2];
     a.where.find(i, at);
-    W x = a.from.data ? *reinterpret_cast<const W *>(a.from.data + at[1]) : immediate<W>(a.from.value);
-    *reinterpret_cast<W *>(a.to + at[0]) = x;
+    W *to = reinterpret_cast<W *>(a.to + at[0]);
+    if (sizeof(W) > sizeof a.from.value || a.from.data)
+        *to = *reinterpret_cast<const W *>(a.from.data + at[1]);
+    else
+        *to = immediate<W>(a.from.value);
 }
 
 /* Tiles of 32 x 32: read along the source's dense dimension, written along that of the target. */
@@ -176,6 +184,17 @@ static int32_t run_turn(const nr_call *call, const nr_plan &plan, int32_t across
     return launched(call);
 }
 
+/* The largest word, of up to 16 bytes, that rows which are dense on both sides are made of; else the size of an element. */
+static int64_t word_of(const nr_plan &plan, int64_t size) {
+    if (is_immediate(plan, 1) || plan.ndim == 0 || plan.stride[0][0] != size || plan.stride[1][0] != size) return size;
+    uint64_t all = 16 | (uint64_t)(plan.size[0] * size);
+    for (int o = 0; o < 2; o++) {
+        all |= reinterpret_cast<uintptr_t>(plan.data[o]);
+        for (int32_t d = 1; d < plan.ndim; d++) all |= (uint64_t)plan.stride[o][d];
+    }
+    return (int64_t)(all & -all); /* the lowest bit: what divides every one of them */
+}
+
 static int32_t run_strided(const nr_call *call, const nr_plan &plan) {
     int64_t size = nr_library->dtypes[call->dtype].size;
     bool moves = call->dtype == call->from_dtype;
@@ -187,7 +206,15 @@ static int32_t run_strided(const nr_call *call, const nr_plan &plan) {
     a.n = plan.numel;
     a.from_dtype = call->from_dtype;
     a.where = nest_of<2>(plan.ndim, plan.size, plan.stride);
-    copy_kernel kernel = moves ? BY_SIZE(move_strided, size) : conversion_to(call->dtype, false);
+    const int64_t word = moves ? word_of(plan, size) : size;
+    if (word > size) {
+        a.n = a.n / (word / size);
+        a.where.size[0] = divisor_of(plan.size[0] * size / word);
+        a.where.stride[0][0] = a.where.stride[1][0] = word;
+    }
+    copy_kernel kernel = !moves       ? conversion_to(call->dtype, false)
+                         : word == 16 ? move_strided<word16>
+                                      : BY_SIZE(move_strided, word);
     LAUNCH(kernel, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
     return launched(call);
 }

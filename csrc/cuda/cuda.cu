@@ -1,11 +1,12 @@
 /* cuda: the CUDA backend as the library sees it: finding devices and saying why there are none, memory, copies,
- * events, and the one runner that every family is called through.
+ * and the one runner that every family is called through.
  *
  *   stream       | kernel of a | a is freed | b takes its memory | kernel of b | ...     one a device
  *   600 bytes    their class, 640: waiting -> block -> block                             up to LARGEST_KEPT, as in cpu/cpu.c
  *   2 MiB        cudaMallocAsync, whose pool keeps what is freed                         above
  *
- * Calls, copies and frees happen in the order of the stream, so freed memory can be used again at once.
+ * Calls, copies and frees happen in the order of the stream, so freed memory can be used again at once: by the stream
+ * in which it was allocated. What other streams use too (nr_device.uses) is freed in a stream that waits for them.
  *
  * Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
 #include "cuda.cuh"
@@ -14,9 +15,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <atomic>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 
 const nr_host *nr_library;
 
@@ -87,12 +88,21 @@ struct block {
     void *memory;
 };
 
+/* Of a block that was not allocated in stream 0, or that others use too. */
+struct owner {
+    int stream;
+    uint64_t users; /* a bit a stream */
+};
+
 /* What a device holds. The list nodes are of the host: device memory cannot hold them. */
 struct pool {
     std::mutex lock;
-    block *waiting[CLASSES], *spare;
+    block *waiting[NR_MOST_STREAMS][CLASSES], *spare; /* of each stream */
     int64_t waiting_bytes, in_use, peak;
     size_t total; /* of the device */
+    std::unordered_map<void *, owner> owners;
+    cudaStream_t last; /* what several streams use is freed here, after an event of each; made when it is needed */
+    cudaEvent_t event;
 };
 static pool *pools;
 bool nr_caching = true;
@@ -114,35 +124,36 @@ static int size_class(size_t *n) {
     return -1;
 }
 
+/* Takes a block out of a list. */
+static void *pop(pool &p, block *&list) {
+    block *b = list;
+    list = b->next;
+    b->next = p.spare;
+    p.spare = b;
+    return b->memory;
+}
+
 /* Gives all that waits back to CUDA's pool. */
 static void release_waiting(const nr_gpu *gpu, pool &p) {
-    for (int c = 0; c < CLASSES; c++)
-        while (block *b = p.waiting[c]) {
-            p.waiting[c] = b->next;
-            cudaFreeAsync(b->memory, gpu->stream);
-            b->next = p.spare;
-            p.spare = b;
-        }
+    for (int stream = 0; stream < (nr_several_streams ? NR_MOST_STREAMS : 1); stream++)
+        for (block *&list : p.waiting[stream])
+            while (list) cudaFreeAsync(pop(p, list), gpu->streams[stream]);
     p.waiting_bytes = 0;
 }
 
-static void *take(const nr_gpu *gpu, pool &p, size_t n, int c) {
-    if (c >= 0 && p.waiting[c]) {
-        block *b = p.waiting[c];
-        p.waiting[c] = b->next;
+static void *take(const nr_gpu *gpu, pool &p, size_t n, int c, int stream) {
+    if (c >= 0 && p.waiting[stream][c]) {
         p.waiting_bytes -= (int64_t)n;
-        b->next = p.spare;
-        p.spare = b;
-        return b->memory;
+        return pop(p, p.waiting[stream][c]);
     }
     void *memory = NULL;
     const bool possible = n <= p.total;
-    cudaError_t error = possible ? cudaMallocAsync(&memory, n, gpu->stream) : cudaErrorMemoryAllocation;
+    cudaError_t error = possible ? cudaMallocAsync(&memory, n, gpu->streams[stream]) : cudaErrorMemoryAllocation;
     if (possible && error == cudaErrorMemoryAllocation) { /* the memory missing may be in the cache */
         cudaGetLastError();
         release_waiting(gpu, p);
-        cudaStreamSynchronize(gpu->stream);
-        error = cudaMallocAsync(&memory, n, gpu->stream);
+        nr_cuda_wait(gpu);
+        error = cudaMallocAsync(&memory, n, gpu->streams[stream]);
     }
     if (error == cudaSuccess) return memory;
     cudaGetLastError();
@@ -155,26 +166,60 @@ static void *take(const nr_gpu *gpu, pool &p, size_t n, int c) {
     return nullptr;
 }
 
+/* The owner of a block, with an entry of its own; NULL: the host has no memory. */
+static owner *entry_of(pool &p, void *memory, int stream) {
+    try {
+        return &p.owners.insert({memory, {stream, 0}}).first->second;
+    } catch (const std::bad_alloc &) {
+        return nullptr;
+    }
+}
+
 static void *gpu_alloc(const nr_backend *self, size_t n) {
     if (nr_cuda_enter(self) != NORCH_OK) return nullptr;
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     pool &p = pool_of(self);
-    int c = size_class(&n);
+    const int c = size_class(&n), stream = gpu->stream.number();
     std::lock_guard<std::mutex> guard(p.lock);
-    void *memory = take(gpu, p, n, c);
+    void *memory = take(gpu, p, n, c, stream);
     if (!memory) return nullptr;
+    if (stream != 0 && !entry_of(p, memory, stream)) {
+        cudaFreeAsync(memory, gpu->streams[stream]);
+        nr_library->fail(NORCH_ERROR_MEMORY, "%s: out of memory on the host", self->name);
+        return nullptr;
+    }
     p.in_use += (int64_t)n;
     if (p.in_use > p.peak) p.peak = p.in_use;
     return memory;
+}
+
+/* Frees a block once all streams that use it have done what they were given. */
+static void free_after_users(const nr_gpu *gpu, pool &p, void *memory, const owner &own) {
+    entered there(gpu);
+    for (uint64_t users = own.users | (uint64_t)1 << own.stream; users; users &= users - 1) {
+        cudaStream_t user = gpu->streams[__builtin_ctzll(users)];
+        if (cudaEventRecord(p.event, user) != cudaSuccess || cudaStreamWaitEvent(p.last, p.event, 0) != cudaSuccess)
+            cudaStreamSynchronize(user);
+    }
+    cudaFreeAsync(memory, p.last);
 }
 
 static void gpu_free(const nr_backend *self, void *memory, size_t n) {
     if (!memory || nr_forked) return;
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     pool &p = pool_of(self);
-    int c = size_class(&n);
+    const int c = size_class(&n);
     std::lock_guard<std::mutex> guard(p.lock);
     p.in_use -= (int64_t)n;
+    owner own = {0, 0};
+    if (!p.owners.empty()) {
+        const auto found = p.owners.find(memory);
+        if (found != p.owners.end()) {
+            own = found->second;
+            p.owners.erase(found);
+        }
+    }
+    if (own.users) return free_after_users(gpu, p, memory, own);
     block *b = c < 0 || !nr_caching ? nullptr : p.spare;
     if (b)
         p.spare = b->next;
@@ -182,13 +227,28 @@ static void gpu_free(const nr_backend *self, void *memory, size_t n) {
         b = static_cast<block *>(malloc(sizeof *b));
     if (b) {
         b->memory = memory;
-        b->next = p.waiting[c];
-        p.waiting[c] = b;
+        b->next = p.waiting[own.stream][c];
+        p.waiting[own.stream][c] = b;
         p.waiting_bytes += (int64_t)n;
         return;
     }
     entered there(gpu);
-    cudaFreeAsync(memory, gpu->stream);
+    cudaFreeAsync(memory, gpu->streams[own.stream]);
+}
+
+static int32_t gpu_uses(const nr_backend *self, void *memory, int64_t stream) {
+    NR_TRY(nr_cuda_enter(self));
+    const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
+    pool &p = pool_of(self);
+    const int number = nr_cuda_stream_number(gpu, stream);
+    if (number < 0) return NORCH_ERROR_VALUE;
+    std::lock_guard<std::mutex> guard(p.lock);
+    if (!p.last) TRY("record_stream", cudaStreamCreateWithFlags(&p.last, cudaStreamNonBlocking));
+    if (!p.event) TRY("record_stream", cudaEventCreateWithFlags(&p.event, cudaEventDisableTiming));
+    owner *own = entry_of(p, memory, 0);
+    if (!own) return nr_library->fail(NORCH_ERROR_MEMORY, "record_stream: out of memory on the host");
+    if (own->stream != number) own->users |= (uint64_t)1 << number;
+    return NORCH_OK;
 }
 
 void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes) {
@@ -203,8 +263,7 @@ void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes) { gpu_f
 
 /* ---- copies, waiting ------------------------------------------------------------------------------------------ */
 
-/* Raises what kernels have reported, after a wait; name: the only call that it can come from, or NULL. */
-static int32_t raise_reported(const nr_backend *self, const char *name) {
+int32_t nr_cuda_raise_reported(const nr_backend *self, const char *name) {
     volatile nr_report *report = reinterpret_cast<const nr_gpu *>(self)->report;
     const int32_t found = report->found;
     report->found = NR_NOTHING;
@@ -224,21 +283,35 @@ static int32_t raise_reported(const nr_backend *self, const char *name) {
 
 static int32_t gpu_synchronize(const nr_backend *self) {
     NR_TRY(nr_cuda_enter(self));
-    TRY(self->name, cudaStreamSynchronize(reinterpret_cast<const nr_gpu *>(self)->stream));
-    return raise_reported(self, nullptr);
+    TRY(self->name, nr_cuda_wait(reinterpret_cast<const nr_gpu *>(self)));
+    return nr_cuda_raise_reported(self, nullptr);
 }
 
 static int32_t gpu_to_host(const nr_backend *self, void *host, const void *device, size_t n) {
     NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     if (n) TRY("copy to the host", cudaMemcpyAsync(host, device, n, cudaMemcpyDeviceToHost, gpu->stream));
-    return gpu_synchronize(self);
+    TRY("copy to the host", cudaStreamSynchronize(gpu->stream));
+    return nr_cuda_raise_reported(self, nullptr);
+}
+
+#define STAGED ((size_t)1 << 20) /* bytes from which on it pays to stage what is not pinned ourselves */
+
+/* By norch or anybody else. */
+static bool is_pinned(const void *host) {
+    cudaPointerAttributes found;
+    const cudaError_t error = cudaPointerGetAttributes(&found, host);
+    cudaGetLastError();
+    return error == cudaSuccess && found.type != cudaMemoryTypeUnregistered;
 }
 
 static int32_t gpu_from_host(const nr_backend *self, void *device, const void *host, size_t n, bool non_blocking) {
     NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
-    if (n) TRY("copy to the device", cudaMemcpyAsync(device, host, n, cudaMemcpyHostToDevice, gpu->stream));
+    if (n >= STAGED && !is_pinned(host))
+        NR_TRY(nr_cuda_copy_staged(gpu, device, host, n));
+    else if (n)
+        TRY("copy to the device", cudaMemcpyAsync(device, host, n, cudaMemcpyHostToDevice, gpu->stream));
     if (!non_blocking) TRY("copy to the device", cudaStreamSynchronize(gpu->stream));
     return NORCH_OK;
 }
@@ -282,7 +355,12 @@ static int32_t gpu_memory(const nr_backend *self, int64_t *values) {
 }
 
 static int32_t gpu_reset_peak(const nr_backend *self) {
+    NR_TRY(nr_cuda_enter(self));
     pool &p = pool_of(self);
+    cudaMemPool_t reserve;
+    uint64_t now = 0; /* which sets the peak to the present value */
+    TRY(self->name, cudaDeviceGetDefaultMemPool(&reserve, self->device_index));
+    TRY(self->name, cudaMemPoolSetAttribute(reserve, cudaMemPoolAttrReservedMemHigh, &now));
     std::lock_guard<std::mutex> guard(p.lock);
     p.peak = p.in_use;
     return NORCH_OK;
@@ -297,45 +375,10 @@ static int32_t gpu_empty_cache(const nr_backend *self) {
         release_waiting(gpu, p);
     }
     cudaMemPool_t reserve;
-    TRY(self->name, cudaStreamSynchronize(gpu->stream));
+    TRY(self->name, nr_cuda_wait(gpu));
     TRY(self->name, cudaDeviceGetDefaultMemPool(&reserve, self->device_index));
     TRY(self->name, cudaMemPoolTrimTo(reserve, 0));
     nr_cuda_empty_pinned();
-    return NORCH_OK;
-}
-
-static int32_t gpu_event(const nr_backend *self, int32_t action, void **event, void *other, double *value) {
-    if (action == NR_EVENT_FREE) {
-        if (!nr_forked && *event) cudaEventDestroy(static_cast<cudaEvent_t>(*event));
-        *event = nullptr;
-        return NORCH_OK;
-    }
-    NR_TRY(nr_cuda_enter(self));
-    cudaEvent_t own = static_cast<cudaEvent_t>(*event);
-    if (action == NR_EVENT_MAKE) {
-        TRY("event", cudaEventCreateWithFlags(&own, cudaEventDefault));
-        *event = own;
-    } else if (action == NR_EVENT_RECORD) {
-        TRY("event", cudaEventRecord(own, reinterpret_cast<const nr_gpu *>(self)->stream));
-    } else if (action == NR_EVENT_WAIT) {
-        TRY("event", cudaEventSynchronize(own));
-    } else if (action == NR_EVENT_ASK) {
-        cudaError_t answer =
-            own ? cudaEventQuery(own) : cudaStreamQuery(reinterpret_cast<const nr_gpu *>(self)->stream);
-        cudaGetLastError();
-        if (answer != cudaSuccess && answer != cudaErrorNotReady) return nr_cuda_fail("event", answer);
-        *value = answer == cudaSuccess;
-    } else {
-        float milliseconds = 0;
-        cudaError_t answer = cudaEventElapsedTime(&milliseconds, own, static_cast<cudaEvent_t>(other));
-        if (answer == cudaErrorNotReady) {
-            cudaGetLastError();
-            return nr_library->fail(NORCH_ERROR_DEVICE, "elapsed_time: the device has not passed both events; "
-                                                        "synchronize() first");
-        }
-        TRY("event", answer);
-        *value = (double)milliseconds;
-    }
     return NORCH_OK;
 }
 
@@ -355,7 +398,7 @@ static int32_t run(const nr_call *call) {
     NR_TRY(families[call->family](call));
     if (!sync_calls) return NORCH_OK;
     TRY(nr_call_name(call), cudaStreamSynchronize(gpu_of(call)->stream));
-    return raise_reported(call->backend, nr_call_name(call));
+    return nr_cuda_raise_reported(call->backend, nr_call_name(call));
 }
 
 /* ---- finding devices ------------------------------------------------------------------------------------------- */
@@ -394,9 +437,9 @@ static int32_t ask_driver() {
     return NORCH_OK;
 }
 
-static const nr_device device_functions = {nr_cuda_enter,  gpu_properties,       gpu_memory,
-                                           gpu_reset_peak, gpu_empty_cache,      gpu_event,
-                                           nr_cuda_pinned, nr_cuda_reads_pinned, nr_cuda_unpin};
+static const nr_device device_functions = {nr_cuda_enter,   gpu_properties,       gpu_memory,    gpu_reset_peak,
+                                           gpu_empty_cache, nr_cuda_stream,       nr_cuda_event, gpu_uses,
+                                           nr_cuda_pinned,  nr_cuda_reads_pinned, nr_cuda_unpin};
 
 __global__ void nothing() {}
 
@@ -429,7 +472,9 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     if (gpu->capability >= 80) b->takes_narrow[NR_MATMUL] = 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
     b->fuses_attention = gpu->capability >= 80;
     pools[index].total = found.totalGlobalMem;
-    TRY(b->name, cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking));
+    TRY(b->name, cudaStreamCreateWithFlags(&gpu->streams[0], cudaStreamNonBlocking));
+    gpu->stream.device = index;
+    gpu->stream.all = gpu->streams;
     cudaMemPool_t reserve;
     uint64_t all = UINT64_MAX; /* the pool keeps what is freed */
     TRY(b->name, cudaDeviceGetDefaultMemPool(&reserve, index));

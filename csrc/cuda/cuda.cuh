@@ -40,10 +40,25 @@ struct nr_report {
     int64_t index, size; /* of a lost index */
 };
 
+#define NR_MOST_STREAMS 64      /* of a device: a bit each in a word */
+extern bool nr_several_streams; /* a program has made one: until then there is only number 0 */
+
+/* The stream of a device that the running thread gives its work to. */
+struct nr_stream_here {
+    int device;
+    const cudaStream_t *all;
+    int number() const { return nr_several_streams ? chosen() : 0; }
+    operator cudaStream_t() const { return all[number()]; }
+
+  private:
+    int chosen() const;
+};
+
 struct nr_gpu {
     nr_backend backend; /* first: a backend is its GPU */
     int index;
-    cudaStream_t stream;
+    cudaStream_t streams[NR_MOST_STREAMS]; /* 0: not made */
+    nr_stream_here stream;                 /* where work goes */
     int multiprocessors;
     int capability;  /* to compute, of the device and of the code: 80 is 8.0 */
     int most_shared; /* bytes of shared memory that a block may have */
@@ -81,11 +96,23 @@ const char *nr_call_name(const nr_call *call);
 /* Rounds n up to its size class, of which there are four a power of two from the smallest, itself one; gives its number. */
 int nr_cuda_size_class(size_t *n, size_t smallest);
 
+/* Streams, events: see nr_device in core/backend.h. */
+int32_t nr_cuda_stream(const nr_backend *self, int32_t action, int64_t *stream, double *value);
+int32_t nr_cuda_event(const nr_backend *self, int32_t action, int64_t stream, void **event, void *other, double *value);
+/* The number of a stream that there is, -1 being the current one of the thread; else -1, with an error. */
+int nr_cuda_stream_number(const nr_gpu *gpu, int64_t stream);
+/* Waits for all streams of the device of self. */
+cudaError_t nr_cuda_wait(const nr_gpu *gpu);
+/* Raises what kernels have reported, after a wait; name: the only call that it can come from, or NULL. */
+int32_t nr_cuda_raise_reported(const nr_backend *self, const char *name);
+
 /* Memory of the host that a device reads: see nr_device in core/backend.h. */
 void *nr_cuda_pinned(const nr_backend *self, size_t n, void **memory);
 void nr_cuda_reads_pinned(const nr_backend *self, void *block);
 void nr_cuda_unpin(void *block);
 void nr_cuda_empty_pinned();
+/* Copies from memory of the host that is not pinned, which has been read when this returns. */
+int32_t nr_cuda_copy_staged(const nr_gpu *gpu, void *device, const void *host, size_t n);
 void nr_cuda_pinned_counts(int64_t *values); /* bytes in tensors, bytes held, blocks got from CUDA so far */
 
 /* Leaves the function when a call of the CUDA runtime failed. */
@@ -135,10 +162,39 @@ template <class A, class B> struct choose<false, A, B> {
 template <class A, class B> constexpr bool is_same = false;
 template <class A> constexpr bool is_same<A, A> = true;
 
+/* The conversions of core/convert.h, in one instruction where the GPU has it. */
+DEVICE float float_of_float16(uint16_t x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+    return y;
+#else
+    return nr_float_of_float16(x);
+#endif
+}
+DEVICE uint16_t float16_of_float(float x) {
+#ifdef __CUDA_ARCH__
+    uint16_t y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+#else
+    return nr_float16_of_float(x);
+#endif
+}
+DEVICE uint16_t bfloat16_of_float(float x) {
+#if __CUDA_ARCH__ >= 800
+    uint16_t y;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+#else
+    return nr_bfloat16_of_float(x);
+#endif
+}
+
 /* What memory of a dtype holds as a number to compute with, and back. */
 template <class D> DEVICE typename D::T widen(typename D::S x) {
     if constexpr (D::code == NORCH_FLOAT16)
-        return nr_float_of_float16(x);
+        return float_of_float16(x);
     else if constexpr (D::code == NORCH_BFLOAT16)
         return nr_float_of_bfloat16(x);
     else
@@ -146,9 +202,9 @@ template <class D> DEVICE typename D::T widen(typename D::S x) {
 }
 template <class D> DEVICE typename D::S narrow(typename D::T x) {
     if constexpr (D::code == NORCH_FLOAT16)
-        return nr_float16_of_float(x);
+        return float16_of_float(x);
     else if constexpr (D::code == NORCH_BFLOAT16)
-        return nr_bfloat16_of_float(x);
+        return bfloat16_of_float(x);
     else
         return (typename D::S)x;
 }

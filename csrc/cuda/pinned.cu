@@ -1,28 +1,34 @@
-/* pinned: memory of the host that devices copy from while the program goes on.
+/* pinned: memory of the host that devices copy from while the program goes on; and copies of other memory through it.
  *
  *   cudaHostAlloc --> in use --> leaving, while a device may read it --> waiting[class] --> in use, or cudaFreeHost
- *                        |           an event in its stream ends that          ^
+ *                        |           an event after each copy ends that        ^
  *                        +------------- no device was given a copy ------------+
  *
  * Allocating and freeing such memory is slow in CUDA and blocks every device meanwhile. So what is given back
  * waits in size classes for its next use, as PyTorch's CachingHostAllocator has it; and before that, where a device may
- * still read it, until an event in the stream of that device has passed. */
+ * still read it, until the events have passed that follow the last copies from it, one a stream. */
 #include "cuda.cuh"
 
-#include <atomic>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #define SMALLEST 4096
 #define CLASSES 208 /* four a power of two, up to what 64 bits count */
+
+/* A stream that was given a copy from a block, and the event behind the last of them. */
+struct reader {
+    const nr_gpu *gpu;
+    int stream;
+    cudaEvent_t event;
+};
 
 struct pinned {
     pinned *next;
     void *memory;
     size_t bytes;
     int size_class;
-    std::atomic<uint64_t> readers; /* a bit for each device that was given a copy from it */
-    cudaEvent_t event;             /* when it is given back: what tells that the first of them has come this far */
+    std::vector<reader> readers;
 };
 
 static std::mutex lock;
@@ -49,36 +55,26 @@ static void leave(pinned *b) {
     last = &b->next;
 }
 
-/* Lets the first of its readers tell when it has come this far; false where there is none. */
-static bool ask(pinned *b) {
-    for (uint64_t readers; (readers = b->readers) != 0; b->readers = readers & (readers - 1)) {
-        const nr_gpu *gpu = &nr_gpus[__builtin_ctzll(readers)];
-        entered there(gpu);
-        if (cudaEventCreateWithFlags(&b->event, cudaEventDisableTiming) == cudaSuccess) {
-            if (cudaEventRecord(b->event, gpu->stream) == cudaSuccess) return true;
-            cudaEventDestroy(b->event);
-        }
-        cudaStreamSynchronize(gpu->stream);
+/* Whether nothing reads it any more; wait: until it is so. Of a device that is lost nothing is waited for. */
+static bool is_read(pinned *b, bool wait) {
+    while (!b->readers.empty()) {
+        cudaEvent_t event = b->readers.back().event;
+        const cudaError_t answer = wait ? cudaEventSynchronize(event) : cudaEventQuery(event);
         cudaGetLastError();
+        if (answer == cudaErrorNotReady) return false;
+        cudaEventDestroy(event);
+        b->readers.pop_back();
     }
-    return false;
+    return true;
 }
 
-/* Keeps what nothing reads any more; wait: all that is leaving. Of a device that is lost nothing is waited for. */
+/* Keeps what nothing reads any more; wait: all that is leaving. */
 static void collect(bool wait) {
-    while (pinned *b = leaving) {
-        const cudaError_t answer = wait ? cudaEventSynchronize(b->event) : cudaEventQuery(b->event);
-        cudaGetLastError();
-        if (answer == cudaErrorNotReady) return;
-        cudaEventDestroy(b->event);
+    while (leaving && is_read(leaving, wait)) {
+        pinned *b = leaving;
         leaving = b->next;
         if (!leaving) last = &leaving;
-        const uint64_t readers = b->readers;
-        b->readers = readers & (readers - 1);
-        if (ask(b))
-            leave(b);
-        else
-            keep(b);
+        keep(b);
     }
 }
 
@@ -132,8 +128,30 @@ void *nr_cuda_pinned(const nr_backend *self, size_t n, void **memory) {
     return b;
 }
 
+/* Where no event can be had, the copy is waited for. */
 void nr_cuda_reads_pinned(const nr_backend *self, void *block) {
-    static_cast<pinned *>(block)->readers |= (uint64_t)1 << self->device_index;
+    const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
+    pinned *b = static_cast<pinned *>(block);
+    const int stream = gpu->stream.number();
+    entered there(gpu);
+    std::lock_guard<std::mutex> guard(lock);
+    cudaEvent_t event = nullptr;
+    for (const reader &one : b->readers)
+        if (one.gpu == gpu && one.stream == stream) event = one.event;
+    const bool is_new = !event;
+    if (is_new && cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) event = nullptr;
+    bool noted = event && cudaEventRecord(event, gpu->streams[stream]) == cudaSuccess;
+    if (noted && is_new) {
+        try {
+            b->readers.push_back({gpu, stream, event});
+        } catch (const std::bad_alloc &) {
+            noted = false;
+        }
+    }
+    if (noted) return;
+    cudaStreamSynchronize(gpu->streams[stream]);
+    if (event && is_new) cudaEventDestroy(event);
+    cudaGetLastError();
 }
 
 void nr_cuda_unpin(void *block) {
@@ -141,10 +159,10 @@ void nr_cuda_unpin(void *block) {
     pinned *b = static_cast<pinned *>(block);
     std::lock_guard<std::mutex> guard(lock);
     in_use -= (int64_t)b->bytes;
-    if (ask(b))
-        leave(b);
-    else
+    if (b->readers.empty())
         keep(b);
+    else
+        leave(b);
 }
 
 void nr_cuda_empty_pinned() {
@@ -158,4 +176,50 @@ void nr_cuda_pinned_counts(int64_t *values) {
     values[0] = in_use;
     values[1] = held;
     values[2] = made;
+}
+
+/* ---- copies of what is not pinned ------------------------------------------------------------------------------
+ *
+ *   host      [ piece 0 | piece 1 | piece 2 | ...    threads of the host bring a piece into one of two pinned blocks
+ *   pinned    [    A    |    B    ]                  while the device copies from the other
+ *
+ * CUDA does the same with one thread. */
+
+#define PIECE ((size_t)4 << 20)
+#define CHUNK ((size_t)256 << 10) /* of a piece, for one thread */
+
+struct piece {
+    char *to;
+    const char *from;
+    size_t bytes;
+};
+
+static void copy_chunk(void *context, int64_t chunk) {
+    const piece &p = *static_cast<const piece *>(context);
+    const size_t at = (size_t)chunk * CHUNK;
+    memcpy(p.to + at, p.from + at, p.bytes - at < CHUNK ? p.bytes - at : CHUNK);
+}
+
+int32_t nr_cuda_copy_staged(const nr_gpu *gpu, void *device, const void *host, size_t n) {
+    void *blocks[2] = {}, *memory[2] = {};
+    cudaError_t error = cudaSuccess;
+    for (size_t at = 0, k = 0; at < n && error == cudaSuccess; at += PIECE, k ^= 1) {
+        if (!blocks[k])
+            blocks[k] = nr_cuda_pinned(&gpu->backend, PIECE, &memory[k]);
+        else
+            is_read(static_cast<pinned *>(blocks[k]), true);
+        const size_t bytes = n - at < PIECE ? n - at : PIECE;
+        piece p = {static_cast<char *>(memory[k]), static_cast<const char *>(host) + at, bytes};
+        const char *from = p.from; /* without pinned memory CUDA stages the piece */
+        if (blocks[k]) {
+            nr_library->share((int64_t)((bytes + CHUNK - 1) / CHUNK), copy_chunk, &p);
+            from = p.to;
+        }
+        error = cudaMemcpyAsync(static_cast<char *>(device) + at, from, bytes, cudaMemcpyHostToDevice, gpu->stream);
+        if (blocks[k]) nr_cuda_reads_pinned(&gpu->backend, blocks[k]);
+    }
+    for (void *block : blocks)
+        if (block) nr_cuda_unpin(block);
+    TRY("copy to the device", error);
+    return NORCH_OK;
 }

@@ -1,7 +1,7 @@
 /* pointwise: launches the elementwise kernels: the dense one where every operand is a row of elements or one number,
  * else the strided one. The kernels: pointwise_dtype.cu.
  *
- *   dense     [ thread 0: x x x x | thread 1: x x x x | ...     neighbours, up to 16 bytes an access
+ *   dense     [ thread 0: x x x x | thread 1: x x x x | ...     neighbours, up to 16 bytes an access (2-byte dtypes: 8)
  *   runs      row 0 [ thread 0: x x x x | thread 1: ... ]       strided, but its rows are made of such accesses
  *             row 1 [ ...                               ]
  *   strided   thread i: element i, its position by division     from the innermost loop to the outermost (nest, cuda.cuh)
@@ -28,14 +28,16 @@ static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
     a.out = plan.data[0];
     a.n = plan.numel;
     a.number = call->dtype;
-    a.aligned = is_aligned(a.out, size_of(call, kernel, 0) * kernel->width);
+    const bool halves = nr_library->dtypes[call->dtype].size == 2;
+    const int width = halves ? 8 : kernel->width;
+    a.aligned = is_aligned(a.out, size_of(call, kernel, 0) * width);
     for (int o = 1; o < plan.operands; o++) {
         a.in[o - 1] = input_of(call, kernel, plan, o);
         a.in[o - 1].step = plan.stride[o][0] != 0;
-        if (plan.stride[o][0])
-            a.aligned = a.aligned && is_aligned(plan.data[o], size_of(call, kernel, o) * kernel->width);
+        if (plan.stride[o][0]) a.aligned = a.aligned && is_aligned(plan.data[o], size_of(call, kernel, o) * width);
     }
-    LAUNCH(kernel->dense, blocks_for(a.n, NR_BLOCK * kernel->width), NR_BLOCK, 0, gpu_of(call)->stream, a);
+    void (*const run)(dense_args) = halves ? kernel->halves : kernel->dense;
+    LAUNCH(run, blocks_for(a.n, NR_BLOCK * width), NR_BLOCK, 0, gpu_of(call)->stream, a);
     return launched(call);
 }
 

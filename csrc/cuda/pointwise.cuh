@@ -28,8 +28,9 @@ struct strided_args {
 
 struct pointwise_kernel {
     void (*dense)(dense_args);
+    void (*halves)(dense_args); /* the same of dtypes of 2 bytes, 8 elements a thread */
     void (*strided)(strided_args);
-    int32_t width;      /* elements that a thread of the dense one takes, or in a run */
+    int32_t width;      /* elements that a thread of `dense` takes, or in a run */
     bool choice, truth; /* the first input is a bool, the result is one */
 };
 

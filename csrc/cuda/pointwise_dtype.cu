@@ -45,10 +45,9 @@ template <template <class> class Row, class D, bool choice> struct kernels_of {
     static DEVICE typename Out::T compute(typename First::T x, T y, T z) { return Row<T>::f(x, y, z); }
 };
 
-/* K::width neighbours from the i-th of n; `wide`: there are so many, at addresses that one access may take. */
-template <class K, int inputs>
+/* n neighbours from the i-th of `count`; `wide`: there are so many, at addresses that one access may take. */
+template <class K, int inputs, int n>
 DEVICE void compute_run(void *to, int32_t number, const operand (&in)[NR_INPUTS], int64_t i, int64_t count, bool wide) {
-    constexpr int n = K::width;
     typename K::First::T x[n];
     typename K::T y[n] = {}, z[n] = {};
     typename K::Out::T out[n];
@@ -59,11 +58,10 @@ DEVICE void compute_run(void *to, int32_t number, const operand (&in)[NR_INPUTS]
     store<typename K::Out, n>(to, number, out, i, count, wide);
 }
 
-template <class K, int inputs> __global__ void __launch_bounds__(NR_BLOCK) dense(const dense_args a) {
-    constexpr int n = K::width;
+template <class K, int inputs, int n> __global__ void __launch_bounds__(NR_BLOCK) dense(const dense_args a) {
     int64_t i = ((int64_t)blockIdx.x * NR_BLOCK + threadIdx.x) * n;
     if (i >= a.n) return;
-    compute_run<K, inputs>(a.out, a.number, a.in, i, a.n, a.aligned && i + n <= a.n);
+    compute_run<K, inputs, n>(a.out, a.number, a.in, i, a.n, a.aligned && i + n <= a.n);
 }
 
 template <class D> DEVICE typename D::T element(int32_t number, const operand &x, int64_t at) {
@@ -81,7 +79,7 @@ template <class K, int inputs> __global__ void __launch_bounds__(NR_BLOCK) strid
             in[o] = a.in[o];
             if (in[o].data) in[o].data += at[o + 1];
         }
-        return compute_run<K, inputs>(a.out + at[0], a.number, in, 0, K::width, true);
+        return compute_run<K, inputs, K::width>(a.out + at[0], a.number, in, 0, K::width, true);
     }
     typename K::First::T x = element<typename K::First>(a.number, a.in[0], at[1]);
     typename K::T y = {}, z = {};
@@ -96,8 +94,10 @@ template <template <class> class Row, class D, int domain, int inputs, bool choi
 static void enter(nr_kernel_rows kernels, int op) {
     if constexpr ((domain & D::kind) != 0) {
         using K = kernels_of<Row, D, choice>;
-        static const pointwise_kernel entry = {dense<K, inputs>, strided<K, inputs>, K::width, choice,
-                                               is_same<typename K::Out, dtype_bool>};
+        constexpr bool of_halves = sizeof(typename D::S) == 4; /* D computes for dtypes of 2 bytes */
+        static const pointwise_kernel entry = {
+            dense<K, inputs, K::width>, dense < K, inputs, of_halves ? 8 : K::width >,
+            strided<K, inputs>,         K::width,  choice, is_same<typename K::Out, dtype_bool>};
         kernels[op][D::code] = reinterpret_cast<nr_kernel>(reinterpret_cast<uintptr_t>(&entry));
     }
 }

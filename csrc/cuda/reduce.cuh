@@ -13,17 +13,21 @@ struct reduce_args {
     const char *in;
     char *partials; /* [part][output], NULL where there is one part */
     int64_t outputs, count, part_size;
+    int64_t out_step;                        /* columns: bytes from an output to the next */
     int32_t team, parts, number, out_number; /* the dtypes that memory holds */
+    int32_t pitch;                           /* narrow rows: elements from row to row in shared memory */
     bool across, row, dense; /* row: the elements of an output are one row, at stride[0]; dense: without gaps */
     double param;
-    nest<2> kept; /* out, in */
+    nest<2> kept; /* out, in; columns: of packs */
     nest<1> reduced;
 };
 
 struct reduce_kernel {
     void (*reduce)(reduce_args);
+    void (*columns)(reduce_args);
+    void (*narrow_rows)(reduce_args);
     void (*merge)(reduce_args);
-    int32_t state_size;
+    int32_t state_size, width; /* width: outputs that a thread of `columns` has */
 };
 
 #endif

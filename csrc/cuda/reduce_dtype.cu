@@ -2,9 +2,11 @@
  * combined follows from shape and layout (strides, and whether rows begin where one access takes 16 bytes), so results
  * do not depend on chance.
  *
- *   a thread's elements --step--> its state, in registers      four to eight loads under way at once
+ *   a thread's elements --steps--> its state, in registers     four to eight loads under way at once
  *   along     t0 .. t31 --merge, halves on halves, by shuffles--> a state a warp --shared memory--> one, of warps in order
  *   across    members of a team, apart in the block --merge, halves on halves, in shared memory--> one
+ *   columns   the same, a thread with as many neighbouring outputs as 16 bytes hold
+ *   narrow    short rows, side by side: memory --16 bytes a thread--> shared memory --a row, or a part, a thread--> state
  *   reduce.cu has the picture of what each thread takes
  *
  * The states and their steps are those of the CPU (cpu/reduce_states.h, with their sources). */
@@ -64,7 +66,7 @@ STATE(MOMENTS)
             identity;                                                              \
             return s;                                                              \
         }                                                                          \
-        static DEVICE void step(State &s, T x, int64_t i) {                        \
+        template <class S, class I> static DEVICE void step(S &s, T x, I i) {      \
             (void)i;                                                               \
             step_of;                                                               \
         }                                                                          \
@@ -75,6 +77,38 @@ STATE(MOMENTS)
         }                                                                          \
     };
 #include "../ops.def"
+
+/* A number of elements of one output at once, of which number k has the index at(k). A VALUE_INDEX counts them in 32
+ * bits. Moments are those about the mean of the elements, merged as one state: a division for all of them. */
+template <class Row, class D, int n, class Index>
+DEVICE void steps(typename Row::State &s, const typename D::T (&x)[n], const Index &at) {
+    using T = typename D::T;
+    if constexpr (is_same<typename Row::State, state_VALUE_INDEX<D>>) {
+        struct {
+            T v;
+            int32_t i;
+        } own = {x[0], -1};
+#pragma unroll
+        for (int k = 0; k < n; k++) Row::step(own, x[k], k);
+        const typename Row::State best = {own.v, at(own.i)};
+        Row::merge(s, best);
+    } else if constexpr (is_same<typename Row::State, state_MOMENTS<D>>) {
+        T mean = 0, m2 = 0; /* less x[0], so that equal elements have no variance, however large they are */
+#pragma unroll
+        for (int k = 1; k < n; k++) mean += x[k] - x[0];
+        mean /= n;
+#pragma unroll
+        for (int k = 0; k < n; k++) {
+            const T apart = x[k] - x[0] - mean;
+            m2 += apart * apart;
+        }
+        const typename Row::State all = {n, x[0] + mean, m2};
+        Row::merge(s, all);
+    } else {
+#pragma unroll
+        for (int k = 0; k < n; k++) Row::step(s, x[k], at(k));
+    }
+}
 
 /* Elements that one access takes. */
 template <class D> constexpr int width_of = sizeof(typename D::S) >= 8 ? 2 : sizeof(typename D::S) == 4 ? 4 : 8;
@@ -94,8 +128,7 @@ DEVICE void take(typename Row::State &s, const reduce_args &a, const char *in, i
             typename D::T e[n];
 #pragma unroll
             for (int k = 0; k < n; k++) e[k] = load_one<D>(a.number, x + k * jump);
-#pragma unroll
-            for (int k = 0; k < n; k++) Row::step(s, e[k], i + k * team);
+            steps<Row, D>(s, e, [&](int k) { return i + k * team; });
         }
         for (; i < last; i += team, x += jump) Row::step(s, load_one<D>(a.number, x), i);
         return;
@@ -113,20 +146,18 @@ DEVICE void take_wide(typename Row::State &s, const reduce_args &a, const char *
                       int64_t member, int64_t team) {
     constexpr int n = width_of<D>;
     operand x = {in, 0, 1};
-    typename D::T e[n];
     const int64_t jump = team * n;
     int64_t i = first + member * n;
     for (; i + 3 * jump + n <= last; i += 4 * jump) { /* four loads under way at once */
-        typename D::T more[4][n];
+        typename D::T e[4 * n];
 #pragma unroll
-        for (int u = 0; u < 4; u++) load<D, n>(more[u], a.number, x, i + u * jump, last, true);
-#pragma unroll
-        for (int u = 0; u < 4; u++)
-            for (int k = 0; k < n; k++) Row::step(s, more[u][k], i + u * jump + k);
+        for (int u = 0; u < 4; u++) load<D, n>(e + u * n, a.number, x, i + u * jump, last, true);
+        steps<Row, D>(s, e, [&](int k) { return i + k / n * jump + k % n; });
     }
     for (; i + n <= last; i += jump) {
+        typename D::T e[n];
         load<D, n>(e, a.number, x, i, last, true);
-        for (int k = 0; k < n; k++) Row::step(s, e[k], i + k);
+        steps<Row, D>(s, e, [&](int k) { return i + k; });
     }
     for (; i < last; i++) Row::step(s, load_one<D>(a.number, in + i * a.reduced.stride[0][0]), i);
 }
@@ -152,17 +183,26 @@ template <class Row> DEVICE void merge_neighbours(typename Row::State &s, typena
         for (int w = 1; w < team / 32; w++) Row::merge(s, of_warps[warp + w]);
 }
 
-/* The same of `team` threads that are `distance` apart. */
-template <class Row>
-DEVICE void merge_apart(typename Row::State &s, typename Row::State *states, int team, int distance) {
+/* The same of `team` threads that are `distance` apart, each with the states of n outputs; states: n a thread. */
+template <class Row, int n>
+DEVICE void merge_apart(typename Row::State (&s)[n], typename Row::State *states, int team, int distance) {
     typename Row::State *mine = states + threadIdx.x;
     const int member = (int)threadIdx.x / distance;
     for (int half = team / 2; half > 0; half /= 2) {
-        *mine = s;
+        if (member < 2 * half)
+            for (int k = 0; k < n; k++) mine[k * NR_BLOCK] = s[k];
         __syncthreads();
-        if (member < half) Row::merge(s, mine[half * distance]);
-        __syncthreads();
+        if (member < half)
+            for (int k = 0; k < n; k++) Row::merge(s[k], mine[k * NR_BLOCK + half * distance]);
     }
+}
+
+/* Writes what a part of output `output`, or all of it, has given. */
+template <class Row> DEVICE void finish(const reduce_args &a, const typename Row::State &s, int64_t output, char *out) {
+    if (a.partials)
+        reinterpret_cast<typename Row::State *>(a.partials)[(int64_t)blockIdx.y * a.outputs + output] = s;
+    else
+        store_one<typename Row::Out>(a.out_number, out, Row::value(s, a.count, a.param));
 }
 
 template <template <class> class RowOf, class D>
@@ -174,7 +214,7 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) reduce(const reduce_args a) {
     const int team = a.team, outputs = NR_BLOCK / team, t = threadIdx.x;
     const int member = a.across ? t / outputs : t % team, own = a.across ? t % outputs : t / team;
     const int64_t output = (int64_t)blockIdx.x * outputs + own;
-    State s = Row::begin();
+    State s[1] = {Row::begin()};
     int64_t at[2] = {0, 0};
     if (output < a.outputs) {
         a.kept.find((uint32_t)output, at);
@@ -182,19 +222,103 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) reduce(const reduce_args a) {
         if (last > a.count) last = a.count;
         const char *in = a.in + at[1];
         if (a.dense && reinterpret_cast<uintptr_t>(in) % (uintptr_t)(a.reduced.stride[0][0] * width_of<D>) == 0)
-            take_wide<Row, D>(s, a, in, first, last, member, team);
+            take_wide<Row, D>(s[0], a, in, first, last, member, team);
         else
-            take<Row, D>(s, a, in, first + member, last, team);
+            take<Row, D>(s[0], a, in, first + member, last, team);
     }
     if (a.across)
         merge_apart<Row>(s, states, team, outputs);
     else
-        merge_neighbours<Row>(s, states, team);
+        merge_neighbours<Row>(s[0], states, team);
+    if (member == 0 && output < a.outputs) finish<Row>(a, s[0], output, a.out + at[0]);
+}
+
+/* Outputs whose elements lie side by side, so many a thread as one access takes. */
+template <template <class> class RowOf, class D>
+__global__ void __launch_bounds__(NR_BLOCK, 4) columns(const reduce_args a) {
+    using Row = RowOf<D>;
+    using State = typename Row::State;
+    DYNAMIC_SHARED(State, states);
+    constexpr int n = width_of<D>;
+    constexpr int rows = sizeof(typename D::S) == 8 || sizeof(State) > 8 ? 4 : 8; /* loads under way at once */
+    const int team = a.team, packs = NR_BLOCK / team, member = (int)threadIdx.x / packs;
+    const int64_t pack = (int64_t)blockIdx.x * packs + (int)threadIdx.x % packs;
+    State s[n];
+    for (State &one : s) one = Row::begin();
+    int64_t at[2] = {0, 0};
+    if (pack * n < a.outputs) {
+        a.kept.find((uint32_t)pack, at);
+        int64_t i = (int64_t)blockIdx.y * a.part_size, last = i + a.part_size;
+        if (last > a.count) last = a.count;
+        const int64_t stride = a.reduced.stride[0][0], jump = stride * team;
+        i += member;
+        const char *x = a.in + at[1] + i * stride;
+        for (; i + (rows - 1) * team < last; i += rows * team, x += rows * jump) {
+            typename D::T e[rows][n];
+#pragma unroll
+            for (int r = 0; r < rows; r++) load<D, n>(e[r], a.number, {x + r * jump, 0, 1}, 0, n, true);
+#pragma unroll
+            for (int k = 0; k < n; k++) {
+                typename D::T column[rows];
+#pragma unroll
+                for (int r = 0; r < rows; r++) column[r] = e[r][k];
+                steps<Row, D>(s[k], column, [&](int r) { return i + r * team; });
+            }
+        }
+        for (; i < last; i += team, x += jump) {
+            typename D::T e[n];
+            load<D, n>(e, a.number, {x, 0, 1}, 0, n, true);
+#pragma unroll
+            for (int k = 0; k < n; k++) Row::step(s[k], e[k], i);
+        }
+    }
+    merge_apart<Row>(s, states, team, packs);
+    if (member != 0 || pack * n >= a.outputs) return;
+#pragma unroll
+    for (int k = 0; k < n; k++) finish<Row>(a, s[k], pack * n + k, a.out + at[0] + k * a.out_step);
+}
+
+/* Rows of at most NARROW elements, one after another in memory: a block brings its rows into shared memory, pitch elements
+ * apart, so that the threads of a warp find theirs in different banks. */
+template <template <class> class RowOf, class D>
+__global__ void __launch_bounds__(NR_BLOCK, 4) narrow_rows(const reduce_args a) {
+    using Row = RowOf<D>;
+    const int team = a.team, outputs = NR_BLOCK / team, member = (int)threadIdx.x % team, own = (int)threadIdx.x / team;
+    const int64_t first = (int64_t)blockIdx.x * outputs, output = first + own;
+    const int count = (int)a.count;
+    const int64_t left = (a.outputs - first) * count; /* elements from the first of this block on */
+    const int here = left < (int64_t)outputs * count ? (int)left : outputs * count;
+    typename Row::State s = Row::begin();
+    with_stored<D>(a.number, [&](auto stored) {
+        using Stored = decltype(stored);
+        using S = typename Stored::S;
+        constexpr int n = 16 / sizeof(S);
+        DYNAMIC_SHARED(S, rows);
+        const S *in = reinterpret_cast<const S *>(a.in) + first * count;
+        for (int i = (int)threadIdx.x * n; i < here; i += NR_BLOCK * n) {
+            int row = (int)quotient((uint32_t)i, a.reduced.size[0]), column = i - row * count;
+            pack<S, n> all = {};
+            if (i + n <= here)
+                all = *reinterpret_cast<const pack<S, n> *>(in + i);
+            else
+#pragma unroll
+                for (int k = 0; k < n; k++)
+                    if (i + k < here) all.v[k] = in[i + k];
+#pragma unroll
+            for (int k = 0; k < n; k++) {
+                if (i + k < here) rows[row * a.pitch + column] = all.v[k];
+                if (++column == count) column = 0, row++;
+            }
+        }
+        __syncthreads();
+        if (output < a.outputs)
+            for (int i = member; i < count; i += team) Row::step(s, widen<Stored>(rows[own * a.pitch + i]), i);
+    });
+    merge_neighbours<Row>(s, nullptr, team);
     if (member != 0 || output >= a.outputs) return;
-    if (a.partials)
-        reinterpret_cast<State *>(a.partials)[(int64_t)blockIdx.y * a.outputs + output] = s;
-    else
-        store_one<typename Row::Out>(a.out_number, a.out + at[0], Row::value(s, a.count, a.param));
+    int64_t at[2];
+    a.kept.find((uint32_t)output, at);
+    finish<Row>(a, s, output, a.out + at[0]);
 }
 
 /* The parts of each output; a team takes them in turns. */
@@ -207,20 +331,22 @@ __global__ void __launch_bounds__(NR_BLOCK, 2) merge(const reduce_args a) {
     const int outputs = NR_BLOCK / a.team, member = (int)threadIdx.x / outputs;
     const int64_t output = (int64_t)blockIdx.x * outputs + (int)threadIdx.x % outputs;
     const State *all = reinterpret_cast<const State *>(a.partials) + output;
-    State s = Row::begin();
+    State s[1] = {Row::begin()};
     if (output < a.outputs)
 #pragma unroll 4
-        for (int part = member; part < a.parts; part += a.team) Row::merge(s, all[(int64_t)part * a.outputs]);
+        for (int part = member; part < a.parts; part += a.team) Row::merge(s[0], all[(int64_t)part * a.outputs]);
     merge_apart<Row>(s, states, a.team, outputs);
     if (member != 0 || output >= a.outputs) return;
     int64_t at[2];
     a.kept.find((uint32_t)output, at);
-    store_one<typename Row::Out>(a.out_number, a.out + at[0], Row::value(s, a.count, a.param));
+    store_one<typename Row::Out>(a.out_number, a.out + at[0], Row::value(s[0], a.count, a.param));
 }
 
 template <template <class> class Row, class D, int domain> static void enter(nr_kernel_rows kernels, int op) {
     if constexpr ((domain & D::kind) != 0) {
-        static const reduce_kernel entry = {reduce<Row, D>, merge<Row, D>, (int)sizeof(typename Row<D>::State)};
+        static const reduce_kernel entry = {
+            reduce<Row, D>, columns<Row, D>, narrow_rows<Row, D>, merge<Row, D>, (int)sizeof(typename Row<D>::State),
+            width_of<D>};
         kernels[op][D::code] = reinterpret_cast<nr_kernel>(reinterpret_cast<uintptr_t>(&entry));
     }
 }

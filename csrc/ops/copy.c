@@ -184,9 +184,9 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
     if (bytes == 0) {
         status = NORCH_OK;
     } else if (from->device_type == NORCH_CPU) {
+        status = nr_gate_from_host(to, y->data, dense->data, bytes, non_blocking);
         if (non_blocking && dense->storage->release == to->device->unpin)
             to->device->reads_pinned(to, dense->storage->context);
-        status = nr_gate_from_host(to, y->data, dense->data, bytes, non_blocking);
     } else if (to->device_type == NORCH_CPU) {
         status = nr_gate_to_host(from, y->data, dense->data, bytes);
     } else if (!(host = nr_malloc(bytes))) {

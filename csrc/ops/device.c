@@ -2,6 +2,7 @@
  * only the count and synchronize. */
 #include <string.h>
 
+#include "../core/observer.h"
 #include "ops.h"
 
 int64_t norch_device_count(int64_t type) {
@@ -40,10 +41,29 @@ int32_t norch_device_synchronize(int64_t type, int64_t index) {
     return backend ? nr_gate_synchronize(backend) : NORCH_ERROR_DEVICE;
 }
 
-int32_t norch_device_event(int64_t type, int64_t index, int64_t action, void *event, void *other, double *value) {
+int32_t norch_device_stream(int64_t type, int64_t index, int64_t action, int64_t *stream, double *value) {
+    const nr_backend *backend = find("stream", type, index);
+    if (!backend) return NORCH_ERROR_DEVICE;
+    if (action == NR_STREAM_USE) NR_TRY(nr_note_unseen("another stream is chosen"));
+    if (action == NR_STREAM_WAIT) return nr_gate_wait_for(backend, NULL, *stream);
+    return backend->device->stream(backend, (int32_t)action, stream, value);
+}
+
+int32_t norch_device_event(int64_t type, int64_t index, int64_t action, int64_t stream, void *event, void *other,
+                           double *value) {
     const nr_backend *backend = find("event", type, index);
     if (!backend) return NORCH_ERROR_DEVICE;
-    return backend->device->event(backend, (int32_t)action, event, other, value);
+    if (action == NR_EVENT_HOLD) NR_TRY(nr_note_unseen("a stream waits for an event"));
+    if (action == NR_EVENT_WAIT) return nr_gate_wait_for(backend, event, stream);
+    return backend->device->event(backend, (int32_t)action, stream, event, other, value);
+}
+
+int32_t norch_record_stream(const norch_tensor *x, int64_t stream) {
+    if (nr_check_tensor("record_stream", x)) return norch_last_error_kind();
+    const norch_storage *storage = x->storage;
+    const nr_backend *backend = find("record_stream", x->device_type, x->device_index);
+    if (!backend) return NORCH_ERROR_DEVICE;
+    return storage->release ? NORCH_OK : backend->device->uses(backend, storage->data, stream);
 }
 
 /* The function that frees pinned memory; storages with it are pinned. One plugin is loaded, so there is one. */

@@ -290,6 +290,13 @@ def pin_memory(self: Any, device: Any = None) -> Any:
 
 
 @method
+def record_stream(self: Any, s: Any) -> None:
+    """Says that the stream s (norch.cuda.Stream) uses this tensor, which was made in another: once it is freed, its
+    memory is not used anew before what s has been given until then is done. DeviceError on the CPU."""
+    lib.norch_record_stream(tensor_of(self, "record_stream"), s.stream_id)
+
+
+@method
 def is_pinned(self: Any, device: Any = None) -> Any:
     """Whether its memory is that of pin_memory()."""
     return bool(lib.norch_is_pinned(tensor_of(self, "is_pinned")))

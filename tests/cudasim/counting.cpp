@@ -126,14 +126,3 @@ extern "C" void __tsan_write_range(void *p, size_t bytes) { cudasim::access(p, b
 extern "C" void __tsan_init() {}
 extern "C" void __tsan_func_entry(void *) {}
 extern "C" void __tsan_func_exit() {}
-
-/* Atomics of the host's side (pinned.cu), which are not counted, but must be done. */
-extern "C" uint64_t __tsan_atomic64_load(const volatile uint64_t *p, int) {
-    return __atomic_load_n(p, __ATOMIC_SEQ_CST);
-}
-extern "C" void __tsan_atomic64_store(volatile uint64_t *p, uint64_t v, int) {
-    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);
-}
-extern "C" uint64_t __tsan_atomic64_fetch_or(volatile uint64_t *p, uint64_t v, int) {
-    return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);
-}

@@ -1,6 +1,7 @@
 /* cudasim: the CUDA runtime as g++ sees it when it compiles csrc/cuda/ for the tests: kernels run on the CPU.
  *
- * It proves logic, not speed. What it is strict about: work waits in its stream until somebody synchronises; device
+ * It proves logic, not speed. What it is strict about: work waits in its stream until somebody synchronises; streams
+ * run in any order, but for what events order; device
  * memory cannot be touched by the host meanwhile, and lies in an arena where bounds are watched; threads and blocks
  * run in a shuffled order; barriers must be reached by all threads of a block, at one line, and warp operations by all
  * lanes of their mask; a kernel that is given a pointer of the host fails. Threads are fibers: one runs until it must
@@ -208,6 +209,10 @@ enum cudaError_t {
     cudaErrorLaunchFailure = 719
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
+enum cudaMemoryType { cudaMemoryTypeUnregistered = 0, cudaMemoryTypeHost = 1, cudaMemoryTypeDevice = 2 };
+struct cudaPointerAttributes {
+    cudaMemoryType type;
+};
 enum cudaMemPoolAttr {
     cudaMemPoolAttrReleaseThreshold = 4,
     cudaMemPoolAttrReservedMemCurrent = 5,
@@ -242,7 +247,11 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value);
@@ -255,6 +264,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *memory);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *memory);
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);

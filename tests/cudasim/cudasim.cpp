@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -75,20 +76,65 @@ bool fails(int kind) {
     return failing[kind] >= 0 && own >= failing[kind] && own < failing[kind] + times[kind];
 }
 
-/* ---- streams: work waits until somebody waits for it ----------------------------------------------------------- */
+/* ---- streams: work waits until somebody waits for it; then other streams get on too, or not, by chance ---------- */
+
+/* A point in a stream, which it has passed or not. */
+struct mark {
+    int stream;
+    bool passed;
+    double time;
+};
+typedef std::shared_ptr<mark> mark_at;
+
+/* What a stream is given: something to do, a point to pass, or another stream's point to wait for. */
+struct work {
+    std::function<void()> run;
+    mark_at passes, awaits;
+};
 
 constexpr size_t MOST_WAITING = 1024; /* a device begins some time, too */
-std::map<int, std::deque<std::function<void()>>> streams;
+std::map<int, std::deque<work>> streams;
+
+void queue(int stream, std::function<void()> run) { streams[stream].push_back({std::move(run), nullptr, nullptr}); }
+
+/* Whether a point is passed, or lost with what cudasim_mend() has dropped. */
+bool is_past(const mark_at &at) { return at->passed || streams[at->stream].empty(); }
+
+/* Does the first work of a stream, or, where that waits for another stream, of that one. */
+void advance(int stream) {
+    while (!streams[stream].empty() && streams[stream].front().awaits && !is_past(streams[stream].front().awaits))
+        stream = streams[stream].front().awaits->stream;
+    if (streams[stream].empty()) return;
+    const work first = std::move(streams[stream].front());
+    streams[stream].pop_front();
+    if (first.run && !broken) first.run();
+    if (!first.passes) return;
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    first.passes->time = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    first.passes->passed = true;
+}
+
+/* Any stream that has work; the random one of them. */
+int any_stream(int otherwise) {
+    std::vector<int> busy;
+    for (const auto &one : streams)
+        if (!one.second.empty()) busy.push_back(one.first);
+    return busy.empty() ? otherwise : busy[random_number() % busy.size()];
+}
+
+/* Runs a stream until that is true or it has no more work; meanwhile others run as chance has it. */
+template <class Done> void run_until(int stream, const Done &done) {
+    if (streams[stream].empty() || done()) return;
+    opened now;
+    while (!streams[stream].empty() && !done()) {
+        const bool others = streams.size() > 1 && random_number() % 2;
+        advance(others ? any_stream(stream) : stream);
+    }
+}
 
 void drain(int stream) {
-    auto &queue = streams[stream];
-    if (queue.empty()) return;
-    opened now;
-    while (!queue.empty()) {
-        auto work = std::move(queue.front());
-        queue.pop_front();
-        if (!broken) work();
-    }
+    run_until(stream, [] { return false; });
 }
 
 void drain_all() {
@@ -136,7 +182,7 @@ void launch(const void *, dim3 grid, dim3 block, size_t shared, int stream, cons
         }
     }
     if (streams[stream].size() >= MOST_WAITING) drain(stream);
-    streams[stream].push_back([=, kernel = std::move(kernel)] {
+    queue(stream, [=, kernel = std::move(kernel)] {
         if (fails(KERNEL))
             end_device(cudaErrorIllegalAddress, "cudasim: an injected fault");
         else
@@ -235,10 +281,26 @@ const char *cudaGetErrorString(cudaError_t error) {
     }
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+    *least = 0;
+    *greatest = -5;
+    return note(broken);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int) {
     LOCKED;
     static int made = 0;
     *stream = ++made;
+    return note(broken);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaDeviceSynchronize(void) {
+    LOCKED;
+    drain_all();
     return note(broken);
 }
 
@@ -256,10 +318,27 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) { return *pool = device, cudaSuccess; }
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *) { return cudaSuccess; }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *value) {
-    *(uint64_t *)value = memory.used;
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void *value) {
+    LOCKED;
+    if (attribute == cudaMemPoolAttrReservedMemHigh) {
+        if (*(uint64_t *)value) return note(cudaErrorInvalidValue);
+        memory.most_reserved = memory.reserved.size();
+    }
+    return cudaSuccess;
+}
+
+/* What is freed later in a stream is held yet. */
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t keep) {
+    LOCKED;
+    trim(keep);
+    return note(broken);
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void *value) {
+    LOCKED;
+    const size_t units = attribute == cudaMemPoolAttrReservedMemHigh ? memory.most_reserved : memory.reserved.size();
+    *(uint64_t *)value = units * UNIT;
     return cudaSuccess;
 }
 
@@ -282,7 +361,7 @@ cudaError_t cudaFreeAsync(void *block, cudaStream_t stream) {
     if (broken)
         give(at);
     else
-        streams[stream].push_back([=] { give(at); });
+        queue(stream, [=] { give(at); });
     return note(broken);
 }
 
@@ -290,7 +369,8 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
     LOCKED;
     start_arena();
     *total = memory.size;
-    *free = memory.size - memory.used;
+    const size_t reserved = memory.reserved.size() * UNIT;
+    *free = memory.size > reserved ? memory.size - reserved : 0;
     return note(broken);
 }
 
@@ -305,9 +385,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     count_copy(bytes);
     if (kind == cudaMemcpyHostToDevice && !is_pinned(from)) {
         std::vector<unsigned char> staged((const unsigned char *)from, (const unsigned char *)from + bytes);
-        streams[stream].push_back([=, staged = std::move(staged)] { memcpy(to, staged.data(), bytes); });
+        queue(stream, [=, staged = std::move(staged)] { memcpy(to, staged.data(), bytes); });
     } else {
-        streams[stream].push_back([=] { memcpy(to, from, bytes); });
+        queue(stream, [=] { memcpy(to, from, bytes); });
     }
     if (kind == cudaMemcpyDeviceToHost && !is_pinned(to)) drain(stream);
     return note(broken);
@@ -316,7 +396,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void *block, int value, size_t bytes, cudaStream_t stream) {
     LOCKED;
     if (broken || !in_arena(block)) return note(broken ? broken : cudaErrorInvalidValue);
-    streams[stream].push_back([=] { memset(block, value, bytes); });
+    queue(stream, [=] { memset(block, value, bytes); });
     return cudaSuccess;
 }
 
@@ -337,54 +417,62 @@ cudaError_t cudaFreeHost(void *block) {
     return note(broken);
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *p) {
+    LOCKED;
+    attributes->type = in_arena(p)    ? cudaMemoryTypeDevice
+                       : is_pinned(p) ? cudaMemoryTypeHost
+                                      : cudaMemoryTypeUnregistered;
+    return cudaSuccess;
+}
+
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned) { return *device = host, cudaSuccess; }
 
 struct cudasim_event {
-    bool recorded, passed;
-    int stream;
-    double time;
+    mark_at last; /* none before the first record */
+    bool timing;
 };
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {
-    *event = new cudasim_event{};
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+    *event = new cudasim_event{nullptr, flags != cudaEventDisableTiming};
     return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     LOCKED;
-    *event = {true, false, stream, 0};
-    streams[stream].push_back([=] {
-        timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        event->time = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-        event->passed = true;
-    });
+    event->last = std::make_shared<mark>(mark{stream, false, 0});
+    streams[stream].push_back({nullptr, event->last, nullptr});
+    return note(broken);
+}
+
+/* It waits for the last record before this call; later ones do not matter. */
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    LOCKED;
+    if (event->last && event->last->stream != stream) streams[stream].push_back({nullptr, nullptr, event->last});
     return note(broken);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     LOCKED;
-    if (event->recorded) drain(event->stream);
+    if (const mark_at last = event->last) run_until(last->stream, [&] { return last->passed; });
     return note(broken);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     LOCKED;
-    if (broken || !event->recorded || event->passed) return note(broken);
-    drain(event->stream); /* so that whoever asks again will hear of it */
+    const mark_at last = event->last;
+    if (broken || !last || last->passed) return note(broken);
+    run_until(last->stream, [&] { return last->passed; }); /* so that whoever asks again will hear of it */
     return cudaErrorNotReady;
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
-    if (!from->recorded || !to->recorded) return note(cudaErrorInvalidValue);
-    if (!from->passed || !to->passed) return note(cudaErrorNotReady);
-    *milliseconds = (float)(to->time - from->time);
+    if (!from->last || !to->last || !from->timing || !to->timing) return note(cudaErrorInvalidValue);
+    if (!from->last->passed || !to->last->passed) return note(cudaErrorNotReady);
+    *milliseconds = (float)(to->last->time - from->last->time);
     return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    LOCKED;
-    if (event->recorded && !event->passed) drain(event->stream);
     delete event;
     return cudaSuccess;
 }

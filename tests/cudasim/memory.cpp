@@ -55,6 +55,8 @@ void *take(size_t bytes) {
         if (left) memory.unused[at + wanted] = left;
         memory.live[at] = bytes;
         memory.used += wanted;
+        for (size_t unit = at / UNIT; unit <= (at + wanted - 1) / UNIT; unit++) memory.reserved.insert(unit);
+        if (memory.reserved.size() > memory.most_reserved) memory.most_reserved = memory.reserved.size();
         if (at + wanted > memory.top) {
             size_t top = (at + wanted + GRAIN - 1) / GRAIN * GRAIN;
             ASAN_POISON_MEMORY_REGION(memory.base + memory.top, top - memory.top);
@@ -116,6 +118,15 @@ void give(size_t at) {
     }
     memory.unused[at] = whole;
     lower_top();
+}
+
+void trim(size_t keep) {
+    std::set<size_t> held;
+    for (const auto &block : memory.live)
+        for (size_t unit = block.first / UNIT; unit <= (block.first + rounded(block.second) - 1) / UNIT; unit++)
+            held.insert(unit);
+    for (auto unit = memory.reserved.begin(); unit != memory.reserved.end() && memory.reserved.size() * UNIT > keep;)
+        unit = held.count(*unit) ? std::next(unit) : memory.reserved.erase(unit);
 }
 
 /* ---- pinned memory of the host ------------------------------------------------------------------------------- */

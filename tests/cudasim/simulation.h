@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 namespace cudasim {
 
@@ -17,18 +18,22 @@ void end_device(cudaError_t error, const char *format, ...) __attribute__((forma
 int64_t number_of(const char *environment, int64_t otherwise);
 uint32_t random_number();
 
-/* An arena that the host cannot touch while it is not opened. live: offset to bytes, as asked for. */
+/* An arena that the host cannot touch while it is not opened. live: offset to bytes, as asked for. reserved: units that
+ * a pool has taken from the device and not given back, as CUDA's driver takes memory: 32 MiB at a time. */
+constexpr size_t UNIT = (size_t)32 << 20;
 struct arena {
     unsigned char *base = nullptr;
-    size_t size = 0, used = 0, top = 0;
+    size_t size = 0, used = 0, top = 0, most_reserved = 0;
     std::map<size_t, size_t> live, unused;
+    std::set<size_t> reserved;
 };
 extern arena memory;
 void start_arena();
 bool in_arena(const void *p);
 void *take(size_t bytes); /* NULL: there is no room */
 void give(size_t at);
-struct opened { /* all of it, or a part */
+void trim(size_t keep); /* gives units back in which no block lies, until no more than so many bytes are reserved */
+struct opened {         /* all of it, or a part */
     opened();
     opened(size_t at, size_t bytes);
     ~opened();
