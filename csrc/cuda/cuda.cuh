@@ -101,6 +101,20 @@ static inline int32_t launched(const nr_call *call) {
 void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes);
 void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes);
 
+/* The same for a scope; memory is NULL, with an error set, where there is none. */
+struct scratch {
+    const nr_gpu *gpu;
+    size_t bytes;
+    char *memory;
+    scratch(const nr_gpu *gpu, size_t bytes)
+        : gpu(gpu), bytes(bytes), memory(static_cast<char *>(nr_cuda_scratch(gpu, bytes))) {}
+    ~scratch() {
+        if (memory) nr_cuda_scratch_free(gpu, memory, bytes);
+    }
+    scratch(const scratch &) = delete;
+    scratch &operator=(const scratch &) = delete;
+};
+
 /* ---- element types ------------------------------------------------------------------------------------ */
 
 /* The traits of dtypes.def, by the number of the dtype: S is stored, T computed, A the type of sums. Kernels are compiled for the

@@ -187,7 +187,7 @@ static void visit_scan(visitor v, nr_scan_plan *plan) {
 }
 
 static void visit_sort(visitor v, int32_t op, nr_sort_plan *plan) {
-    visit_nest(v, &plan->nest, op == NR_SEARCH ? 3 : 2, 1);
+    visit_nest(v, &plan->nest, 3, op == NR_SEARCH ? 1 : 5);
     NOTE(v, plan->n);
     NOTE(v, plan->count);
     NOTE(v, plan->step);
