@@ -1,4 +1,4 @@
-"""Sorting, selection and scans at the sizes where a GPU's kernels change: warps, tiles, digits and parts of lanes."""
+"""Order, scans and writes at indices at the sizes where a GPU's kernels change: warps, tiles, digits, parts."""
 
 from __future__ import annotations
 
@@ -120,3 +120,84 @@ def test_a_sum_of_many_keeps_its_small_ones() -> None:
     x = norch.full((30_000,), 0.1)[1:]  # not aligned to a pack
     wanted = np.cumsum(np.full(29_999, np.float32(0.1), np.float64))
     np.testing.assert_allclose(x.cumsum(0), wanted, rtol=1e-7)
+
+
+# ---- sums at indices ------------------------------------------------------------------------------------------------
+
+
+def check_sums(n: int, m: int, dtype: str) -> None:
+    """scatter_add() of n terms into m numbers, some of them infinite or NaN, against sums in double."""
+    rng = source(f"sums {n} {m} {dtype}")
+    index, start = rng.integers(0, m, n), rng.integers(0, 2, m).astype(dtype)
+    if dtype.startswith("float"):
+        terms = (rng.standard_normal(n) * 10.0 ** rng.integers(-20, 20, n)).astype(dtype)
+        terms[[5, 6, 7]] = np.inf, -np.inf, np.nan
+    else:
+        terms = rng.integers(0, 2 if dtype == "bool" else 100, n).astype(dtype)
+    wanted, largest = start.astype("float64") if dtype.startswith("float") else start.copy(), np.ones(m)
+    with np.errstate(all="ignore"):
+        (np.logical_or if dtype == "bool" else np.add).at(wanted, index, terms.astype(wanted.dtype))
+        np.maximum.at(largest, index, np.where(np.isfinite(terms), np.abs(terms), 0))
+    out = norch.tensor(start).scatter_add(0, norch.tensor(index), norch.tensor(terms)).numpy()
+    if not dtype.startswith("float"):
+        np.testing.assert_array_equal(out, wanted)
+        return
+    finite = np.isfinite(wanted)
+    np.testing.assert_array_equal(out[~finite], wanted[~finite])
+    error = np.abs(out[finite] - wanted[finite])
+    assert (error <= largest[finite] * (n / m + 4) * {"float32": 1.2e-7, "float64": 3e-16}[dtype]).all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize(("n", "m"), [(100, 7), (3000, 1), (3000, 10), (9000, 5000), (2000, 60_000)])
+def test_sums_at_many_and_few_places(n: int, m: int, dtype: str) -> None:
+    check_sums(n, m, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize(
+    ("dim", "shape", "indexed"),
+    [(0, (50, 6), (300, 6)), (1, (4, 90), (4, 500)), (1, (3, 40, 5), (3, 200, 4)), (0, (2000, 3), (2500, 3))],
+)
+def test_writes_along_an_axis(dim: int, shape: tuple[int, ...], indexed: tuple[int, ...], dtype: str) -> None:
+    rng = source(f"writes {shape}")
+    x, terms = rng.integers(-3, 4, shape).astype(dtype), rng.integers(-9, 10, indexed).astype(dtype)
+    index = rng.integers(0, shape[dim], indexed)
+    at = list(np.indices(indexed))
+    at[dim] = index
+    added = x.copy()
+    np.add.at(added, tuple(at), terms)
+    np.testing.assert_array_equal(norch.tensor(x).scatter_add(dim, norch.tensor(index), norch.tensor(terms)), added)
+    for name, combine in (("amax", np.maximum), ("amin", np.minimum), ("prod", np.multiply)):
+        ones, wanted = np.sign(terms) + (terms == 0).astype(dtype), x.copy()
+        combine.at(wanted, tuple(at), ones)
+        out = norch.tensor(x).scatter_reduce(dim, norch.tensor(index), norch.tensor(ones), name)
+        np.testing.assert_array_equal(out, wanted)
+    written = x.copy()
+    written[tuple(at)] = terms  # the last write stays
+    np.testing.assert_array_equal(norch.tensor(x).scatter(dim, norch.tensor(index), norch.tensor(terms)), written)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize(("n", "m", "columns"), [(700, 3, 9), (2000, 1, 8), (1500, 400, 12), (1100, 50, 3)])
+def test_rows_that_many_indices_share(n: int, m: int, columns: int, dtype: str) -> None:
+    rng = source(f"rows {n} {m}")
+    index, rows = rng.integers(0, m, n), rng.integers(-5, 6, (n, columns)).astype(dtype)
+    index[:700] = 0  # more than a piece of a run
+    start = rng.integers(0, 3, (m, columns)).astype(dtype)
+    added, written = start.copy(), start.copy()
+    np.add.at(added, index, rows)
+    written[index] = rows
+    x, at, y = norch.tensor(start), norch.tensor(index), norch.tensor(rows)
+    np.testing.assert_array_equal(x.index_add(0, at, y), added)
+    np.testing.assert_array_equal(x.index_put((at,), y, accumulate=True), added)
+    np.testing.assert_array_equal(x.index_put((at,), y), written)
+
+
+def test_reads_of_rows_side_by_side() -> None:
+    rng = source("gather")
+    x, index = rng.standard_normal((6, 40)).astype("float32"), rng.integers(0, 40, (6, 24))
+    for part in (index, index[:, :23], index[:, 1:]):
+        np.testing.assert_array_equal(norch.tensor(x).gather(1, norch.tensor(part)), np.take_along_axis(x, part, 1))
+    turned = norch.tensor(x.T).T.gather(1, norch.tensor(index))
+    np.testing.assert_array_equal(turned, np.take_along_axis(x, index, 1))
