@@ -388,6 +388,9 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
                               const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place);
 /* The coordinates of elements that are not 0: (count, ndim), or by_dimension (ndim, count). */
 norch_tensor *norch_nonzero(const norch_tensor *x, bool by_dimension);
+/* The elements of x where mask (bool, of the shape of x) holds, 1-d; put writes as many values to them, in a contiguous x. */
+norch_tensor *norch_mask_get(const norch_tensor *x, const norch_tensor *mask);
+int32_t norch_mask_put(norch_tensor *x, const norch_tensor *mask, const norch_tensor *values);
 
 /* ---- random: one counter-based stream (Philox 4x32-10) -------------------------------------- */
 

@@ -201,3 +201,48 @@ def test_reads_of_rows_side_by_side() -> None:
         np.testing.assert_array_equal(norch.tensor(x).gather(1, norch.tensor(part)), np.take_along_axis(x, part, 1))
     turned = norch.tensor(x.T).T.gather(1, norch.tensor(index))
     np.testing.assert_array_equal(turned, np.take_along_axis(x, index, 1))
+
+
+# ---- masks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "int64"])
+@pytest.mark.parametrize("n", [1, 15, 4096, 4097, 70_000])
+def test_masks_of_tiles(n: int, dtype: str) -> None:
+    rng = source(f"mask {n}")
+    values = rng.integers(0, 2 if dtype == "bool" else 100, n).astype(dtype)
+    for mask in (rng.random(n) < 0.3, np.zeros(n, bool), np.ones(n, bool), np.arange(n) % 4099 == 4098):
+        x, held = norch.tensor(values), norch.tensor(mask)
+        np.testing.assert_array_equal(x[held], values[mask])
+        np.testing.assert_array_equal(x[1:][held[1:]], values[1:][mask[1:]])  # not aligned to what a thread reads
+        np.testing.assert_array_equal(held.nonzero().flatten(), np.flatnonzero(mask))
+        other = np.flip(values)[mask]
+        written = values.copy()
+        written[mask] = other
+        np.testing.assert_array_equal(x.clone().masked_scatter_(held, norch.tensor(other)), written)
+
+
+def test_masks_of_more_axes() -> None:
+    rng = source("masks")
+    values, mask = rng.standard_normal((7, 33, 50)).astype("float32"), rng.random((7, 33, 50)) < 0.4
+    x, held = norch.tensor(values), norch.tensor(mask)
+    np.testing.assert_array_equal(held.nonzero(), np.argwhere(mask))
+    np.testing.assert_array_equal(held.T.nonzero(), np.argwhere(mask.T))
+    np.testing.assert_array_equal(
+        x.permute(2, 0, 1)[held.permute(2, 0, 1)], values.transpose(2, 0, 1)[mask.transpose(2, 0, 1)]
+    )
+    np.testing.assert_array_equal(x.masked_select(held[0]), values[np.broadcast_to(mask[0], mask.shape)])
+    assert norch.tensor(5.0)[norch.tensor(True)].tolist() == [5.0]
+    assert x[:, :0][held[:, :0]].shape == (0,)
+
+
+def test_gradients_through_masks() -> None:
+    mask = norch.tensor([True, False, True])
+    for read in (lambda x: x[mask], lambda x: x.masked_select(mask)):
+        x = norch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        (read(x) * norch.tensor([10.0, 100.0])).sum().backward()
+        assert x.grad.tolist() == [10.0, 0.0, 100.0]
+    x = norch.zeros(3, requires_grad=True)
+    y = norch.tensor([5.0, 6.0], requires_grad=True)
+    ((x * 1).masked_scatter_(mask, y) * norch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([0.0, 2.0, 0.0], [1.0, 3.0])

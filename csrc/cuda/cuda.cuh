@@ -36,6 +36,7 @@ enum nr_finding { NR_NOTHING, NR_LOST_INDEX, NR_NO_PROBABILITY };
 struct nr_report {
     int32_t found;
     int64_t index, size; /* of a lost index */
+    int64_t total;       /* of a count that the host waits for */
 };
 
 struct nr_gpu {

@@ -21,7 +21,7 @@ size_t nr_plan_bytes(const nr_call *call) {
     case NR_COPY: return sizeof(nr_plan);
     case NR_REDUCTION: return sizeof(nr_reduce_plan);
     case NR_MATMUL: return sizeof(nr_matmul_plan);
-    case NR_INDEXING: return call->op == NR_COUNT || call->op == NR_NONZERO ? 0 : sizeof(nr_index_plan);
+    case NR_INDEXING: return call->op >= NR_COUNT ? 0 : sizeof(nr_index_plan);
     case NR_RANDOM: return sizeof(nr_random_plan);
     case NR_OPTIM: return sizeof(nr_optim_plan);
     case NR_SCAN: return sizeof(nr_scan_plan);
