@@ -277,8 +277,10 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 /* Running sums, products or log-sum-exps along dim (integers and bool in int64), from the end if reverse; or the indices
  * (int64) of the running extremes: the last of equal ones; NaN wins. */
 norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool reverse);
-/* The indices (int64) that sort x along dim, the first k of them (-1: all). Stable; NaN is the greatest. */
-norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending);
+/* The indices (int64) that sort x along dim, the first k of them (-1: all). Stable; NaN is the greatest. The elements themselves go
+ * to optional_values, of the dtype of x. */
+norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending,
+                            norch_tensor *optional_values);
 /* The index (int64) at which each value keeps the last axis of sorted in order: before equal elements, or after them if
  * right. sorted is 1-d, or has the leading axes of values. */
 norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, bool right);
@@ -408,6 +410,9 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
                               const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place);
 /* The coordinates of elements that are not 0: (count, ndim), or by_dimension (ndim, count). */
 norch_tensor *norch_nonzero(const norch_tensor *x, bool by_dimension);
+/* The elements of x where mask (bool, of the shape of x) holds, 1-d; put writes as many values to them, in a contiguous x. */
+norch_tensor *norch_mask_get(const norch_tensor *x, const norch_tensor *mask);
+int32_t norch_mask_put(norch_tensor *x, const norch_tensor *mask, const norch_tensor *values);
 
 /* ---- random: one counter-based stream (Philox 4x32-10) -------------------------------------- */
 

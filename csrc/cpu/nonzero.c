@@ -1,4 +1,5 @@
-/* nonzero: the coordinates of what is true. Chunks are counted first, so that each knows where it writes.
+/* nonzero: the coordinates of what is true, and the elements of another tensor there. Chunks are counted first, so that each
+ * knows where it writes.
  *
  *   truth    [ chunk: 5 true ][ chunk: 0 ][ chunk: 3 ]     NR_COUNT: a thread takes a chunk and counts it, branch-free
  *   counts   0                5           5           8    then one adds them up: where each chunk begins, and all
@@ -11,12 +12,13 @@
 #include "../families/index.h"
 #include "cpu.h"
 
-#define BLOCK 256 /* elements looked at without a branch */
+#define CHUNK 65536 /* elements that a thread takes: several of the plan's, so that counts has room */
+#define BLOCK 256   /* elements looked at without a branch */
 
 static void count_chunk(void *context, int64_t chunk) {
     const nr_nonzero_plan *plan = context;
-    const int64_t first = chunk * NR_NONZERO_CHUNK, rest = plan->n - first;
-    const int64_t n = rest < NR_NONZERO_CHUNK ? rest : NR_NONZERO_CHUNK;
+    const int64_t first = chunk * CHUNK, rest = plan->n - first;
+    const int64_t n = rest < CHUNK ? rest : CHUNK;
     const uint8_t *truth = plan->truth + first;
     uint32_t count = 0;
     for (int64_t i = 0; i < n; i++) count += truth[i] != 0;
@@ -45,10 +47,10 @@ static int64_t find(const uint8_t *truth, int64_t n, int64_t *found) {
 static void write_chunk(void *context, int64_t chunk) {
     const nr_nonzero_plan *plan = context;
     int64_t at[NORCH_MAX_DIMS], found[BLOCK + 1];
-    int64_t position = chunk * NR_NONZERO_CHUNK, left = position;
-    const int64_t rest = plan->n - position, end = position + (rest < NR_NONZERO_CHUNK ? rest : NR_NONZERO_CHUNK);
+    int64_t position = chunk * CHUNK, left = position;
+    const int64_t rest = plan->n - position, end = position + (rest < CHUNK ? rest : CHUNK);
     const int32_t last = plan->ndim - 1;
-    int64_t *out = plan->out + plan->counts[chunk] * plan->row;
+    int64_t *out = (int64_t *)plan->out + plan->counts[chunk] * plan->row;
     for (int32_t d = last; d >= 0; d--) {
         at[d] = left % plan->size[d];
         left /= plan->size[d];
@@ -71,12 +73,50 @@ static void write_chunk(void *context, int64_t chunk) {
     }
 }
 
+/* Elements of a type for each true one, side by side, from their places or, put, to them. */
+#define OF_TYPE(T)                                                                                 \
+    static void visit_##T(char *places, char *beside, const int64_t *found, int64_t n, bool put) { \
+        T *all = (T *)(void *)places, *dense = (T *)(void *)beside;                                \
+        if (put)                                                                                   \
+            for (int64_t i = 0; i < n; i++) all[found[i]] = dense[i];                              \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) dense[i] = all[found[i]];                              \
+    }
+OF_TYPE(uint8_t)
+OF_TYPE(uint16_t)
+OF_TYPE(uint32_t)
+OF_TYPE(uint64_t)
+
+static void visit_chunk(const nr_nonzero_plan *plan, int64_t chunk, bool put) {
+    int64_t found[BLOCK + 1], position = chunk * CHUNK, written = plan->counts[chunk];
+    const int64_t end = plan->n - position < CHUNK ? plan->n : position + CHUNK;
+    char *places = put ? plan->out : (char *)(uintptr_t)plan->x, *dense = put ? (char *)(uintptr_t)plan->x : plan->out;
+    for (; position < end; position += BLOCK) {
+        const int64_t count = find(plan->truth + position, end - position < BLOCK ? end - position : BLOCK, found);
+        (plan->item == 1   ? visit_uint8_t
+         : plan->item == 2 ? visit_uint16_t
+         : plan->item == 4
+             ? visit_uint32_t
+             : visit_uint64_t)(places + position * plan->item, dense + written * plan->item, found, count, put);
+        written += count;
+    }
+}
+
+static void get_chunk(void *context, int64_t chunk) { visit_chunk(context, chunk, false); }
+static void put_chunk(void *context, int64_t chunk) { visit_chunk(context, chunk, true); }
+
 int32_t nr_run_nonzero(const nr_call *call) {
     nr_nonzero_plan plan = *(const nr_nonzero_plan *)call->plan;
-    const int64_t chunks = (plan.n + NR_NONZERO_CHUNK - 1) / NR_NONZERO_CHUNK;
-    nr_parallel(chunks, call->op == NR_COUNT ? count_chunk : write_chunk, &plan);
+    const int64_t chunks = (plan.n + CHUNK - 1) / CHUNK;
+    nr_parallel(chunks,
+                call->op == NR_COUNT      ? count_chunk
+                : call->op == NR_NONZERO  ? write_chunk
+                : call->op == NR_MASK_GET ? get_chunk
+                                          : put_chunk,
+                &plan);
     if (call->op != NR_COUNT) return NORCH_OK;
     plan.counts[0] = 0;
     for (int64_t i = 0; i < chunks; i++) plan.counts[i + 1] += plan.counts[i];
+    *plan.total = plan.counts[chunks];
     return NORCH_OK;
 }

@@ -127,11 +127,12 @@ static void sort_chunk(void *context, int64_t chunk) {
     int64_t begin = chunk * j->lanes_in_chunk, end = begin + j->lanes_in_chunk;
     for (int64_t lane = begin; lane < end && lane < p->nest.numel; lane++) {
         const char *x = p->nest.data[1];
-        char *out = p->nest.data[0];
+        char *out = p->nest.data[0], *values = p->nest.data[2];
         int64_t rest = lane;
         for (int32_t d = 0; d < p->nest.ndim; d++, rest /= p->nest.size[d - 1]) {
             out += rest % p->nest.size[d] * p->nest.stride[0][d];
             x += rest % p->nest.size[d] * p->nest.stride[1][d];
+            if (values) values += rest % p->nest.size[d] * p->nest.stride[2][d];
         }
         uint64_t flip = p->flag ? UINT64_MAX : 0;
         (j->dtype == NORCH_INT64     ? read_int64
@@ -145,6 +146,10 @@ static void sort_chunk(void *context, int64_t chunk) {
         else
             sorted = sort_many(items, items + p->n, p->n);
         for (int64_t i = 0; i < p->count; i++) *(int64_t *)(void *)(out + i * p->step[0]) = sorted[i].index;
+        if (values)
+            (j->dtype == NORCH_INT64     ? take_int64
+             : j->dtype == NORCH_FLOAT32 ? take_float32
+                                         : take_float64)(values, p->step[2], x, p->step[1], sorted, p->count);
     }
     nr_scratch_free(items, scratch_of(p));
 }

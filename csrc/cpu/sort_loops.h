@@ -6,6 +6,13 @@ static void OF_DTYPE(read)(item *to, const char *x, int64_t n, int64_t step, uin
         to[i] = (item){.key = OF_DTYPE(key_of)(*(const T *)(const void *)x) ^ flip, .index = i};
 }
 
+/* The elements of n items in their order. */
+static void OF_DTYPE(take)(char *values, int64_t values_step, const char *x, int64_t step, const item *items,
+                           int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        *(T *)(void *)(values + i * values_step) = *(const T *)(const void *)(x + items[i].index * step);
+}
+
 /* How many elements precede each of n values; compared as PyTorch does, so that NaN comes last. */
 static void OF_DTYPE(search)(const nr_sort_plan *p, char *out, const char *x, const char *row, int64_t n) {
     for (int64_t i = 0; i < n; i++) {

@@ -38,6 +38,7 @@ enum nr_finding { NR_NOTHING, NR_LOST_INDEX, NR_NO_PROBABILITY };
 struct nr_report {
     int32_t found;
     int64_t index, size; /* of a lost index */
+    int64_t total;       /* of a count that the host waits for */
 };
 
 #define NR_MOST_STREAMS 64      /* of a device: a bit each in a word */
@@ -131,6 +132,20 @@ static inline int32_t launched(const nr_call *call) {
 /* Memory of the device for the length of a call: it is given back in the order of the stream. */
 void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes);
 void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes);
+
+/* The same for a scope; memory is NULL, with an error set, where there is none. */
+struct scratch {
+    const nr_gpu *gpu;
+    size_t bytes;
+    char *memory;
+    scratch(const nr_gpu *gpu, size_t bytes)
+        : gpu(gpu), bytes(bytes), memory(static_cast<char *>(nr_cuda_scratch(gpu, bytes))) {}
+    ~scratch() {
+        if (memory) nr_cuda_scratch_free(gpu, memory, bytes);
+    }
+    scratch(const scratch &) = delete;
+    scratch &operator=(const scratch &) = delete;
+};
 
 /* ---- element types ------------------------------------------------------------------------------------ */
 

@@ -1,126 +1,182 @@
-/* nonzero: the coordinates of what is true, a block a chunk. Chunks are counted first, and the host, which must know how
- * many there are, determines where each of them writes.
+/* nonzero: the coordinates of what is true, and the elements of another tensor there. A block takes a tile: tiles are counted
+ * first, and what lies before each is added up, so that each knows where it writes.
  *
- *   truth    [ chunk: 5 true ][ chunk: 0 ][ chunk: 3 ]     count_chunks, then running sums on the host
- *   counts   0                5           5           8    write_chunks: in rounds of 8 bytes a thread,
- *   round    thread  0  1  2  3  ...                         bits that each finds in its bytes:     2 0 1 2
- *            [8 bytes][8 bytes][ ...                         true ones before it, by warp shuffles: 0 2 2 3
+ *   truth    [ tile: 5 true ][ tile: 0 ][ tile: 3 ]      count_tiles: 16 bytes a thread
+ *   counts     5               0          3        8     add_up: running sums, and all, which the host waits for
+ *              0               5          5
+ *   tile     thread 0  1  2  3 ...                       visit_true: bits that each finds in its bytes,   2 0 1 2
+ *            places    1 7 | 33 | 48 60 ...              those before it, and all places side by side,    0 2 2 3
+ *                                                        so that neighbours write what neighbours read
  *
  * Scans in a warp, then over warps: Harris, Sengupta and Owens, "Parallel Prefix Sum (Scan) with CUDA" (GPU Gems 3, 2007). */
 #include "../families/index.h"
 #include "cuda.cuh"
 
 #define WARPS (NR_BLOCK / 32)
-#define BYTES 8 /* that a thread looks at in a round */
+#define BYTES 16 /* that a thread looks at */
+#define TILE (NR_BLOCK * BYTES)
+static_assert(TILE == NR_NONZERO_CHUNK, "counts has a number a tile");
 
 struct nonzero_args {
     const uint8_t *truth;
-    int64_t n, *counts, *out, row, column;
+    int64_t n, *counts, row, column;
+    const char *x;
+    void *out;
+    volatile nr_report *report;
     int32_t ndim;
     int64_t size[NORCH_MAX_DIMS];
     bool aligned;
 };
 
 /* Bit b: byte i + b is true. */
-DEVICE uint32_t bits_of(const nonzero_args &a, int64_t i, int64_t end) {
+DEVICE uint32_t bits_of(const nonzero_args &a, int64_t i) {
     uint32_t bits = 0;
-    if (a.aligned && i + BYTES <= end) {
-        const auto eight = *reinterpret_cast<const pack<uint8_t, BYTES> *>(a.truth + i);
+    if (a.aligned && i + BYTES <= a.n) {
+        const auto words = *reinterpret_cast<const pack<uint32_t, BYTES / 4> *>(a.truth + i);
 #pragma unroll
-        for (int b = 0; b < BYTES; b++) bits |= (uint32_t)(eight.v[b] != 0) << b;
+        for (int w = 0; w < BYTES / 4; w++) {
+            const uint32_t word = words.v[w], low = 0x7f7f7f7fu;
+            const uint32_t tops = ~(((word & low) + low) | word | low);    /* 0x80 of each byte that is 0 */
+            bits |= (((tops ^ 0x80808080u) * 0x00204081u) >> 28) << 4 * w; /* the four of a word, side by side */
+        }
     } else {
         for (int b = 0; b < BYTES; b++)
-            if (i + b < end) bits |= (uint32_t)(a.truth[i + b] != 0) << b;
+            if (i + b < a.n) bits |= (uint32_t)(a.truth[i + b] != 0) << b;
     }
     return bits;
 }
 
-/* How many threads before this one in the block have counted, and all of them; memory: a number a warp. */
-DEVICE int32_t counted_before(int32_t own, int32_t *memory, int32_t *all) {
+/* What the threads of a block before this one have, added up, and all of them; memory: a number a warp. */
+template <class T> DEVICE T sum_before(T own, T *memory, T *all) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    int32_t upto = own;
+    T to_here = own;
+#pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
-        const int32_t left = __shfl_up_sync(0xffffffffu, upto, distance);
-        if (lane >= distance) upto += left;
+        const T left = __shfl_up_sync(0xffffffffu, to_here, distance);
+        if (lane >= distance) to_here += left;
     }
-    if (lane == 31) memory[warp] = upto;
+    if (lane == 31) memory[warp] = to_here;
     __syncthreads();
-    int32_t before = upto - own;
+    T before = to_here - own;
     *all = 0;
     for (int w = 0; w < WARPS; w++) {
         if (w < warp) before += memory[w];
         *all += memory[w];
     }
-    __syncthreads();
     return before;
 }
 
-__global__ void __launch_bounds__(NR_BLOCK) count_chunks(const nonzero_args a) {
+__global__ void __launch_bounds__(NR_BLOCK) count_tiles(const nonzero_args a) {
     __shared__ int32_t memory[WARPS];
-    const int64_t first = (int64_t)blockIdx.x * NR_NONZERO_CHUNK;
-    const int64_t end = a.n - first < NR_NONZERO_CHUNK ? a.n : first + NR_NONZERO_CHUNK;
-    int32_t own = 0, all;
-    for (int64_t i = first + (int)threadIdx.x * BYTES; i < end; i += NR_BLOCK * BYTES)
-        own += __popc(bits_of(a, i, end));
-    counted_before(own, memory, &all);
+    int32_t all;
+    sum_before(__popc(bits_of(a, (int64_t)blockIdx.x * TILE + (int)threadIdx.x * BYTES)), memory, &all);
     if (threadIdx.x == 0) a.counts[blockIdx.x] = all;
 }
 
-__global__ void __launch_bounds__(NR_BLOCK) write_chunks(const nonzero_args a) {
-    __shared__ int32_t memory[WARPS];
-    const int64_t first = (int64_t)blockIdx.x * NR_NONZERO_CHUNK;
-    const int64_t end = a.n - first < NR_NONZERO_CHUNK ? a.n : first + NR_NONZERO_CHUNK;
-    int64_t written = a.counts[blockIdx.x];
-    for (int64_t round = first; round < end; round += NR_BLOCK * BYTES) {
-        const int64_t i = round + (int)threadIdx.x * BYTES;
-        const uint32_t bits = bits_of(a, i, end);
-        int32_t all, before = counted_before(__popc(bits), memory, &all);
-        for (int b = 0; b < BYTES; b++) {
-            if (!(bits >> b & 1)) continue;
-            int64_t *to = a.out + (written + before++) * a.row, position = i + b;
-            for (int32_t d = a.ndim - 1; d >= 0; d--) {
-                to[d * a.column] = position % a.size[d];
-                position /= a.size[d];
-            }
+#define EACH 8 /* tiles of a thread in a round */
+
+/* One block: the counts of `tiles` become what lies before each. */
+__global__ void __launch_bounds__(NR_BLOCK) add_up(const nonzero_args a, int64_t tiles) {
+    __shared__ int64_t memory[WARPS];
+    int64_t total = 0;
+    for (int64_t round = 0; round < tiles; round += NR_BLOCK * EACH) {
+        const int64_t first = round + (int)threadIdx.x * EACH;
+        int64_t count[EACH], own = 0, all;
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            count[e] = first + e < tiles ? a.counts[first + e] : 0;
+            own += count[e];
         }
-        written += all;
+        int64_t before = total + sum_before(own, memory, &all);
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            if (first + e < tiles) a.counts[first + e] = before;
+            before += count[e];
+        }
+        total += all;
+        __syncthreads(); /* the next round writes what this one reads */
     }
+    if (threadIdx.x == 0) {
+        a.report->total = total;
+        __threadfence_system();
+    }
+}
+
+/* What is done with the i-th true element, which lies at `place`. */
+struct write_place { /* its coordinates */
+    static DEVICE void at(const nonzero_args &a, int64_t i, int64_t place) {
+        int64_t *to = static_cast<int64_t *>(a.out) + i * a.row;
+        for (int32_t d = a.ndim - 1; d > 0; d--) {
+            const int64_t rest = place >> 32 ? place / a.size[d] : (int64_t)((uint32_t)place / (uint32_t)a.size[d]);
+            to[d * a.column] = place - rest * a.size[d];
+            place = rest;
+        }
+        if (a.ndim > 0) to[0] = place;
+    }
+};
+template <class W> struct get_element {
+    static DEVICE void at(const nonzero_args &a, int64_t i, int64_t place) {
+        static_cast<W *>(a.out)[i] = reinterpret_cast<const W *>(a.x)[place];
+    }
+};
+template <class W> struct put_element {
+    static DEVICE void at(const nonzero_args &a, int64_t i, int64_t place) {
+        static_cast<W *>(a.out)[place] = reinterpret_cast<const W *>(a.x)[i];
+    }
+};
+
+template <class Visit> __global__ void __launch_bounds__(NR_BLOCK) visit_true(const nonzero_args a) {
+    __shared__ int32_t memory[WARPS];
+    __shared__ uint16_t places[TILE];
+    const int64_t tile = (int64_t)blockIdx.x * TILE, written = a.counts[blockIdx.x];
+    uint32_t bits = bits_of(a, tile + (int)threadIdx.x * BYTES);
+    int32_t all, before = sum_before(__popc(bits), memory, &all);
+    for (; bits; bits &= bits - 1) places[before++] = (uint16_t)(threadIdx.x * BYTES + __ffs((int)bits) - 1);
+    __syncthreads();
+    for (int32_t i = (int32_t)threadIdx.x; i < all; i += NR_BLOCK) Visit::at(a, written + i, tile + places[i]);
+}
+
+typedef void (*visit_kernel)(nonzero_args);
+template <template <class> class Visit> static visit_kernel of_item(int64_t size) {
+    switch (size) {
+    case 1: return visit_true<Visit<uint8_t>>;
+    case 2: return visit_true<Visit<uint16_t>>;
+    case 4: return visit_true<Visit<uint32_t>>;
+    }
+    return visit_true<Visit<uint64_t>>;
 }
 
 int32_t nr_cuda_nonzero(const nr_call *call) {
     const nr_nonzero_plan &p = *static_cast<const nr_nonzero_plan *>(call->plan);
     const nr_gpu *gpu = gpu_of(call);
-    const int64_t chunks = (p.n + NR_NONZERO_CHUNK - 1) / NR_NONZERO_CHUNK;
-    p.counts[0] = 0;
-    if (chunks == 0) return NORCH_OK;
-    const size_t bytes = (size_t)chunks * sizeof(int64_t);
+    const unsigned tiles = blocks_for(p.n, TILE);
+    if (tiles == 0) {
+        *p.total = 0;
+        return NORCH_OK;
+    }
     nonzero_args a = {};
     a.truth = p.truth;
     a.n = p.n;
+    a.counts = p.counts;
     a.out = p.out;
+    a.x = p.x;
     a.row = p.row;
     a.column = p.column;
+    a.report = gpu->report_on_device;
     a.ndim = p.ndim;
     memcpy(a.size, p.size, sizeof a.size);
     a.aligned = is_aligned(p.truth, BYTES);
-    a.counts = static_cast<int64_t *>(nr_cuda_scratch(gpu, bytes));
-    if (!a.counts) return NORCH_ERROR_MEMORY;
-    cudaError_t error = cudaSuccess;
-    if (call->op == NR_COUNT) {
-        LAUNCH(count_chunks, (unsigned)chunks, NR_BLOCK, 0, gpu->stream, a);
-        error = cudaGetLastError();
-        if (error == cudaSuccess)
-            error = cudaMemcpyAsync(p.counts + 1, a.counts, bytes, cudaMemcpyDeviceToHost, gpu->stream);
-        if (error == cudaSuccess) error = cudaStreamSynchronize(gpu->stream);
-        for (int64_t i = 0; i < chunks && error == cudaSuccess; i++) p.counts[i + 1] += p.counts[i];
-    } else {
-        error = cudaMemcpyAsync(a.counts, p.counts, bytes, cudaMemcpyHostToDevice, gpu->stream);
-        if (error == cudaSuccess) {
-            LAUNCH(write_chunks, (unsigned)chunks, NR_BLOCK, 0, gpu->stream, a);
-            error = cudaGetLastError();
-        }
+    if (call->op != NR_COUNT) {
+        const visit_kernel kernel = call->op == NR_NONZERO    ? visit_true<write_place>
+                                    : call->op == NR_MASK_GET ? of_item<get_element>(p.item)
+                                                              : of_item<put_element>(p.item);
+        LAUNCH(kernel, tiles, NR_BLOCK, 0, gpu->stream, a);
+        return launched(call);
     }
-    nr_cuda_scratch_free(gpu, a.counts, bytes);
-    TRY("nonzero", error);
+    LAUNCH(count_tiles, tiles, NR_BLOCK, 0, gpu->stream, a);
+    LAUNCH(add_up, 1, NR_BLOCK, 0, gpu->stream, a, (int64_t)tiles);
+    NR_TRY(launched(call));
+    TRY(nr_call_name(call), cudaStreamSynchronize(gpu->stream));
+    *p.total = gpu->report->total;
     return NORCH_OK;
 }

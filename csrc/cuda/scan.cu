@@ -1,19 +1,21 @@
 /* scan: running sums, products and extremes. Where lanes (positions of the other axes) are many and neighbours, a thread
- * goes along each; else a block goes along a part of one, tile by tile, its threads combining their shares in shared
- * memory (Hillis, Steele, CACM 29, 1986), and parts learn from the parts before them: the totals of all parts first,
- * then their running totals, then the elements (Blelloch, "Prefix Sums and Their Applications", 1990).
+ * goes along each; else blocks go along parts of them, a tile at a time, and learn the totals of the parts before theirs
+ * from a kernel that ran first (Blelloch, "Prefix Sums and Their Applications", 1990).
  *
- *   lane    [ part 0: tile | tile ][ part 1: tile | tile ][ part 2 ]    1. a block a part: only its total
- *   totals    a                      a + b                  a + b + c    2. a thread a lane: running totals
- *   tile    [ t0: x x x x | t1: x x x x | ...                      ]    3. a block a part: each thread ITEMS neighbours
- *             then t joins t - 1, t - 2, t - 4, ...                         by itself, shared memory, the carry before it
+ *   lane     [ part 0: tile | tile ][ part 1: tile | tile ][ part 2 ]   1. a block a part: its total
+ *   totals     a                      b                      c          2. a block a part: joins the totals before it, and
+ *   tile     [ pack 0: w0 w1 .. w7 | pack 1: w0 w1 .. w7 | ... ]           goes through its tiles
+ *   warp       x x x x   x x x x   x x x x   ...   4 neighbours a lane: their total, the lanes before it by shuffles,
+ *              then all warps of the tile by one of them, the carry before it
  *
- * How a lane is cut follows from the shape alone. float sums run in double, as on the CPU. */
+ * How a lane is cut follows from the shape alone, so results do. float sums run in double, as on the CPU. */
 #include "../families/scan.h"
 #include "cuda.cuh"
 
 #define ITEMS 4 /* neighbours that a thread combines by itself */
-#define TILE (NR_BLOCK * ITEMS)
+#define WARPS (NR_BLOCK / 32)
+#define MOST_PARTS 2048
+#define ALL_LANES 0xffffffffu
 
 struct scan_args {
     char *out;
@@ -21,6 +23,7 @@ struct scan_args {
     char *totals; /* [lane][part] */
     int64_t lanes, n, part_size, step[2];
     int32_t parts;
+    bool wide_in, wide_out; /* neighbours lie side by side, where one access may take ITEMS of them */
     nest<2> where;
 };
 
@@ -68,6 +71,40 @@ template <class T, int sign> struct extreme_scan {
     static DEVICE Out value(State s) { return s.index; }
 };
 
+/* ---- states of a warp and of a block, in order ---------------------------------------------------------------------- */
+
+/* The state of the lane so far before this one, or behind it. */
+template <class S> DEVICE S from_before(S s, int distance) { return __shfl_up_sync(ALL_LANES, s, distance); }
+template <class S> DEVICE S from_behind(S s, int distance) { return __shfl_down_sync(ALL_LANES, s, distance); }
+template <class T> DEVICE best<T> from_before(best<T> s, int distance) {
+    return {__shfl_up_sync(ALL_LANES, s.value, distance), __shfl_up_sync(ALL_LANES, s.index, distance)};
+}
+template <class T> DEVICE best<T> from_behind(best<T> s, int distance) {
+    return {__shfl_down_sync(ALL_LANES, s.value, distance), __shfl_down_sync(ALL_LANES, s.index, distance)};
+}
+
+/* What the lanes of a warp have, joined up to this one. */
+template <class Scan> DEVICE typename Scan::State join_to_lane(typename Scan::State own) {
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const typename Scan::State before = from_before(own, distance);
+        if (lane >= distance) own = Scan::join(before, own);
+    }
+    return own;
+}
+
+/* What all lanes of a warp have, joined: lane 0 gets it. */
+template <class Scan> DEVICE typename Scan::State join_warp(typename Scan::State own) {
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const typename Scan::State behind = from_behind(own, distance);
+        if (lane % (2 * distance) == 0) own = Scan::join(own, behind);
+    }
+    return own;
+}
+
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
 
 template <class Scan> __global__ void __launch_bounds__(NR_BLOCK) scan_lanes(const scan_args a) {
@@ -84,66 +121,170 @@ template <class Scan> __global__ void __launch_bounds__(NR_BLOCK) scan_lanes(con
     }
 }
 
-/* A part of a lane: its total only, or every element, from the total of the parts before it. */
-template <class Scan, bool only_total> __global__ void __launch_bounds__(NR_BLOCK) scan_part(const scan_args a) {
+/* Where a block is: a part of a lane, of which a thread takes ITEMS neighbours PACKS times in a tile. */
+template <class Scan, int PACKS> struct scan_place {
+    using In = typename Scan::In;
     using State = typename Scan::State;
-    __shared__ __align__(16) unsigned char memory[2][NR_BLOCK * sizeof(State)];
-    State *now = reinterpret_cast<State *>(memory[0]), *next = reinterpret_cast<State *>(memory[1]);
-    const int t = (int)threadIdx.x;
-    const int64_t lane = blockIdx.x / (unsigned)a.parts, part = blockIdx.x % (unsigned)a.parts;
-    int64_t at[2], first = part * a.part_size, last = first + a.part_size;
-    if (last > a.n) last = a.n;
-    a.where.find((uint32_t)lane, at);
-    State *totals = reinterpret_cast<State *>(a.totals) + lane * a.parts;
-    State carry = !only_total && part > 0 ? totals[part - 1] : Scan::begin();
-    for (int64_t tile = first; tile < last; tile += TILE) {
-        State own[ITEMS];
-        for (int k = 0; k < ITEMS; k++) {
-            int64_t i = tile + t * ITEMS + k;
-            own[k] = i < last ? Scan::of(*reinterpret_cast<const typename Scan::In *>(a.in + at[1] + i * a.step[1]), i)
-                              : Scan::begin();
-            if (k > 0) own[k] = Scan::join(own[k - 1], own[k]);
-        }
-        now[t] = own[ITEMS - 1];
-        __syncthreads();
-        for (int distance = 1; distance < NR_BLOCK; distance *= 2) {
-            next[t] = t >= distance ? Scan::join(now[t - distance], now[t]) : now[t];
-            __syncthreads();
-            State *swap = now;
-            now = next;
-            next = swap;
-        }
-        if (!only_total) {
-            State before = t > 0 ? Scan::join(carry, now[t - 1]) : carry;
-            for (int k = 0; k < ITEMS; k++) {
-                int64_t i = tile + t * ITEMS + k;
-                if (i < last)
-                    *reinterpret_cast<typename Scan::Out *>(a.out + at[0] + i * a.step[0]) =
-                        Scan::value(Scan::join(before, own[k]));
-            }
-        }
-        carry = Scan::join(carry, now[NR_BLOCK - 1]);
-        __syncthreads(); /* the next tile writes where this one is read */
+    static constexpr int TILE = NR_BLOCK * ITEMS * PACKS;
+    const scan_args &a;
+    int64_t lane, part, first, last, at[2];
+
+    DEVICE scan_place(const scan_args &args)
+        : a(args), lane(blockIdx.x / (unsigned)args.parts), part(blockIdx.x % (unsigned)args.parts) {
+        first = part * a.part_size;
+        last = first + a.part_size < a.n ? first + a.part_size : a.n;
+        a.where.find((uint32_t)lane, at);
     }
-    if (only_total && t == 0) totals[part] = carry;
+    DEVICE State *totals() const { return reinterpret_cast<State *>(a.totals) + lane * a.parts; }
+    DEVICE int64_t index(int64_t tile, int p) const { return tile + (p * NR_BLOCK + (int)threadIdx.x) * ITEMS; }
+    DEVICE void load(int64_t i, In (&to)[ITEMS]) const {
+        const char *from = a.in + at[1] + i * a.step[1];
+        if (a.wide_in && i + ITEMS <= last) {
+            const auto all = *reinterpret_cast<const pack<In, ITEMS> *>(from);
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++) to[k] = all.v[k];
+        } else {
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                to[k] = i + k < last ? *reinterpret_cast<const In *>(from + k * a.step[1]) : In();
+        }
+    }
+    /* The ITEMS neighbours from i on, joined to `before`; each(k, state) at every one. */
+    template <class Each> DEVICE State join_on(State before, int64_t i, const In (&x)[ITEMS], const Each &each) const {
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) {
+            if (i + k < last) before = Scan::join(before, Scan::of(x[k], i + k));
+            each(k, before);
+        }
+        return before;
+    }
+};
+
+template <class Scan, int PACKS> __global__ void __launch_bounds__(NR_BLOCK) total_of_part(const scan_args a) {
+    using State = typename Scan::State;
+    using In = typename Scan::In;
+    __shared__ __align__(16) unsigned char memory[PACKS * WARPS * sizeof(State)];
+    State *of_warps = reinterpret_cast<State *>(memory);
+    const scan_place<Scan, PACKS> place(a);
+    const int t = (int)threadIdx.x;
+    State total = Scan::begin();
+    for (int64_t tile = place.first; tile < place.last; tile += place.TILE) {
+        In x[PACKS][ITEMS];
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) place.load(place.index(tile, p), x[p]);
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            const State own = place.join_on(Scan::begin(), place.index(tile, p), x[p], [](int, State) {});
+            const State joined = join_warp<Scan>(own);
+            if (t % 32 == 0) of_warps[p * WARPS + t / 32] = joined;
+        }
+        __syncthreads();
+        if (t == 0)
+            for (int w = 0; w < PACKS * WARPS; w++) total = Scan::join(total, of_warps[w]);
+        __syncthreads();
+    }
+    if (t == 0) place.totals()[place.part] = total;
 }
 
-/* The running totals of each lane's parts. */
-template <class Scan> __global__ void __launch_bounds__(NR_BLOCK) scan_totals(const scan_args a) {
-    int64_t lane = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
-    if (lane >= a.lanes) return;
-    typename Scan::State *totals = reinterpret_cast<typename Scan::State *>(a.totals) + lane * a.parts;
-    for (int part = 1; part < a.parts; part++) totals[part] = Scan::join(totals[part - 1], totals[part]);
+/* What the parts before this one of its lane come to: each thread joins some, then all. */
+template <class Scan>
+DEVICE typename Scan::State carry_of(const typename Scan::State *totals, int64_t parts,
+                                     typename Scan::State *of_warps) {
+    using State = typename Scan::State;
+    const int t = (int)threadIdx.x;
+    const int64_t each = (parts + NR_BLOCK - 1) / NR_BLOCK;
+    State own = Scan::begin();
+    for (int64_t i = t * each; i < (t + 1) * each && i < parts; i++) own = Scan::join(own, totals[i]);
+    own = join_warp<Scan>(own);
+    if (t % 32 == 0) of_warps[t / 32] = own;
+    __syncthreads();
+    State carry = of_warps[0];
+    for (int w = 1; w < WARPS; w++) carry = Scan::join(carry, of_warps[w]);
+    __syncthreads();
+    return carry;
+}
+
+template <class Scan, int PACKS> __global__ void __launch_bounds__(NR_BLOCK) scan_part(const scan_args a) {
+    using State = typename Scan::State;
+    using In = typename Scan::In;
+    using Out = typename Scan::Out;
+    constexpr int TOTALS = PACKS * WARPS, EACH = (TOTALS + 31) / 32;
+    __shared__ __align__(16) unsigned char memory[(TOTALS + 1) * sizeof(State)];
+    State *before = reinterpret_cast<State *>(memory); /* each warp's share of each pack; the last: all of the tile */
+    const scan_place<Scan, PACKS> place(a);
+    const int t = (int)threadIdx.x, lane = t % 32;
+    State carry = place.part > 0 ? carry_of<Scan>(place.totals(), place.part, before) : Scan::begin();
+    for (int64_t tile = place.first; tile < place.last; tile += place.TILE) {
+        In x[PACKS][ITEMS];
+        State left[PACKS]; /* of the lanes before this one */
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) place.load(place.index(tile, p), x[p]);
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            const State own = place.join_on(Scan::begin(), place.index(tile, p), x[p], [](int, State) {});
+            const State joined = join_to_lane<Scan>(own);
+            left[p] = from_before(joined, 1);
+            if (lane == 0) left[p] = Scan::begin();
+            if (lane == 31) before[p * WARPS + t / 32] = joined;
+        }
+        __syncthreads();
+        if (t < 32) { /* totals of warps become what comes before them */
+            State own = Scan::begin(), total[EACH];
+#pragma unroll
+            for (int e = 0; e < EACH; e++) {
+                total[e] = t * EACH + e < TOTALS ? before[t * EACH + e] : Scan::begin();
+                own = Scan::join(own, total[e]);
+            }
+            const State joined = join_to_lane<Scan>(own);
+            State run = from_before(joined, 1);
+            run = t == 0 ? carry : Scan::join(carry, run);
+            __syncwarp();
+#pragma unroll
+            for (int e = 0; e < EACH; e++) {
+                if (t * EACH + e < TOTALS) before[t * EACH + e] = run;
+                run = Scan::join(run, total[e]);
+            }
+            if (t == 31) before[TOTALS] = run;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            const int64_t i = place.index(tile, p);
+            if (i >= place.last) continue;
+            char *to = a.out + place.at[0] + i * a.step[0];
+            pack<Out, ITEMS> all;
+            place.join_on(Scan::join(before[p * WARPS + t / 32], left[p]), i, x[p],
+                          [&](int k, State s) { all.v[k] = Scan::value(s); });
+            if (a.wide_out && i + ITEMS <= place.last) {
+                *reinterpret_cast<pack<Out, ITEMS> *>(to) = all;
+            } else {
+#pragma unroll
+                for (int k = 0; k < ITEMS; k++)
+                    if (i + k < place.last) *reinterpret_cast<Out *>(to + k * a.step[0]) = all.v[k];
+            }
+        }
+        carry = before[TOTALS];
+        __syncthreads(); /* the next tile writes where this one is read */
+    }
 }
 
 struct scan_kernels {
-    void (*lanes)(scan_args), (*total)(scan_args), (*totals)(scan_args), (*part)(scan_args);
-    int32_t state_size;
+    void (*lanes)(scan_args), (*total)(scan_args), (*part)(scan_args), (*short_part)(scan_args);
+    int32_t state_size, in_size, out_size, tile;
 };
 
 template <class Scan> static const scan_kernels *kernels_of() {
-    static const scan_kernels all = {scan_lanes<Scan>, scan_part<Scan, true>, scan_totals<Scan>, scan_part<Scan, false>,
-                                     (int)sizeof(typename Scan::State)};
+    constexpr int PACKS = sizeof(typename Scan::In) == 4 ? 8 : 4;
+    static const scan_kernels all = {
+        scan_lanes<Scan>,
+        total_of_part<Scan, PACKS>,
+        scan_part<Scan, PACKS>,
+        scan_part<Scan, 1>,
+        (int)sizeof(typename Scan::State),
+        (int)sizeof(typename Scan::In),
+        (int)sizeof(typename Scan::Out),
+        NR_BLOCK * ITEMS * PACKS,
+    };
     return &all;
 }
 
@@ -155,6 +296,13 @@ template <class T> static const scan_kernels *find(int32_t kind) {
     case NORCH_SCAN_MIN: return kernels_of<extreme_scan<T, -1>>();
     }
     return kernels_of<exponential_scan<T>>();
+}
+
+/* True where every group of ITEMS neighbours of operand o can be accessed at once. */
+static bool is_wide(const nr_plan &lanes, int o, const void *data, int64_t step, int64_t size) {
+    bool aligned = step == size && is_aligned(data, ITEMS * size);
+    for (int32_t d = 0; d < lanes.ndim; d++) aligned = aligned && lanes.stride[o][d] % (ITEMS * size) == 0;
+    return aligned;
 }
 
 static int32_t run_part(const nr_call *call, const nr_plan &lanes) {
@@ -175,27 +323,20 @@ static int32_t run_part(const nr_call *call, const nr_plan &lanes) {
         LAUNCH(kernels->lanes, blocks_for(a.lanes, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
         return launched(call);
     }
-    int64_t parts = 1024 / a.lanes;
-    if (parts > a.n / (4 * TILE)) parts = a.n / (4 * TILE);
-    if (parts < 1) parts = 1;
-    a.part_size = ((a.n + parts - 1) / parts + TILE - 1) / TILE * TILE;
+    a.wide_out = is_wide(lanes, 0, a.out, a.step[0], kernels->out_size);
+    a.wide_in = is_wide(lanes, 1, a.in, a.step[1], kernels->in_size);
+    const int64_t tiles = (a.n + kernels->tile - 1) / kernels->tile;
+    const int64_t parts = tiles * a.lanes <= MOST_PARTS ? tiles : MOST_PARTS / a.lanes + 1;
+    a.part_size = (tiles + parts - 1) / parts * kernels->tile;
     a.parts = (int32_t)((a.n + a.part_size - 1) / a.part_size);
-    size_t bytes = (size_t)(a.lanes * a.parts * kernels->state_size);
-    cudaError_t error = cudaSuccess;
-    if (a.parts > 1) {
-        a.totals = static_cast<char *>(nr_cuda_scratch(gpu, bytes));
-        if (!a.totals) return NORCH_ERROR_MEMORY;
-        LAUNCH(kernels->total, (unsigned)(a.lanes * a.parts), NR_BLOCK, 0, gpu->stream, a);
-        LAUNCH(kernels->totals, blocks_for(a.lanes, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
-        error = cudaGetLastError();
-    }
-    if (error == cudaSuccess) {
-        LAUNCH(kernels->part, (unsigned)(a.lanes * a.parts), NR_BLOCK, 0, gpu->stream, a);
-        error = cudaGetLastError();
-    }
-    if (a.totals) nr_cuda_scratch_free(gpu, a.totals, bytes);
-    TRY(nr_call_name(call), error);
-    return NORCH_OK;
+    const bool is_short = a.n < kernels->tile / 2;
+    const scratch totals(gpu, a.parts > 1 ? (size_t)(a.lanes * a.parts * kernels->state_size) : 0);
+    if (!totals.memory) return NORCH_ERROR_MEMORY;
+    a.totals = totals.memory;
+    const unsigned blocks = (unsigned)(a.lanes * a.parts);
+    if (a.parts > 1) LAUNCH(kernels->total, blocks, NR_BLOCK, 0, gpu->stream, a);
+    LAUNCH((is_short ? kernels->short_part : kernels->part), blocks, NR_BLOCK, 0, gpu->stream, a);
+    return launched(call);
 }
 
 int32_t nr_cuda_scan(const nr_call *call) {

@@ -11,7 +11,7 @@
  * NR_SCATTER goes through the nest in order: the last write to an element is the one that stays.
  * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, all int64. A negative index counts from the end of
  * axis_size if it wraps. One that is out of range makes the call fail on the CPU; messages name the dimension.
- * NR_COUNT and NR_NONZERO have a plan of their own. */
+ * NR_COUNT and what follows it have a plan of their own. */
 typedef enum nr_index_kind {
     NR_GATHER,
     NR_SCATTER,
@@ -21,7 +21,9 @@ typedef enum nr_index_kind {
     NR_SCATTER_AMIN,
     NR_OFFSETS,
     NR_COUNT,
-    NR_NONZERO
+    NR_NONZERO,
+    NR_MASK_GET,
+    NR_MASK_PUT
 } nr_index_kind;
 typedef struct nr_index_plan {
     nr_plan nest;
@@ -31,16 +33,19 @@ typedef struct nr_index_plan {
     bool wraps;
 } nr_index_plan;
 
-/* n bytes, dense, of shape size; 1 where an element counts. NR_COUNT: counts[i], in memory of the host, becomes the
- * number of those before the i-th chunk, and the last of counts that of all. NR_NONZERO: coordinate d of the i-th of
- * them into out[i * row + d * column]. */
-#define NR_NONZERO_CHUNK 65536
+/* n bytes, dense, of shape size; 1 where an element counts. NR_COUNT: counts, of a number for each NR_NONZERO_CHUNK elements and
+ * one more, becomes what the next call wants to know of them; total, on the host: how many there are. NR_NONZERO:
+ * coordinate d of the i-th of them into out[i * row + d * column]. NR_MASK_GET: the i-th of them of dense x, whose elements have
+ * item bytes, into out[i]; NR_MASK_PUT: x[i] to the i-th of them of out. */
+#define NR_NONZERO_CHUNK 4096
 typedef struct nr_nonzero_plan {
     const uint8_t *truth;
     int64_t n, size[NORCH_MAX_DIMS];
     int32_t ndim;
-    int64_t *counts, *out;
-    int64_t row, column;
+    int64_t *counts, *total;
+    int64_t row, column, item;
+    const char *x;
+    void *out;
 } nr_nonzero_plan;
 
 #endif

@@ -394,34 +394,111 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
 
 /* ---- where it is not 0 ----------------------------------------------------------------------------- */
 
+/* The elements of a tensor that are not 0: counted, and ready for a call that visits them. */
+typedef struct visit {
+    nr_nonzero_plan plan;
+    norch_tensor *truth, *counts;
+    int64_t total;
+    const char *name;
+} visit;
+
+static int32_t run_visit(visit *v, nr_index_kind kind, const norch_tensor *where, int32_t dtype) {
+    nr_call call = {.family = NR_INDEXING, .op = (int32_t)kind, .dtype = dtype, .plan = &v->plan, .name = v->name};
+    call.work = (kind == NR_COUNT ? 0.1 : 1.0) * (double)v->plan.n;
+    return nr_gate(&call, where);
+}
+
+static int32_t count_true(visit *v, const char *name, const norch_tensor *x) {
+    const int64_t chunks = (x->numel + NR_NONZERO_CHUNK - 1) / NR_NONZERO_CHUNK + 1;
+    *v = (visit){.plan = {.ndim = x->ndim, .n = x->numel}, .name = name};
+    v->truth = nr_dense(x, NORCH_BOOL);
+    v->counts = v->truth ? nr_make(1, &chunks, NORCH_INT64, x) : NULL;
+    if (!v->counts) return norch_last_error_kind();
+    for (int32_t d = 0; d < x->ndim; d++) v->plan.size[d] = x->shape[d];
+    v->plan.truth = v->truth->data;
+    v->plan.counts = v->counts->data;
+    v->plan.total = &v->total;
+    return run_visit(v, NR_COUNT, x, NORCH_BOOL);
+}
+
+static void end_visit(visit *v) {
+    nr_release(v->counts);
+    nr_release(v->truth);
+}
+
 norch_tensor *norch_nonzero(const norch_tensor *x, bool by_dimension) {
     if (nr_check_tensor("nonzero", x)) return NULL;
-    norch_tensor *y = NULL, *truth = nr_dense(x, NORCH_BOOL);
-    if (!truth) return NULL;
-    nr_nonzero_plan plan = {.truth = truth->data, .ndim = x->ndim, .n = x->numel};
-    for (int32_t d = 0; d < x->ndim; d++) plan.size[d] = x->shape[d];
-    const int64_t chunks = (x->numel + NR_NONZERO_CHUNK - 1) / NR_NONZERO_CHUNK;
-    plan.counts = nr_malloc((size_t)(chunks + 1) * sizeof *plan.counts);
-    nr_call call = {.family = NR_INDEXING, .op = NR_COUNT, .dtype = NORCH_BOOL, .plan = &plan};
-    call.work = 0.1 * (double)x->numel;
-    int32_t status = NORCH_OK;
-    if (!plan.counts)
-        status = nr_fail(NORCH_ERROR_MEMORY, "nonzero: out of memory");
-    else
-        status = nr_gate(&call, x);
-    if (status == NORCH_OK) {
-        const int64_t found = plan.counts[chunks], shape[2][2] = {{found, x->ndim}, {x->ndim, found}};
+    visit v;
+    norch_tensor *y = NULL;
+    if (count_true(&v, "nonzero", x) == NORCH_OK) {
+        const int64_t shape[2][2] = {{v.total, x->ndim}, {x->ndim, v.total}};
         y = nr_make(2, shape[by_dimension != 0], NORCH_INT64, x);
         if (y && y->numel) {
-            plan.out = y->data;
-            plan.row = y->strides[by_dimension != 0];
-            plan.column = y->strides[by_dimension == 0];
-            call.op = NR_NONZERO;
-            call.work = (double)x->numel;
-            y = nr_finished(y, nr_gate(&call, x));
+            v.plan.out = y->data;
+            v.plan.row = y->strides[by_dimension != 0];
+            v.plan.column = y->strides[by_dimension == 0];
+            y = nr_finished(y, run_visit(&v, NR_NONZERO, x, NORCH_INT64));
         }
     }
-    nr_free(plan.counts);
-    nr_release(truth);
+    end_visit(&v);
     return y;
+}
+
+static int32_t check_mask(const char *name, const norch_tensor *x, const norch_tensor *mask) {
+    NR_TRY(nr_check_tensor(name, x));
+    NR_TRY(nr_check_tensor(name, mask));
+    NR_TRY(nr_check_same_device(name, x, mask));
+    bool fits = mask->dtype == NORCH_BOOL && mask->ndim == x->ndim;
+    for (int32_t d = 0; fits && d < x->ndim; d++) fits = mask->shape[d] == x->shape[d];
+    if (fits) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: a mask of shape %s and dtype %s for shape %s", name, nr_shape_of(mask),
+                   nr_dtypes[mask->dtype].name, nr_shape_of(x));
+}
+
+norch_tensor *norch_mask_get(const norch_tensor *x, const norch_tensor *mask) {
+    static const char name[] = "index";
+    if (check_mask(name, x, mask)) return NULL;
+    visit v;
+    norch_tensor *y = NULL, *dense = NULL;
+    if (count_true(&v, name, mask) == NORCH_OK) {
+        dense = nr_dense(x, x->dtype);
+        y = dense ? nr_make(1, &v.total, x->dtype, x) : NULL;
+        if (y && y->numel) {
+            v.plan.x = dense->data;
+            v.plan.out = y->data;
+            v.plan.item = nr_size_of(x->dtype);
+            y = nr_finished(y, run_visit(&v, NR_MASK_GET, x, x->dtype));
+        }
+    }
+    nr_release(dense);
+    end_visit(&v);
+    return y;
+}
+
+int32_t norch_mask_put(norch_tensor *x, const norch_tensor *mask, const norch_tensor *values) {
+    static const char name[] = "masked_scatter_";
+    NR_TRY(check_mask(name, x, mask));
+    NR_TRY(nr_check_tensor(name, values));
+    NR_TRY(nr_check_same_device(name, x, values));
+    NR_TRY(nr_check_writable(name, x));
+    if (!x->contiguous || values->dtype != x->dtype || values->ndim != 1)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: values of shape %s and dtype %s for a tensor of shape %s and dtype %s",
+                       name, nr_shape_of(values), nr_dtypes[values->dtype].name, nr_shape_of(x),
+                       nr_dtypes[x->dtype].name);
+    visit v;
+    norch_tensor *dense = NULL;
+    int32_t status = count_true(&v, name, mask);
+    if (status == NORCH_OK && v.total != values->numel)
+        status = nr_fail(NORCH_ERROR_SHAPE, "%s: %lld values for %lld elements", name, (long long)values->numel,
+                         (long long)v.total);
+    if (status == NORCH_OK && v.total) {
+        dense = norch_overlaps(x, values) ? norch_clone(values) : nr_dense(values, x->dtype);
+        v.plan.x = dense ? dense->data : NULL;
+        v.plan.out = x->data;
+        v.plan.item = nr_size_of(x->dtype);
+        status = dense ? run_visit(&v, NR_MASK_PUT, x, x->dtype) : norch_last_error_kind();
+    }
+    nr_release(dense);
+    end_visit(&v);
+    return status;
 }

@@ -1,30 +1,49 @@
-/* sort: argsort and searchsorted. Python gathers sorted values, medians, quantiles and the like by their indices. Dtypes are
- * widened as for scans. */
+/* sort: argsort, with the sorted values if they are wanted, and searchsorted. Python gathers medians, quantiles and the like by
+ * indices. Dtypes are widened as for scans. */
 #include "../families/sort.h"
 #include "ops.h"
 
-static norch_tensor *argsort(const norch_tensor *x, int32_t axis, int64_t count, bool descending) {
+static norch_tensor *argsort(const norch_tensor *x, int32_t axis, int64_t count, bool descending,
+                             norch_tensor *values) {
     int64_t shape[NORCH_MAX_DIMS];
     for (int32_t d = 0; d < x->ndim; d++) shape[d] = d == axis ? count : x->shape[d];
     norch_tensor *out = nr_make(x->ndim, shape, NORCH_INT64, x);
     if (!out || out->numel == 0) return out;
     nr_sort_plan plan = {.n = x->ndim ? x->shape[axis] : 1, .count = count, .flag = descending};
-    plan.step[0] = nr_step(out, axis);
-    plan.step[1] = nr_step(x, axis);
-    nr_nest_without(&plan.nest, axis, 2, (const norch_tensor *[]){out, x});
+    const norch_tensor *operands[] = {out, x, values};
+    for (int o = 0; o < (values ? 3 : 2); o++) plan.step[o] = nr_step(operands[o], axis);
+    nr_nest_without(&plan.nest, axis, values ? 3 : 2, operands);
     return nr_finished(out, nr_run(NR_SORT, NR_ARGSORT, &plan, 20.0 * (double)x->numel, x));
 }
 
-norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending) {
+static int32_t check_values(const norch_tensor *x, int32_t axis, int64_t count, const norch_tensor *values) {
+    NR_TRY(nr_check_tensor("sort", values));
+    NR_TRY(nr_check_same_device("sort", x, values));
+    bool fits = values->dtype == x->dtype && values->ndim == x->ndim;
+    for (int32_t d = 0; fits && d < x->ndim; d++) fits = values->shape[d] == (d == axis ? count : x->shape[d]);
+    if (fits) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_SHAPE, "sort: values of shape %s and dtype %s for %lld of shape %s and dtype %s",
+                   nr_shape_of(values), nr_dtypes[values->dtype].name, (long long)count, nr_shape_of(x),
+                   nr_dtypes[x->dtype].name);
+}
+
+norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending,
+                            norch_tensor *optional_values) {
     int32_t axis;
     if (nr_check_tensor("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
     int64_t n = x->ndim ? x->shape[axis] : 1;
     if (k < -1 || k > n)
         return NR_REFUSE(NORCH_ERROR_VALUE, "topk: k is %lld, but dimension %d has size %lld", (long long)k, axis,
                          (long long)n);
+    const int64_t count = k < 0 || x->ndim == 0 ? n : k;
+    norch_tensor *values = optional_values;
+    if (values && check_values(x, axis, count, values)) return NULL;
     norch_tensor *wide = nr_scannable(x);
     if (!wide) return NULL;
-    norch_tensor *out = argsort(wide, axis, k < 0 || x->ndim == 0 ? n : k, descending != 0);
+    if (values && wide->dtype != x->dtype) values = nr_make(values->ndim, values->shape, wide->dtype, x);
+    norch_tensor *out = optional_values && !values ? NULL : argsort(wide, axis, count, descending != 0, values);
+    if (out && values != optional_values) out = nr_finished(out, nr_copy_into(optional_values, values));
+    if (values != optional_values) nr_release(values);
     nr_release(wide);
     return out;
 }

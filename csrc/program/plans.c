@@ -21,7 +21,7 @@ size_t nr_plan_bytes(const nr_call *call) {
     case NR_COPY: return sizeof(nr_plan);
     case NR_REDUCTION: return sizeof(nr_reduce_plan);
     case NR_MATMUL: return sizeof(nr_matmul_plan);
-    case NR_INDEXING: return call->op == NR_COUNT || call->op == NR_NONZERO ? 0 : sizeof(nr_index_plan);
+    case NR_INDEXING: return call->op >= NR_COUNT ? 0 : sizeof(nr_index_plan);
     case NR_RANDOM: return sizeof(nr_random_plan);
     case NR_OPTIM: return sizeof(nr_optim_plan);
     case NR_SCAN: return sizeof(nr_scan_plan);
@@ -194,7 +194,7 @@ static void visit_scan(visitor v, nr_scan_plan *plan) {
 }
 
 static void visit_sort(visitor v, int32_t op, nr_sort_plan *plan) {
-    visit_nest(v, &plan->nest, op == NR_SEARCH ? 3 : 2, 1);
+    visit_nest(v, &plan->nest, 3, op == NR_SEARCH ? 1 : 5);
     NOTE(v, plan->n);
     NOTE(v, plan->count);
     NOTE(v, plan->step);

@@ -30,6 +30,7 @@ from .index import (
     index_of_mask,
     index_read,
     index_write,
+    mask_read,
     masked_fill_,
     nonzero,
     to_device_of,
@@ -55,7 +56,12 @@ def getitem(x: Any, index: Any) -> Any:
         if type(index) is tuple:
             return getitem(x, index)
         index = _part(index)
-    at = _index_of_one(x, index) if isinstance(index, Handle) else _index_of_several(x, index)
+    if isinstance(index, Handle):
+        if index._dtype == _BOOL and index.shape == x.shape and x.ndim and index._device_type == x._device_type:
+            return mask_read(x, index)
+        at = _index_of_one(x, index)
+    else:
+        at = _index_of_several(x, index)
     if at is not None:
         return index_read(x, at)
     view, at = _resolve(x, index)

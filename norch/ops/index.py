@@ -75,6 +75,7 @@ class AdvancedIndex(TensorHolder):
     """
 
     __slots__ = ("axes", "indices", "lead")
+    gradient_kind = PUT_ADD  # elements that are named twice have two gradients
 
     def __init__(self, indices: tuple[Any, ...], axes: tuple[int, ...], lead: int):
         self.indices, self.axes, self.lead = indices, axes, lead
@@ -101,6 +102,7 @@ class MaskIndex(AdvancedIndex):
     """The elements where a mask of the shape of the tensor holds: keeps the mask, and computes indices at each use."""
 
     __slots__ = ("mask",)
+    gradient_kind = PUT
 
     def __init__(self, mask: Any):
         self.mask, self.axes, self.lead = mask, FIRST_AXES[: mask.ndim], 0
@@ -114,6 +116,11 @@ class MaskIndex(AdvancedIndex):
         """The mask."""
         return (self.mask,)
 
+    def takes(self, x: Any, values: Any) -> bool:
+        """Whether values lie side by side for the elements of x, which is contiguous."""
+        same = values._dtype == x._dtype and values._device_type == self.mask._device_type == x._device_type
+        return same and values.ndim == 1 and x.is_contiguous()
+
 
 def _read(x: Any, index: AdvancedIndex, kind: int) -> Any:
     return lib.norch_index_get(x, kind, index.on_device_of(x, kind), index.axes, index.lead)
@@ -124,11 +131,17 @@ def index_read(x: Any, index: AdvancedIndex, kind: int = _GET) -> Any:
     return record_one(_IndexGet, _read(x, index, kind), x, index)
 
 
+def mask_read(x: Any, mask: Any) -> Any:
+    """The elements of x where a mask of its shape holds; what is recorded is their indices."""
+    out = lib.norch_mask_get(x, mask)
+    return record_one(_IndexGet, out, x, index_of_mask(mask)) if x.requires_grad else out
+
+
 _IndexGet = derivative(
     "index_get",
     layout=("x_meta", "index"),
     tensors=("index",),
-    grad=lambda g, x_meta, index: index_write(zeros_of(x_meta), index, g, PUT_ADD),
+    grad=lambda g, x_meta, index: index_write(zeros_of(x_meta), index, g, index.gradient_kind),
 )
 
 
@@ -137,6 +150,10 @@ def index_write(x: Any, index: AdvancedIndex, values: Any, kind: int = PUT, in_p
     if in_place:
         check_writable(x, "index_put_")
     node = record_write(_WRITES.get(kind, _IndexPut), x, values, index)
+    if type(index) is MaskIndex and kind == PUT and in_place and index.takes(x, values):
+        lib.norch_mask_put(x, index.mask, values)
+        finish_write(x, node)
+        return x
     out = lib.norch_index_put(x, kind, index.on_device_of(x, kind), index.axes, index.lead, values, in_place)
     return result_of_write(out, node, in_place)
 
@@ -386,7 +403,9 @@ def masked_select(input: Any, mask: Any) -> Any:
     if x.shape != mask.shape:
         whole = mask.logical_not() | x.new_ones((), dtype=mask.dtype).expand(x.shape)
         x, mask = x.expand(whole.shape), mask.expand(whole.shape)
-    return index_read(x, MaskIndex(mask)) if x.ndim else x.view(1)[mask.view(1)]
+    if not x.ndim:
+        x, mask = x.view(1), mask.view(1)
+    return record_one(_IndexGet, lib.norch_mask_get(x, mask), x, MaskIndex(mask))
 
 
 def index_of_mask(mask: Any) -> AdvancedIndex:

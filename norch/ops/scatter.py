@@ -32,10 +32,10 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
     x = as_operand(input, "gather")
     out = lib.norch_gather(x, dim, check_index(index, "gather"))
-    return record_one(_Gather, out, x, index, dim)
+    return record_one(Gather, out, x, index, dim)
 
 
-_Gather = derivative(
+Gather = derivative(
     "gather",
     layout=("x_meta", "index", "dim"),
     tensors=("index",),

@@ -1,6 +1,6 @@
 """Order (csrc/ops/sort.c): sorting, medians, and the search in what is sorted. The rest: composed/order.py.
 
-C gives places only; values are gathered, so that gradients come by themselves.
+C gives places, and with sort() and topk() the values, whose history is that of gather().
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from .._handle import Handle
 from .._lib import flag, int64, lib
 from .._typing import Any
 from ..autograd.derivative import derivative
-from ..autograd.record import record
+from ..autograd.record import record, record_one
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
@@ -19,12 +19,24 @@ from .copy import result_type
 from .op import method
 from .pointwise import isnan, lt, where
 from .reduce import share_among, sum, taken
+from .scatter import Gather
 from .view import axis
 
 
 def order_of(x: Any, dim: int, k: int = -1, descending: bool = False) -> Any:
     """The places of the k first elements (-1: all) in sorted order."""
-    return lib.norch_argsort(x, dim, k, descending)
+    return lib.norch_argsort(x, dim, k, descending, None)
+
+
+def sorted_by(x: Any, dim: int, k: int, descending: bool) -> Any:
+    """The k first elements (-1: all) in sorted order, and their places."""
+    shape = list(x.shape)
+    if x.ndim and k >= 0:
+        place = axis(dim, x.ndim, "sort")
+        shape[place] = min(k, shape[place])
+    values = lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
+    indices = lib.norch_argsort(x, dim, k, descending, values)
+    return record_one(Gather, values, x, indices, dim), indices
 
 
 # ---- sorting ------------------------------------------------------------------------------------------------------
@@ -40,8 +52,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
     """
     x = as_fixed_operand(input, "sort")
     flag(stable or False, "sort: stable")
-    indices = order_of(x, dim, -1, descending)
-    return sort_result(x.gather(dim, indices), indices)
+    return sort_result(*sorted_by(x, dim, -1, descending))
 
 
 @method
@@ -70,8 +81,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     if int64(k, "topk: k") < 0:
         raise ArgumentError(f"topk: k is {k}, which is below 0")
     flag(sorted, "topk: sorted")
-    indices = order_of(x, dim, k, largest)
-    return topk_result(x.gather(dim, indices), indices)
+    return topk_result(*sorted_by(x, dim, k, largest))
 
 
 # ---- order statistics ---------------------------------------------------------------------------------------------
@@ -181,4 +191,4 @@ def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, sid
     return out.to(int32) if out_int32 else out
 
 
-__all__ = public(globals(), "order_of")
+__all__ = public(globals(), "order_of", "sorted_by")

@@ -1,0 +1,233 @@
+/* radix_sort: lanes of any length, digit by digit from the lowest, each digit in one sweep over the keys. A block sorts a
+ * tile by the digit in shared memory, learns from the tiles before it how many keys of each digit those have, and writes
+ * its own behind them.
+ *
+ *   count     of each digit's values in a lane, all digits at once      -> where the keys of a value start in the lane
+ *   sweep 0   x          -> keys and places  [ digit 0      | digit 1    | ... ]
+ *   sweep 1   keys ...   -> keys and places, in the other buffer;  the last sweep writes indices and values
+ *
+ *   status    tile 0: 5 5 ready | tile 1: own count 3 | tile 2: own count 4 | tile 3 adds 4, 3, and then 5: 12 before it
+ *
+ * A tile takes its number when it begins, so that those before it have begun, and none waits for one that cannot run. A
+ * digit in which all keys of a lane agree costs nothing: its blocks leave at once.
+ *
+ * Adinets, Merrill, "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs" (2022); decoupled look-back: Merrill,
+ * Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (NVIDIA, 2016). */
+#include "radix.cuh"
+
+/* Where a sweep of a lane reads and writes: the lane itself, or one of two buffers. */
+enum sweep_end : uint8_t { IDLE, LANE, BUFFER };
+struct route {
+    uint8_t from, to; /* IDLE: nothing to do; LANE; BUFFER, BUFFER + 1 */
+};
+
+template <class T> struct sweep_shape {
+    static constexpr int ITEMS = sizeof(T) == 4 ? 16 : 12, TILE = NR_BLOCK * ITEMS;
+};
+
+struct sweep_args {
+    radix_args lanes;
+    void *keys[2];
+    uint32_t *places[2];
+    uint32_t *starts; /* [lane][pass][digit]: counts, then where they start */
+    route *routes;    /* [lane][pass] */
+    uint32_t *status; /* [lane][tile][digit] of this pass */
+    uint32_t *next;   /* the number of the tile that begins next */
+    uint32_t tiles;   /* of a lane */
+    int32_t pass, passes;
+    uint32_t parts, part_size; /* of a lane, for counting */
+};
+
+/* How often each digit of each pass occurs in a part of a lane. */
+template <class T> __global__ void __launch_bounds__(NR_BLOCK) count_digits(const __grid_constant__ sweep_args a) {
+    using Key = key_type<T>;
+    constexpr int PASSES = radix_key<T>::passes, ROUND = 4;
+    __shared__ uint32_t counts[PASSES * NR_DIGITS];
+    for (int i = (int)threadIdx.x; i < PASSES * NR_DIGITS; i += NR_BLOCK) counts[i] = 0;
+    __syncthreads();
+    const radix_lane<T> lane(a.lanes, blockIdx.x / a.parts);
+    const int64_t begin = (int64_t)(blockIdx.x % a.parts) * a.part_size;
+    const int64_t end = begin + a.part_size < a.lanes.n ? begin + a.part_size : a.lanes.n;
+    for (int64_t base = begin; base < end; base += NR_BLOCK * ROUND) {
+        Key key[ROUND];
+#pragma unroll
+        for (int r = 0; r < ROUND; r++) {
+            const int64_t i = base + r * NR_BLOCK + (int)threadIdx.x;
+            key[r] = i < end ? lane.key(i) : 0;
+        }
+#pragma unroll
+        for (int r = 0; r < ROUND; r++) {
+            const bool own = base + r * NR_BLOCK + (int)threadIdx.x < end;
+#pragma unroll
+            for (int p = 0; p < PASSES;
+                 p++) { /* one addition for a warp whose digits are equal, as high ones often are */
+                const uint32_t digit = digit_of(key[r], p), first = __shfl_sync(NR_ALL, digit, 0);
+                if (__all_sync(NR_ALL, own && digit == first)) {
+                    if (threadIdx.x % 32 == 0) atomicAdd(&counts[p * NR_DIGITS + digit], 32u);
+                } else if (own) {
+                    atomicAdd(&counts[p * NR_DIGITS + digit], 1u);
+                }
+            }
+        }
+    }
+    __syncthreads();
+    uint32_t *to = a.starts + (int64_t)(blockIdx.x / a.parts) * PASSES * NR_DIGITS;
+    for (int i = (int)threadIdx.x; i < PASSES * NR_DIGITS; i += NR_BLOCK)
+        if (counts[i]) atomicAdd(to + i, counts[i]);
+}
+
+/* A block a lane: where the keys of each digit start, and the route of each pass. */
+__global__ void __launch_bounds__(NR_BLOCK) plan_passes(const __grid_constant__ sweep_args a) {
+    __shared__ uint32_t memory[NR_BLOCK / 32];
+    __shared__ bool differs[8];
+    if (threadIdx.x < 8) differs[threadIdx.x] = true;
+    __syncthreads();
+    for (int p = 0; p < a.passes; p++) {
+        uint32_t *own = a.starts + ((int64_t)blockIdx.x * a.passes + p) * NR_DIGITS + threadIdx.x;
+        const uint32_t count = *own;
+        if (count == (uint32_t)a.lanes.n) differs[p] = false;
+        *own = sum_before<NR_BLOCK>(count, memory);
+        __syncthreads();
+    }
+    if (threadIdx.x != 0) return;
+    route *routes = a.routes + (int64_t)blockIdx.x * a.passes;
+    int last = -1, swept = 0;
+    for (int p = 0; p < a.passes; p++)
+        if (differs[p]) last = p;
+    if (last < 0) differs[last = 0] = true; /* all keys are equal: one pass writes them */
+    for (int p = 0; p < a.passes; p++) {
+        routes[p] = {IDLE, IDLE};
+        if (!differs[p]) continue;
+        routes[p].from = (uint8_t)(swept == 0 ? LANE : BUFFER + (swept + 1) % 2);
+        routes[p].to = (uint8_t)(p == last ? LANE : BUFFER + swept % 2);
+        swept++;
+    }
+}
+
+/* What a tile has told: 0, nothing yet; 1 + its own count of a digit; or, above OWN, that of all tiles to it. */
+#define OWN 8192u
+
+/* How many keys of this thread's digit the tiles before this one of a lane have. status: of that digit in its tile 0. */
+DEVICE uint32_t look_back(const uint32_t *status, uint32_t tile) {
+    uint32_t before = 0;
+    while (tile-- > 0) {
+        uint32_t told;
+        do told = *(const volatile uint32_t *)(status + (int64_t)tile * NR_DIGITS);
+        while (told == 0);
+        if (told > OWN) return before + (told - OWN - 1);
+        before += told - 1;
+    }
+    return before;
+}
+
+template <class T> __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __grid_constant__ sweep_args a) {
+    using Key = key_type<T>;
+    constexpr int ITEMS = sweep_shape<T>::ITEMS, TILE = sweep_shape<T>::TILE;
+    static_assert(TILE < OWN, "a tile's own count is told below OWN");
+    __shared__ Key keys[TILE];
+    __shared__ uint32_t places[TILE], base[NR_DIGITS], number;
+    __shared__ radix_counts<NR_BLOCK> counts;
+    const int t = (int)threadIdx.x, warp = t / 32;
+    if (t == 0) number = atomicAdd(a.next, 1u);
+    __syncthreads();
+    const uint32_t row = number / a.tiles, tile = number % a.tiles;
+    const route way = a.routes[(int64_t)row * a.passes + a.pass];
+    if (way.from == IDLE) return;
+    const radix_lane<T> lane(a.lanes, row);
+    const int64_t first = (int64_t)tile * TILE, begin = row * a.lanes.n + first;
+    const int count = (int)(a.lanes.n - first < TILE ? a.lanes.n - first : TILE), own = warp * 32 * ITEMS + t % 32;
+
+    Key key[ITEMS];
+    uint32_t rank[ITEMS], total[1], start[1];
+    if (way.from == LANE) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) key[i] = own + i * 32 < count ? lane.key(first + own + i * 32) : ~(Key)0;
+    } else {
+        const Key *from = static_cast<const Key *>(a.keys[way.from - BUFFER]) + begin;
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) key[i] = own + i * 32 < count ? from[own + i * 32] : ~(Key)0;
+    }
+    rank_in_warp(key, a.pass, rank, counts.of[warp]);
+    uint32_t *status = a.status + (int64_t)row * a.tiles * NR_DIGITS + t;
+    volatile uint32_t *told = status + (int64_t)tile * NR_DIGITS;
+    starts_of_ranks<NR_BLOCK>(counts, total, start,
+                              [&](const uint32_t (&sums)[1]) { *told = sums[0] + 1 + (tile == 0 ? OWN : 0); });
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        rank[i] += counts.of[warp][digit_of(key[i], a.pass)];
+        keys[rank[i]] = key[i];
+    }
+    if (way.from == LANE) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            if (own + i * 32 < count) places[rank[i]] = lane.place(first + own + i * 32);
+    } else {
+        const uint32_t *from = a.places[way.from - BUFFER] + begin;
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            if (own + i * 32 < count) places[rank[i]] = from[own + i * 32];
+    }
+    const uint32_t before = look_back(status, tile);
+    if (tile > 0) *told = before + total[0] + 1 + OWN;
+    base[t] = a.starts[((int64_t)row * a.passes + a.pass) * NR_DIGITS + t] + before - start[0];
+    __syncthreads();
+    if (way.to == LANE) {
+#pragma unroll 4
+        for (int at = t; at < count; at += NR_BLOCK)
+            lane.write(base[digit_of(keys[at], a.pass)] + at, keys[at], places[at]);
+    } else {
+        Key *to = static_cast<Key *>(a.keys[way.to - BUFFER]) + row * a.lanes.n;
+        uint32_t *to_places = a.places[way.to - BUFFER] + row * a.lanes.n;
+#pragma unroll 4
+        for (int at = t; at < count; at += NR_BLOCK) {
+            const Key moved = keys[at];
+            const uint32_t i = base[digit_of(moved, a.pass)] + (uint32_t)at;
+            to[i] = moved;
+            to_places[i] = places[at];
+        }
+    }
+}
+
+template <class T> static int32_t sort_lanes(const nr_call *call, const radix_args &lanes) {
+    using Key = key_type<T>;
+    constexpr int PASSES = radix_key<T>::passes, TILE = sweep_shape<T>::TILE;
+    const nr_gpu *gpu = gpu_of(call);
+    sweep_args a = {};
+    a.lanes = lanes;
+    a.passes = PASSES;
+    a.tiles = blocks_for(lanes.n, TILE);
+    const size_t elements = (size_t)(lanes.lanes * lanes.n), digits = (size_t)(lanes.lanes * PASSES) * NR_DIGITS;
+    const size_t status = (size_t)lanes.lanes * a.tiles * NR_DIGITS, words = digits + PASSES + status * PASSES;
+    scratch keys(gpu, 2 * elements * sizeof(Key)), places(gpu, 2 * elements * sizeof(uint32_t));
+    scratch numbers(gpu, words * sizeof(uint32_t)), routes(gpu, (size_t)lanes.lanes * PASSES * sizeof(route));
+    if (!keys.memory || !places.memory || !numbers.memory || !routes.memory) return NORCH_ERROR_MEMORY;
+    for (int b = 0; b < 2; b++) {
+        a.keys[b] = keys.memory + b * elements * sizeof(Key);
+        a.places[b] = reinterpret_cast<uint32_t *>(places.memory) + b * elements;
+    }
+    a.starts = reinterpret_cast<uint32_t *>(numbers.memory);
+    a.routes = reinterpret_cast<route *>(routes.memory);
+    TRY(nr_call_name(call), cudaMemsetAsync(numbers.memory, 0, words * sizeof(uint32_t), gpu->stream));
+    int64_t parts = gpu->multiprocessors * 8 / lanes.lanes + 1;
+    a.part_size = (uint32_t)((lanes.n + parts - 1) / parts);
+    if (a.part_size < TILE) a.part_size = TILE;
+    a.parts = blocks_for(lanes.n, a.part_size);
+    LAUNCH(count_digits<T>, (unsigned)(lanes.lanes * a.parts), NR_BLOCK, 0, gpu->stream, a);
+    LAUNCH(plan_passes, (unsigned)lanes.lanes, NR_BLOCK, 0, gpu->stream, a);
+    for (a.pass = 0; a.pass < PASSES; a.pass++) {
+        a.next = a.starts + digits + a.pass;
+        a.status = a.starts + digits + PASSES + a.pass * status;
+        LAUNCH(sweep<T>, (unsigned)(lanes.lanes * a.tiles), NR_BLOCK, 0, gpu->stream, a);
+    }
+    return launched(call);
+}
+
+int32_t nr_cuda_radix_sort(const nr_call *call, const radix_args &a) {
+    if (a.n > UINT32_MAX - 2 * OWN)
+        return nr_library->fail(NORCH_ERROR_VALUE, "%s: rows of %lld elements; at most %lld are sorted on %s",
+                                nr_call_name(call), (long long)a.n, (long long)(UINT32_MAX - 2 * OWN),
+                                call->backend->name);
+    return call->dtype == NORCH_INT64     ? sort_lanes<int64_t>(call, a)
+           : call->dtype == NORCH_FLOAT32 ? sort_lanes<float>(call, a)
+                                          : sort_lanes<double>(call, a);
+}

@@ -1,0 +1,93 @@
+/* sort_rows: lanes short enough for one block, which sorts each of them digit by digit without leaving its shared memory.
+ *
+ *   lane       3.0 -1.0 2.0 ...     registers: ITEMS keys a thread, and the place of each in the lane
+ *   ranks      of the lowest digit                    radix.cuh
+ *   exchange   keys and places through shared memory to their ranks, and back in that order
+ *   again      for each digit in which the keys differ: integers of few values have few
+ *   out        registers in order: neighbours write neighbours
+ *
+ * What a lane lacks to a full tile are keys of all ones behind it, which stay there: every pass is stable. */
+#include "radix.cuh"
+
+template <class T, int THREADS, int ITEMS> struct row_memory {
+    key_type<T> keys[THREADS * ITEMS];
+    uint16_t places[THREADS * ITEMS];
+    radix_counts<THREADS> counts;
+    key_type<T> differ[THREADS / 32];
+};
+
+/* Bits in which the keys of a block differ. */
+template <int THREADS, class Key> DEVICE Key differences(Key own, Key *memory) {
+    for (int half = 16; half > 0; half /= 2) own |= __shfl_xor_sync(NR_ALL, own, half);
+    if constexpr (THREADS > 32) {
+        if (threadIdx.x % 32 == 0) memory[threadIdx.x / 32] = own;
+        __syncthreads();
+        for (int w = 0; w < THREADS / 32; w++) own |= memory[w];
+    }
+    return own;
+}
+
+template <class T, int THREADS, int ITEMS>
+__global__ void __launch_bounds__(THREADS) sort_row(const __grid_constant__ radix_args a) {
+    using Key = key_type<T>;
+    constexpr int EACH = NR_DIGITS / THREADS;
+    __shared__ row_memory<T, THREADS, ITEMS> s;
+    const radix_lane<T> lane(a, blockIdx.x);
+    const int n = (int)a.n, warp = (int)threadIdx.x / 32, first = warp * 32 * ITEMS + (int)threadIdx.x % 32;
+    Key key[ITEMS], differ = 0;
+    uint16_t position[ITEMS];
+    const Key front = lane.key(0);
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const int at = first + i * 32;
+        key[i] = at < n ? lane.key(at) : ~(Key)0;
+        position[i] = (uint16_t)at;
+        if (at < n) differ |= key[i] ^ front;
+    }
+    differ = differences<THREADS>(differ, s.differ);
+#pragma unroll 1
+    for (int pass = 0; pass < radix_key<T>::passes; pass++) {
+        if (digit_of(differ, pass) == 0) continue;
+        uint32_t rank[ITEMS], total[EACH], start[EACH];
+        rank_in_warp(key, pass, rank, s.counts.of[warp]);
+        starts_of_ranks<THREADS>(s.counts, total, start, [](const uint32_t (&)[EACH]) {});
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            rank[i] += s.counts.of[warp][digit_of(key[i], pass)];
+            s.keys[rank[i]] = key[i];
+            s.places[rank[i]] = position[i];
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            key[i] = s.keys[first + i * 32];
+            position[i] = s.places[first + i * 32];
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++)
+        if (first + i * 32 < n) lane.write(first + i * 32, key[i], lane.place(position[i]));
+}
+
+template <class T> static void launch_rows(const nr_call *call, const radix_args &a) {
+    const cudaStream_t stream = gpu_of(call)->stream;
+    const unsigned lanes = (unsigned)a.lanes;
+    if (a.n <= 128)
+        LAUNCH((sort_row<T, 32, 4>), lanes, 32, 0, stream, a);
+    else if (a.n <= 512)
+        LAUNCH((sort_row<T, 64, 8>), lanes, 64, 0, stream, a);
+    else if (a.n <= 1024)
+        LAUNCH((sort_row<T, 128, 8>), lanes, 128, 0, stream, a);
+    else
+        LAUNCH((sort_row < T, 256, sizeof(T) == 4 ? 16 : 8 >), lanes, 256, 0, stream, a);
+}
+
+bool nr_cuda_sorts_rows(int32_t dtype, int64_t n) { return n <= (dtype == NORCH_FLOAT32 ? 4096 : 2048); }
+
+int32_t nr_cuda_sort_rows(const nr_call *call, const radix_args &a) {
+    (call->dtype == NORCH_INT64     ? launch_rows<int64_t>
+     : call->dtype == NORCH_FLOAT32 ? launch_rows<float>
+                                    : launch_rows<double>)(call, a);
+    return launched(call);
+}
