@@ -24,6 +24,7 @@ typedef struct nr_block {
     norch_storage *storage; /* NULL: gone */
     char *data;
     size_t bytes;
+    const nr_backend *backend;
     nr_block_kind kind;
     bool external, written;
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
@@ -65,9 +66,9 @@ struct nr_program {
     int64_t count, use_count, binding_count, block_count, step_room, use_room, block_room;
     int64_t peak_bytes; /* of temporary blocks and results, as the function itself allocates and frees them */
     double work;
-    const nr_backend *backend;
-    norch_storage *slab; /* NULL: nothing is in it */
-    char **bound;        /* of each argument the address of its first element that the plans have */
+    const nr_backend *backend; /* that of the calls: a device, if any call is for one */
+    norch_storage *slab;       /* NULL: nothing is in it */
+    char **bound;              /* of each argument the address of its first element that the plans have */
     int32_t argument_count;
     double *seconds; /* of each call, which the next run fills; NULL: it does not */
     bool running;    /* by some thread: nobody else may run it or bind its arguments */
@@ -98,5 +99,7 @@ void nr_program_free(nr_program *program);
 
 /* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */
 size_t nr_program_layout(nr_program *program);
+/* Whether a block lies in the slab, once the layout is made. */
+bool nr_in_slab(const nr_block *block);
 
 #endif
