@@ -52,6 +52,12 @@ typedef struct nr_step {
     bool dead;
 } nr_step;
 
+/* Calls from first to before end that do the same in each run, which a device may run as one graph. */
+typedef struct nr_segment {
+    int64_t first, end;
+    void *graph; /* NULL: none, they run one by one */
+} nr_segment;
+
 typedef struct nr_program nr_program;
 struct nr_program {
     nr_observer observer; /* first: the observer is the program */
@@ -70,6 +76,8 @@ struct nr_program {
     norch_storage *slab;       /* NULL: nothing is in it */
     char **bound;              /* of each argument the address of its first element that the plans have */
     int32_t argument_count;
+    nr_segment *segments; /* made by the second run */
+    int64_t segment_count, runs;
     double *seconds; /* of each call, which the next run fills; NULL: it does not */
     bool running;    /* by some thread: nobody else may run it or bind its arguments */
 };
@@ -96,6 +104,12 @@ int32_t nr_program_run(nr_program *program);
 /* The first call in which two programs differ; -1: none. loosely: memory that was there before may be another. */
 int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely);
 void nr_program_free(nr_program *program);
+
+/* graph.c: notes the segments of a program for a device, each as a graph; and frees them. */
+int32_t nr_program_make_graphs(nr_program *program);
+void nr_program_free_graphs(nr_program *program);
+/* Runs one call. */
+int32_t nr_program_run_step(const nr_step *step);
 
 /* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */
 size_t nr_program_layout(nr_program *program);

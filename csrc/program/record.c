@@ -350,6 +350,7 @@ void nr_program_free(nr_program *program) {
             nr_storage_release(block->storage);
         nr_free(block->constant);
     }
+    nr_program_free_graphs(program);
     if (program->slab) nr_storage_release(program->slab);
     nr_free(program->steps);
     nr_free(program->uses);
