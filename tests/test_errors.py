@@ -195,7 +195,6 @@ def test_operations_that_a_dtype_lacks():
             call()
 
 
-@pytest.mark.host  # a device is asked before the divisor is converted
 def test_divisors_are_those_that_are_used():
     with pytest.raises(ZeroDivisionError, match="floor_divide: integer division by zero"):
         norch.ones(3, dtype=norch.int8) // 256  # as int8, 0

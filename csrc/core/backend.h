@@ -71,7 +71,11 @@ typedef struct nr_device {
     /* Called after a copy from the block that continues after from_host() has returned. */
     void (*reads_pinned)(const nr_backend *self, void *block);
     void (*unpin)(void *block);
+    /* Between BEGIN and END calls are noted and not run; END makes a graph of them, NULL where that is not possible. */
+    int32_t (*graph)(const nr_backend *self, int32_t action, void **graph);
 } nr_device;
+
+typedef enum nr_graph { NR_GRAPH_BEGIN, NR_GRAPH_END, NR_GRAPH_RUN, NR_GRAPH_FREE } nr_graph;
 
 /* Actions of nr_device.event: make, which can tell time if *value is not 0; record in a stream; wait until it has passed; has
  * it passed (value); milliseconds from *event to other (value); free; let a stream wait for it. */

@@ -256,10 +256,19 @@ void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes) {
         nr_library->fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes of scratch on %s", bytes, gpu->backend.name);
         return nullptr;
     }
-    return gpu_alloc(&gpu->backend, bytes);
+    if (!nr_capturing) return gpu_alloc(&gpu->backend, bytes);
+    void *memory = nullptr;
+    const cudaError_t error = cudaMallocAsync(&memory, bytes, gpu->stream);
+    if (error != cudaSuccess) nr_cuda_fail("scratch of a graph", error);
+    return memory;
 }
 
-void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes) { gpu_free(&gpu->backend, memory, bytes); }
+void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes) {
+    if (nr_capturing)
+        cudaFreeAsync(memory, gpu->stream);
+    else
+        gpu_free(&gpu->backend, memory, bytes);
+}
 
 /* ---- copies, waiting ------------------------------------------------------------------------------------------ */
 
@@ -396,7 +405,7 @@ static_assert(sizeof families / sizeof *families == NR_FAMILY_COUNT &&
 static int32_t run(const nr_call *call) {
     NR_TRY(nr_cuda_enter(call->backend));
     NR_TRY(families[call->family](call));
-    if (!sync_calls) return NORCH_OK;
+    if (!sync_calls || nr_capturing) return NORCH_OK;
     TRY(nr_call_name(call), cudaStreamSynchronize(gpu_of(call)->stream));
     return nr_cuda_raise_reported(call->backend, nr_call_name(call));
 }
@@ -439,7 +448,7 @@ static int32_t ask_driver() {
 
 static const nr_device device_functions = {nr_cuda_enter,   gpu_properties,       gpu_memory,    gpu_reset_peak,
                                            gpu_empty_cache, nr_cuda_stream,       nr_cuda_event, gpu_uses,
-                                           nr_cuda_pinned,  nr_cuda_reads_pinned, nr_cuda_unpin};
+                                           nr_cuda_pinned,  nr_cuda_reads_pinned, nr_cuda_unpin, nr_cuda_graph};
 
 __global__ void nothing() {}
 

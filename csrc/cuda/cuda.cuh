@@ -116,6 +116,10 @@ void nr_cuda_empty_pinned();
 int32_t nr_cuda_copy_staged(const nr_gpu *gpu, void *device, const void *host, size_t n);
 void nr_cuda_pinned_counts(int64_t *values); /* bytes in tensors, bytes held, blocks got from CUDA so far */
 
+/* graph.cu: see nr_device in core/backend.h; whether kernels are noted for a graph. Python's lock protects it. */
+int32_t nr_cuda_graph(const nr_backend *self, int32_t action, void **graph);
+extern bool nr_capturing;
+
 /* Leaves the function when a call of the CUDA runtime failed. */
 #define TRY(what, call)                                                   \
     do {                                                                  \

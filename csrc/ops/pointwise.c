@@ -81,13 +81,25 @@ static int32_t infer_shape(job *j) {
     return NORCH_OK;
 }
 
+static bool converts_to_zero(const norch_tensor *number, int32_t dtype) {
+    double value = 0;
+    int64_t integer = 0, converted = 0;
+    nr_get(number->dtype, number->data, &value, &integer);
+    nr_put_integer(dtype, integer, &converted);
+    return converted == 0;
+}
+
 /* Integer divisors of a result that is not on the CPU, where the runner checks them. */
 static int32_t check_divisor(const job *j) {
     if (!j->elsewhere || !nr_op_divides(j->op) || nr_is_float(j->compute)) return NORCH_OK;
     for (int32_t i = 0; i < j->ndim; i++)
         if (j->shape[i] == 0) return NORCH_OK; /* no element is divided */
+    const norch_tensor *divisor = j->input[1];
     bool good = false;
-    NR_TRY(nr_all_nonzero(j->input[1], &good));
+    if (divisor->weak && divisor->numel == 1 && divisor->device_type == NORCH_CPU) /* a number: nobody writes to it */
+        good = !converts_to_zero(divisor, j->compute);
+    else
+        NR_TRY(nr_all_nonzero(divisor, &good));
     return good ? NORCH_OK
                 : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s%s: integer division by zero", j->row->name, j->mark);
 }

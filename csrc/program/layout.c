@@ -16,7 +16,7 @@
 
 #define ALIGNMENT 64
 
-static bool in_slab(const nr_block *block) {
+bool nr_in_slab(const nr_block *block) {
     return (block->kind == NR_TEMPORARY || block->kind == NR_RESULT) && block->last >= 0;
 }
 
@@ -90,11 +90,11 @@ size_t nr_program_layout(nr_program *program) {
     program->peak_bytes = peak_of(program);
     size_t bytes = 0, all = 0;
     int64_t count = 0, placed = 0;
-    for (int64_t i = 0; i < program->block_count; i++) count += in_slab(&program->blocks[i]);
+    for (int64_t i = 0; i < program->block_count; i++) count += nr_in_slab(&program->blocks[i]);
     nr_block **sorted = nr_malloc((size_t)(2 * count) * sizeof *sorted), **by_offset = sorted + count;
     for (int64_t i = 0, at = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
-        if (!in_slab(block)) continue;
+        if (!nr_in_slab(block)) continue;
         block->at = all; /* where there is no memory to sort: side by side */
         all = end_of(block);
         if (sorted) sorted[at++] = block;

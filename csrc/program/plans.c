@@ -272,3 +272,20 @@ bool nr_has_effects(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
            (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
 }
+
+bool nr_is_launch_only(const nr_call *call) {
+    switch (call->family) {
+    case NR_POINTWISE:
+    case NR_COPY:
+    case NR_REDUCTION:
+    case NR_MATMUL:
+    case NR_INDEXING:
+    case NR_SCAN:
+    case NR_SOFTMAX:
+    case NR_CONV:
+    case NR_POOL:
+    case NR_NORMALIZE:
+    case NR_ATTENTION: return true;
+    default: return false; /* random numbers and optimizers, whose plans change; sorts, which may wait */
+    }
+}

@@ -20,4 +20,8 @@ int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]);
 /* Whether the call can fail because of values, or does more than write its results. */
 bool nr_has_effects(const nr_call *call);
 
+/* Whether a device runs the call by launches alone, of kernels and arguments that only its plan decides, and its plan is
+ * the same in each run. */
+bool nr_is_launch_only(const nr_call *call);
+
 #endif

@@ -24,6 +24,7 @@ typedef struct nr_block {
     norch_storage *storage; /* NULL: gone */
     char *data;
     size_t bytes;
+    const nr_backend *backend;
     nr_block_kind kind;
     bool external, written;
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
@@ -51,6 +52,12 @@ typedef struct nr_step {
     bool dead;
 } nr_step;
 
+/* Calls from first to before end that do the same in each run, which a device may run as one graph. */
+typedef struct nr_segment {
+    int64_t first, end;
+    void *graph; /* NULL: none, they run one by one */
+} nr_segment;
+
 typedef struct nr_program nr_program;
 struct nr_program {
     nr_observer observer; /* first: the observer is the program */
@@ -65,10 +72,12 @@ struct nr_program {
     int64_t count, use_count, binding_count, block_count, step_room, use_room, block_room;
     int64_t peak_bytes; /* of temporary blocks and results, as the function itself allocates and frees them */
     double work;
-    const nr_backend *backend;
-    norch_storage *slab; /* NULL: nothing is in it */
-    char **bound;        /* of each argument the address of its first element that the plans have */
+    const nr_backend *backend; /* that of the calls: a device, if any call is for one */
+    norch_storage *slab;       /* NULL: nothing is in it */
+    char **bound;              /* of each argument the address of its first element that the plans have */
     int32_t argument_count;
+    nr_segment *segments; /* made by the second run */
+    int64_t segment_count, runs;
     double *seconds; /* of each call, which the next run fills; NULL: it does not */
     bool running;    /* by some thread: nobody else may run it or bind its arguments */
 };
@@ -96,7 +105,15 @@ int32_t nr_program_run(nr_program *program);
 int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely);
 void nr_program_free(nr_program *program);
 
+/* graph.c: notes the segments of a program for a device, each as a graph; and frees them. */
+int32_t nr_program_make_graphs(nr_program *program);
+void nr_program_free_graphs(nr_program *program);
+/* Runs one call. */
+int32_t nr_program_run_step(const nr_step *step);
+
 /* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */
 size_t nr_program_layout(nr_program *program);
+/* Whether a block lies in the slab, once the layout is made. */
+bool nr_in_slab(const nr_block *block);
 
 #endif

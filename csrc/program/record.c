@@ -52,8 +52,12 @@ int32_t nr_program_find(const nr_program *program, const norch_storage *storage)
 
 static int32_t add_block(nr_program *program, norch_storage *storage, bool external) {
     if (!grow(&program->blocks, program->block_count, &program->block_room, sizeof *program->blocks)) return -1;
-    program->blocks[program->block_count] = (nr_block){
-        .storage = storage, .data = storage->data, .bytes = storage->bytes, .external = external, .last = -1};
+    program->blocks[program->block_count] = (nr_block){.storage = storage,
+                                                       .data = storage->data,
+                                                       .bytes = storage->bytes,
+                                                       .backend = storage->backend,
+                                                       .external = external,
+                                                       .last = -1};
     if (external) atomic_fetch_add_explicit(&storage->references, 1, memory_order_relaxed);
     return (int32_t)program->block_count++;
 }
@@ -68,7 +72,6 @@ static void made(nr_observer *self, norch_storage *storage) {
     const int32_t i = add_block(program, storage, false);
     if (i >= 0) {
         program->blocks[i].born = program->count;
-        program->backend = storage->backend;
         return;
     }
     storage->observer = NULL;
@@ -159,7 +162,6 @@ static int32_t append(nr_observer *self, const nr_call *call) {
     if (program->refusal[0]) return NORCH_OK;
     const size_t bytes = nr_plan_bytes(call);
     if (!bytes) return nr_program_refuse(program, "the shape of a result depends on the elements of a tensor");
-    if (call->backend->device) return nr_program_refuse(program, "only tensors on the CPU can be captured");
     if (!grow(&program->steps, program->count, &program->step_room, sizeof *program->steps)) return shortage(program);
     nr_step *step = &program->steps[program->count];
     *step = (nr_step){.call = *call, .first_use = program->use_count, .digest = 0xcbf29ce484222325ull};
@@ -177,7 +179,7 @@ static int32_t append(nr_observer *self, const nr_call *call) {
     const nr_plan_visitor visitor = {take_address, take_numbers, &c};
     nr_plan_visit(&step->call, plan, &visitor);
     if (program->line) step->line = program->line(program->owner);
-    program->backend = call->backend;
+    if (!program->backend || call->backend->device) program->backend = call->backend;
     program->work += call->work;
     program->count++;
     return c.lost ? nr_program_refuse(program, "a call uses memory that belongs to no tensor") : NORCH_OK;
@@ -285,7 +287,15 @@ static void name_uses(nr_program *program) {
 
 static int32_t place(nr_program *program) {
     const size_t bytes = nr_program_layout(program);
-    if (bytes && !(program->slab = nr_storage_make(program->backend, bytes))) return NORCH_ERROR_MEMORY;
+    const nr_backend *backend = NULL; /* of the slab */
+    for (int64_t i = 0; i < program->block_count; i++) {
+        const nr_block *block = &program->blocks[i];
+        if (!nr_in_slab(block)) continue;
+        if (backend && backend != block->backend)
+            return refuse_end(program, "it computes on two devices; move its tensors to one of them before the call");
+        backend = block->backend;
+    }
+    if (bytes && !(program->slab = nr_storage_make(backend, bytes))) return NORCH_ERROR_MEMORY;
     for (int64_t u = 0; u < program->use_count; u++) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
@@ -340,6 +350,7 @@ void nr_program_free(nr_program *program) {
             nr_storage_release(block->storage);
         nr_free(block->constant);
     }
+    nr_program_free_graphs(program);
     if (program->slab) nr_storage_release(program->slab);
     nr_free(program->steps);
     nr_free(program->uses);

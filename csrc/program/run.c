@@ -24,7 +24,7 @@ static int32_t draw(const nr_call *call) {
     return NORCH_OK;
 }
 
-static int32_t run_step(const nr_step *step) {
+int32_t nr_program_run_step(const nr_step *step) {
     if (step->dead) return NORCH_OK;
     const nr_call *call = &step->call;
     if (call->load) call->load(call);
@@ -33,7 +33,17 @@ static int32_t run_step(const nr_step *step) {
 
 static int32_t run_all(void *of) {
     const nr_program *program = of;
-    for (int64_t i = 0; i < program->count; i++) NR_TRY(run_step(&program->steps[i]));
+    const nr_segment *segment = program->segments, *last = segment + program->segment_count;
+    for (int64_t i = 0; i < program->count; i++) {
+        if (segment < last && segment->first == i && segment->graph) {
+            void *graph = segment->graph;
+            NR_TRY(program->backend->device->graph(program->backend, NR_GRAPH_RUN, &graph));
+            i = segment->end - 1;
+        } else {
+            NR_TRY(nr_program_run_step(&program->steps[i]));
+        }
+        while (segment < last && segment->end <= i + 1) segment++;
+    }
     return NORCH_OK;
 }
 
@@ -47,7 +57,7 @@ static int32_t run_timed(void *of) {
     const nr_program *program = of;
     double before = seconds_now();
     for (int64_t i = 0; i < program->count; i++) {
-        NR_TRY(run_step(&program->steps[i]));
+        NR_TRY(nr_program_run_step(&program->steps[i]));
         const double now = seconds_now();
         program->seconds[i] = now - before;
         before = now;
@@ -57,5 +67,6 @@ static int32_t run_timed(void *of) {
 
 int32_t nr_program_run(nr_program *program) {
     if (program->count == 0) return NORCH_OK;
+    if (program->backend->device && ++program->runs == 2) NR_TRY(nr_program_make_graphs(program));
     return nr_gate_program(program->backend, program->work, program->seconds ? run_timed : run_all, program);
 }

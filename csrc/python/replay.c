@@ -8,7 +8,7 @@
 
 static bool same_layout(const norch_tensor *x, const norch_tensor *as) {
     if (x->ndim != as->ndim || x->dtype != as->dtype || x->contiguous != as->contiguous || !x->storage ||
-        x->device_type != as->device_type || x->weak != as->weak)
+        x->device_type != as->device_type || x->device_index != as->device_index || x->weak != as->weak)
         return false;
     for (int32_t d = 0; d < x->ndim; d++)
         if (x->shape[d] != as->shape[d] || (!x->contiguous && x->strides[d] != as->strides[d])) return false;
@@ -160,7 +160,7 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves
     }
     const norch_tensor *x = &one->header;
     if (!r->copies && !argument) return norch_alias(x);
-    if (!x->contiguous || x->numel > FEW) return norch_cast(x, x->dtype);
+    if (!x->contiguous || x->numel > FEW || x->device_type != NORCH_CPU) return norch_cast(x, x->dtype);
     norch_tensor *copy = nr_make(x->ndim, x->shape, x->dtype, x);
     if (copy) memcpy(copy->data, x->data, (size_t)(x->numel * nr_size_of(x->dtype)));
     return copy;

@@ -1,0 +1,137 @@
+"""norch.capture on a CUDA device: a replay gives the bits that the function gives."""
+
+import pytest
+
+import norch
+from norch import nn, optim
+from norch.nn import functional as F  # noqa: N812
+
+pytestmark = pytest.mark.skipif(not norch.cuda.is_available(), reason="needs a CUDA device, or the simulated one")
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.out(self.cell(x)[0][:, -1])
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project, self.norm, self.out = nn.Linear(3, 12), nn.LayerNorm(4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        q, k, v = self.project(x).chunk(3, -1)
+        return self.out(self.norm(F.scaled_dot_product_attention(q, k, v, is_causal=True)).mean(1))
+
+
+MODELS = {
+    "mlp": lambda: nn.Sequential(nn.Flatten(), nn.Linear(15, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 2)),
+    "convolutions": lambda: nn.Sequential(
+        nn.Unflatten(1, (1, 5)),
+        nn.Conv2d(1, 3, 3, padding=1),
+        nn.BatchNorm2d(3),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(6, 2),
+    ),
+    "recurrent": Recurrent,
+    "attention": Attention,
+}
+
+
+def train(model, captured, make_optimizer, accumulate=False):
+    """Losses, parameters and buffers after nine steps with a schedule."""
+    norch.manual_seed(3)
+    model = MODELS[model]().to("cuda")
+    optimizer = make_optimizer(model.parameters())
+    schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+
+    def step(x, y):
+        loss = F.cross_entropy(model(x), y)
+        if not accumulate:
+            optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss
+
+    run = norch.capture(step) if captured else step
+    losses = []
+    for _ in range(9):
+        x, y = norch.randn(4, 5, 3).to("cuda"), norch.randint(2, (4,)).to("cuda")
+        losses.append(run(x, y).item())
+        schedule.step()
+    if captured:
+        assert run.recordings() == 1
+    return losses, [value.cpu().tolist() for value in model.state_dict().values()]
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_training_is_that_of_the_function(model):
+    def adam(parameters):
+        return optim.Adam(parameters, lr=0.05)
+
+    assert train(model, True, adam) == train(model, False, adam)
+
+
+def test_gradients_add_up_over_steps():
+    def sgd(parameters):
+        return optim.SGD(parameters, lr=0.05, momentum=0.9)
+
+    assert train("mlp", True, sgd, accumulate=True) == train("mlp", False, sgd, accumulate=True)
+
+
+def test_results_are_the_callers():
+    @norch.capture
+    def step(x):
+        return x + 1, (x * 2).sum()
+
+    results = [step(norch.full((100,), float(i), device="cuda")) for i in range(7)]
+    for i, (vector, total) in enumerate(results):
+        assert vector.device.type == "cuda"
+        assert vector.tolist() == [i + 1.0] * 100
+        assert total.item() == 200.0 * i
+
+
+def test_one_function_is_recorded_for_each_device():
+    @norch.capture
+    def double(x):
+        return x * 2
+
+    for device in ("cpu", "cuda") * 4:
+        y = double(norch.ones(3, device=device))
+        assert (y.device.type, y.tolist()) == (device, [2.0, 2.0, 2.0])
+    assert double.recordings() == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda x: x * x.sum().item(), "Python reads the elements of a tensor"),
+        (lambda x: x + norch.ones(3).to(x.device), "copied from the host to a device"),
+        (lambda x: (x * 2, norch.ones(3) * 2), "it computes on two devices"),
+    ],
+    ids=["item", "to", "two devices"],
+)
+def test_what_is_refused(wrong, message):
+    step = norch.capture(wrong)
+    with pytest.raises(norch.errors.CaptureError, match=message):
+        for _ in range(4):
+            step(norch.ones(3, device="cuda"))
+
+
+def test_an_index_that_is_out_of_range_is_told_after_a_replay():
+    @norch.capture
+    def pick(x, index):
+        return x.index_select(0, index)
+
+    x = norch.arange(4.0, device="cuda")
+    for _ in range(5):
+        assert pick(x, norch.tensor([3, 0], device="cuda")).tolist() == [3.0, 0.0]
+    with pytest.raises(IndexError, match="index 4 is out of range for size 4"):
+        pick(x, norch.tensor([3, 4], device="cuda")).tolist()
+    assert pick(x, norch.tensor([1, 2], device="cuda")).tolist() == [1.0, 2.0]
