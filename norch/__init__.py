@@ -75,6 +75,7 @@ _LAZY = {
     "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
     ".serialization": "load save",
     ".program": "capture",
+    ".utils.dlpack": "from_dlpack to_dlpack",
     ".func": "vmap",
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
@@ -91,6 +92,7 @@ if _TYPE_CHECKING:
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .program import capture
     from .serialization import load, save
+    from .utils.dlpack import from_dlpack, to_dlpack
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from ._handle import Handle
 from ._lib import lib
 from ._typing import Any
 from .errors import ArgumentError, DTypeError, Error
+from .ops._deferred import DeferredMethod
 from .ops._operand import tensor_of
 from .ops.copy import copy_
 from .ops.values import as_tensor
@@ -75,6 +76,9 @@ class ProtocolMethods(Handle):
                 raise ArgumentError(f"__array__: from {array.dtype} to {dtype} takes a copy")
             return array.astype(dtype)
         return array.copy() if copy else array
+
+    __dlpack__ = DeferredMethod("norch.utils.dlpack", "__dlpack__")
+    __dlpack_device__ = DeferredMethod("norch.utils.dlpack", "__dlpack_device__")
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """The result of an elementwise function of NumPy: a tensor where norch has the dtype, else the array."""

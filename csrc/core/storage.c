@@ -46,6 +46,11 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
     return storage;
 }
 
+norch_storage *nr_storage_retain(norch_storage *storage) {
+    atomic_fetch_add_explicit(&storage->references, 1, memory_order_relaxed);
+    return storage;
+}
+
 void nr_storage_release(norch_storage *storage) {
     if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
     if (storage->observer) storage->observer->gone(storage->observer, storage);

@@ -17,6 +17,7 @@ struct norch_storage {
 norch_storage *nr_storage_make(const nr_backend *backend, size_t bytes);
 norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backend, void (*release)(void *),
                                void *context);
+norch_storage *nr_storage_retain(norch_storage *storage);
 void nr_storage_release(norch_storage *storage);
 
 #endif

@@ -78,7 +78,7 @@ norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *s
                            int64_t shift) {
     norch_tensor *view = make_header(x->storage, ndim, shape, x->dtype);
     if (!view) return NULL;
-    if (x->storage) atomic_fetch_add_explicit(&x->storage->references, 1, memory_order_relaxed);
+    if (x->storage) nr_storage_retain(x->storage);
     view->numel = 1;
     for (int32_t i = 0; i < ndim; i++) {
         view->strides[i] = strides[i];
@@ -132,7 +132,7 @@ int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
     NR_TRY(nr_check_tensor("data", other));
     norch_storage *before = x->storage;
     if (before && before->observer != nr_observing()) NR_TRY(nr_note_unseen("the memory of a tensor is replaced"));
-    atomic_fetch_add_explicit(&other->storage->references, 1, memory_order_relaxed);
+    nr_storage_retain(other->storage);
     const size_t from = offsetof(norch_tensor, data); /* all fields after those of Python */
     memcpy((char *)x + from, (const char *)other + from, sizeof *x - from);
     if (before) nr_storage_release(before);

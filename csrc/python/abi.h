@@ -77,6 +77,14 @@ typedef struct nr_method {
 PYTHON(void *, PyEval_SaveThread, void);
 PYTHON(void, PyEval_RestoreThread, void *thread);
 PYTHON(int, PyGILState_Check, void);
+PYTHON(int, PyGILState_Ensure, void);
+PYTHON(void, PyGILState_Release, int state);
+PYTHON(int, Py_IsInitialized, void);
+
+PYTHON(void *, PyCapsule_New, void *pointer, const char *name, void (*destructor)(void *capsule));
+PYTHON(int, PyCapsule_IsValid, void *capsule, const char *name);
+PYTHON(void *, PyCapsule_GetPointer, void *capsule, const char *name);
+PYTHON(int, PyCapsule_SetName, void *capsule, const char *name);
 
 PYTHON(void *, PyType_FromSpec, nr_spec *spec);
 PYTHON(void *, PyType_GenericAlloc, void *type, int64_t items);

@@ -212,6 +212,8 @@ static void *py_adopt(void *self, void *const *given, int64_t n) {
 static nr_method methods[] = {
 #define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
     BUILTINS(ROW) ROW(item) ROW(shape) ROW(strides) ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
+    {"to_dlpack", nr_py_to_dlpack, NR_METHOD_FASTCALL, NULL},
+    {"from_dlpack", nr_py_from_dlpack, NR_METHOD_FASTCALL, NULL},
 #undef ROW
 #define ROW(name) {#name, nr_py_##name, NR_METHOD_FASTCALL, NULL},
     NR_PROGRAM_CALLS(ROW)

@@ -7,6 +7,10 @@
 /* region(x, index): a view, or None if the index holds more than integers, slices, ... and None. */
 void *nr_py_region(void *self, void *const *given, int64_t n);
 
+/* to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only). */
+void *nr_py_to_dlpack(void *self, void *const *given, int64_t n);
+void *nr_py_from_dlpack(void *self, void *const *given, int64_t n);
+
 /* Recording and replay: recording.c and replay.c say what they take. */
 #define NR_PROGRAM_CALLS(ROW) \
     ROW(record_begin)         \

@@ -6,6 +6,7 @@ The operations make tensors of their numbers and arrays through this module, so 
 from __future__ import annotations
 
 import sys
+import warnings
 from array import array
 from functools import reduce
 
@@ -209,14 +210,15 @@ def _is_ndarray(data: Any) -> bool:
 def from_numpy(array: Any) -> Tensor:
     """A tensor over the memory of a NumPy array: writes go both ways, and each keeps the memory alive.
 
-    TypeError for what is no array, as a NumPy scalar; ArgumentError for arrays that are read-only, or whose strides are
-    no multiples of the element size; DTypeError for dtypes that norch lacks.
+    A read-only array is shared too, with a warning: writes to the tensor are undefined. TypeError for what is no
+    array, as a NumPy scalar; ArgumentError for arrays whose strides are no multiples of the element size; DTypeError
+    for dtypes that norch lacks.
     """
     if not _is_ndarray(array):
         raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
     found = _array_dtype(array.dtype.str)
     if not array.flags.writeable:
-        raise ArgumentError("from_numpy: this array cannot be written to; copy it, or use norch.tensor()")
+        warnings.warn("from_numpy: this array is read-only, and a tensor is not; do not write to it", stacklevel=2)
     shape, steps = array.shape, array.strides
     if any(step % found.itemsize for step in steps):
         raise ArgumentError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")

@@ -1,0 +1,196 @@
+/* dlpack: capsules by which array libraries hand each other memory, without a copy.
+ *
+ *   to_dlpack      storage +1 reference -> { shape, strides, deleter } in a capsule -> the consumer, who renames it and
+ *                                                                                     calls the deleter when it is done
+ *   from_dlpack    capsule, renamed -> a storage over the producer's memory -> its deleter when the last tensor is gone
+ *
+ * Structs: DLPack 1.0 (dmlc.github.io/dlpack), and 0.x, whose head is shorter and has no flags. */
+#include <string.h>
+
+#include "../core/check.h"
+#include "../core/error.h"
+#include "../core/memory.h"
+#include "../core/storage.h"
+#include "../core/tensor.h"
+#include "../ops/ops.h"
+#include "abi.h"
+#include "calls.h"
+#include "object.h"
+
+enum { DL_CPU = 1, DL_CUDA = 2 };
+enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_BOOL = 6 };
+#define DL_READ_ONLY 1u
+
+typedef struct dl_tensor {
+    void *data;
+    int32_t device_type, device_index, ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides; /* strides count elements; NULL: contiguous */
+    uint64_t byte_offset;
+} dl_tensor;
+
+typedef struct dl_managed {
+    dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct dl_managed *self);
+} dl_managed;
+
+typedef struct dl_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct dl_versioned *self);
+    uint64_t flags;
+    dl_tensor tensor;
+} dl_versioned;
+
+static const char *const names[] = {"dltensor", "dltensor_versioned"};
+static const char *const used_names[] = {"used_dltensor", "used_dltensor_versioned"};
+
+/* ---- out ------------------------------------------------------------------------------------------------- */
+
+/* What a capsule of ours points to; both heads begin it, and one of them is used. */
+typedef struct exported {
+    union {
+        dl_managed managed;
+        dl_versioned versioned;
+    } head;
+    norch_storage *storage;
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+} exported;
+
+/* Called by consumers, in any thread, with the GIL or without. */
+static void delete_exported(exported *self) {
+    if (!Py_IsInitialized()) return; /* the memory may be an object of the interpreter that has ended */
+    const int state = PyGILState_Ensure();
+    if (self->storage) nr_storage_release(self->storage);
+    nr_free(self);
+    PyGILState_Release(state);
+}
+static void delete_managed(dl_managed *self) { delete_exported(self->context); }
+static void delete_versioned(dl_versioned *self) { delete_exported(self->context); }
+
+/* Of a capsule that nobody has taken. */
+static void drop_capsule(void *capsule) {
+    for (int versioned = 0; versioned < 2; versioned++)
+        if (PyCapsule_IsValid(capsule, names[versioned])) {
+            void *head = PyCapsule_GetPointer(capsule, names[versioned]);
+            delete_exported(versioned ? ((dl_versioned *)head)->context : ((dl_managed *)head)->context);
+            return;
+        }
+}
+
+static uint8_t code_of(int32_t dtype) {
+    if (dtype == NORCH_BFLOAT16) return DL_BFLOAT;
+    if (dtype == NORCH_BOOL) return DL_BOOL;
+    if (nr_is_float(dtype)) return DL_FLOAT;
+    return dtype == NORCH_UINT8 ? DL_UINT : DL_INT;
+}
+
+/* to_dlpack(x, versioned): a capsule over the elements of x. */
+void *nr_py_to_dlpack(void *self, void *const *given, int64_t n) {
+    (void)self;
+    if (n != 2 || !nr_is_tensor(given[0])) {
+        PyErr_SetString(PyExc_TypeError, "to_dlpack: expected a tensor");
+        return NULL;
+    }
+    const norch_tensor *x = given[0];
+    const int versioned = PyObject_IsTrue(given[1]);
+    exported *all = versioned < 0 ? NULL : nr_malloc(sizeof *all);
+    if (!all) return versioned < 0 ? NULL : NR_REFUSE(NORCH_ERROR_MEMORY, "to_dlpack: out of memory");
+    memset(all, 0, sizeof *all);
+    memcpy(all->shape, x->shape, sizeof all->shape);
+    memcpy(all->strides, x->strides, sizeof all->strides);
+    dl_tensor *tensor = versioned ? &all->head.versioned.tensor : &all->head.managed.tensor;
+    tensor->data = x->numel ? x->data : NULL;
+    tensor->device_type = x->device_type == NORCH_CPU ? DL_CPU : DL_CUDA;
+    tensor->device_index = x->device_index;
+    tensor->ndim = x->ndim;
+    tensor->code = code_of(x->dtype);
+    tensor->bits = (uint8_t)(nr_size_of(x->dtype) * 8);
+    tensor->lanes = 1;
+    tensor->shape = all->shape;
+    tensor->strides = all->strides;
+    if (versioned) {
+        all->head.versioned.major = 1;
+        all->head.versioned.context = all;
+        all->head.versioned.deleter = delete_versioned;
+    } else {
+        all->head.managed.context = all;
+        all->head.managed.deleter = delete_managed;
+    }
+    all->storage = x->storage ? nr_storage_retain(x->storage) : NULL;
+    void *capsule = PyCapsule_New(all, names[versioned], drop_capsule);
+    if (!capsule) delete_exported(all);
+    return capsule;
+}
+
+/* ---- in -------------------------------------------------------------------------------------------------- */
+
+static void release_managed(void *context) {
+    dl_managed *from = context;
+    if (from->deleter) from->deleter(from);
+}
+static void release_versioned(void *context) {
+    dl_versioned *from = context;
+    if (from->deleter) from->deleter(from);
+}
+
+/* -1: norch has no such dtype. */
+static int32_t dtype_of(const dl_tensor *from) {
+    for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT && from->lanes == 1; dtype++)
+        if (code_of(dtype) == from->code && nr_size_of(dtype) * 8 == from->bits) return dtype;
+    return -1;
+}
+
+static norch_tensor *tensor_over(const dl_tensor *from, void (*release)(void *), void *context) {
+    const int32_t dtype = dtype_of(from);
+    if (dtype < 0)
+        return NR_REFUSE(NORCH_ERROR_DTYPE,
+                         "from_dlpack: norch has no dtype of DLPack's code %d with %d bits and %d lanes", from->code,
+                         from->bits, from->lanes);
+    if (from->device_type != DL_CPU && from->device_type != DL_CUDA)
+        return NR_REFUSE(
+            NORCH_ERROR_DEVICE,
+            "from_dlpack: memory of DLPack's device type %d; norch reads that of the CPU (1) and of CUDA (2)",
+            from->device_type);
+    if (nr_check_shape("from_dlpack", from->ndim, from->shape)) return NULL;
+    const nr_backend *backend =
+        nr_backend_find(from->device_type == DL_CPU ? NORCH_CPU : NORCH_CUDA, from->device_index);
+    if (!backend) return NULL;
+    int64_t strides[NORCH_MAX_DIMS], dense = 1;
+    for (int32_t d = from->ndim - 1; d >= 0; d--) {
+        strides[d] = from->strides ? from->strides[d] : dense;
+        dense *= from->shape[d] > 1 ? from->shape[d] : 1;
+    }
+    return nr_wrap_memory("from_dlpack", backend, (char *)from->data + from->byte_offset, from->ndim, from->shape,
+                          strides, dtype, release, context);
+}
+
+/* from_dlpack(capsule): (a tensor over the producer's memory, whether it is read-only); the capsule is used up. */
+void *nr_py_from_dlpack(void *self, void *const *given, int64_t n) {
+    (void)self;
+    int versioned = 0;
+    while (versioned < 2 && (n != 1 || !PyCapsule_IsValid(given[0], names[versioned]))) versioned++;
+    if (versioned == 2) {
+        PyErr_SetString(PyExc_TypeError, "from_dlpack: expected a DLPack capsule that nobody has used yet");
+        return NULL;
+    }
+    void *head = PyCapsule_GetPointer(given[0], names[versioned]);
+    if (versioned && ((dl_versioned *)head)->major > 1)
+        return NR_REFUSE(NORCH_ERROR_VALUE, "from_dlpack: a capsule of DLPack %u.%u; norch reads 1.x and 0.x",
+                         ((dl_versioned *)head)->major, ((dl_versioned *)head)->minor);
+    const bool read_only = versioned && ((dl_versioned *)head)->flags & DL_READ_ONLY;
+    void *result = PyTuple_New(2);
+    norch_tensor *x = result ? tensor_over(versioned ? &((dl_versioned *)head)->tensor : &((dl_managed *)head)->tensor,
+                                           versioned ? release_versioned : release_managed, head)
+                             : NULL;
+    if (!x) {
+        if (result) Py_DecRef(result);
+        return NULL;
+    }
+    PyCapsule_SetName(given[0], used_names[versioned]);
+    PyTuple_SetItem(result, 0, x);
+    PyTuple_SetItem(result, 1, PyBool_FromLong(read_only));
+    return result;
+}
