@@ -337,6 +337,18 @@ norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optiona
 int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
                                  int64_t axes, double eps, bool centered, int64_t n, const void *grads);
 
+/* Channels of x (N, C, ...) with mean 0 and variance 1, times weight, plus bias, of float32 or float64; the others (C), of the same
+ * dtype. With mean and variance given, the statistics are those of x: they are written there, and the running ones move towards
+ * them by momentum; else the running ones are read. backward: from g, the gradient of the result, and the statistics, those of x,
+ * and of weight and bias (2, C), into contiguous tensors; training: the statistics depend on x. */
+norch_tensor *norch_batch_norm(const norch_tensor *x, const norch_tensor *optional_mean,
+                               const norch_tensor *optional_variance, const norch_tensor *optional_running_mean,
+                               const norch_tensor *optional_running_variance, const norch_tensor *optional_weight,
+                               const norch_tensor *optional_bias, double momentum, double eps);
+int32_t norch_batch_norm_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *mean,
+                                  const norch_tensor *variance, const norch_tensor *optional_weight, double eps,
+                                  bool training, int64_t n, const void *grads);
+
 /* ---- copies --------------------------------------------------------------------------------- */
 
 /* A contiguous copy; x itself, retained, when it is contiguous already. */

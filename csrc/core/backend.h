@@ -27,6 +27,7 @@ typedef enum nr_family {
     NR_POOL,
     NR_NORMALIZE,
     NR_ATTENTION,
+    NR_BATCH_NORM,
     NR_FAMILY_COUNT
 } nr_family;
 

@@ -40,6 +40,7 @@ typedef struct isa {
     int32_t (*run_pool)(const nr_call *call);
     int32_t (*run_normalize)(const nr_call *call);
     int32_t (*run_attention)(const nr_call *call);
+    int32_t (*run_batch_norm)(const nr_call *call);
 } isa;
 
 static bool always(void) { return true; }
@@ -79,7 +80,8 @@ static bool has_avx512(void) {
      nr_run_conv_##name,       \
      nr_run_pool_##name,       \
      nr_run_normalize_##name,  \
-     nr_run_attention_##name}
+     nr_run_attention_##name,  \
+     nr_run_batch_norm_##name}
 
 static const isa builds[] = {
 #ifdef __aarch64__
@@ -158,4 +160,5 @@ __attribute__((constructor)) static void choose_isa(void) {
     backend.run[NR_POOL] = chosen->run_pool;
     backend.run[NR_NORMALIZE] = chosen->run_normalize;
     backend.run[NR_ATTENTION] = chosen->run_attention;
+    backend.run[NR_BATCH_NORM] = chosen->run_batch_norm;
 }

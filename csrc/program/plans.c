@@ -2,6 +2,7 @@
 #include "plans.h"
 
 #include "../families/attention.h"
+#include "../families/batch_norm.h"
 #include "../families/conv.h"
 #include "../families/index.h"
 #include "../families/matmul.h"
@@ -31,6 +32,7 @@ size_t nr_plan_bytes(const nr_call *call) {
     case NR_POOL: return sizeof(nr_pool_plan);
     case NR_NORMALIZE: return sizeof(nr_normalize_plan);
     case NR_ATTENTION: return sizeof(nr_attention_plan);
+    case NR_BATCH_NORM: return sizeof(nr_batch_norm_plan);
     default: return 0;
     }
 }
@@ -156,6 +158,23 @@ static void visit_normalize(visitor v, nr_normalize_plan *plan) {
     visit(v, &plan->sums, true);
 }
 
+static void visit_batch_norm(visitor v, nr_batch_norm_plan *plan, int32_t op) {
+    const bool writes = op == NR_BATCH_NORM_TRAINING;
+    note(v, &plan->batch, 3 * sizeof(int64_t));
+    NOTE(v, plan->momentum);
+    NOTE(v, plan->eps);
+    visit(v, &plan->x, false);
+    visit(v, &plan->g, false);
+    visit(v, &plan->weight, false);
+    visit(v, &plan->bias, false);
+    visit(v, &plan->mean, writes);
+    visit(v, &plan->variance, writes);
+    visit(v, &plan->running_mean, true);
+    visit(v, &plan->running_variance, true);
+    visit(v, &plan->out, true);
+    visit(v, &plan->sums, true);
+}
+
 static void visit_attention(visitor v, nr_attention_plan *plan) {
     const size_t row = (size_t)plan->batch_ndim * sizeof(int64_t);
     void *const fields[] = {&plan->q,   &plan->k,      &plan->v,      &plan->g,
@@ -210,6 +229,7 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     case NR_POOL: visit_pool(v, call->op, plan); break;
     case NR_NORMALIZE: visit_normalize(v, plan); break;
     case NR_ATTENTION: visit_attention(v, plan); break;
+    case NR_BATCH_NORM: visit_batch_norm(v, plan, call->op); break;
     default: break;
     }
 }
@@ -257,6 +277,7 @@ int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]) {
     }
     case NR_NORMALIZE: return listed(sizes, 2, &((const nr_normalize_plan *)plan)->rows);
     case NR_ATTENTION: return listed(sizes, 3, &((const nr_attention_plan *)plan)->queries);
+    case NR_BATCH_NORM: return listed(sizes, 3, &((const nr_batch_norm_plan *)plan)->batch);
     default: return sizes_of_nest(plan, sizes); /* a nest is the first field of the others */
     }
 }

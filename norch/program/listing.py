@@ -29,6 +29,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("pool", "max max_backward avg avg_backward".split()),
     ("normalize", "forward backward".split()),
     ("attention", "forward backward".split()),
+    ("batch_norm", "training evaluation training_backward evaluation_backward".split()),
 ]
 
 
