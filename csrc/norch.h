@@ -280,6 +280,16 @@ norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor 
 norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, bool log);
 norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, bool log);
 
+/* Losses log(sum(exp(x))) - x[target] of the rows of x (N, C), or of x (C), of floats, with targets (N) or (), int64; 0 where the
+ * target is `ignored`. reduced: their sum, divided by the number of those that are not ignored where optional_count, 0-d, is
+ * given: it gets that number. smoothing: so much of the target is spread over all classes. log_sums (N, 2) gets what the gradient of x needs;
+ * it and the count have the dtype that x is computed in. backward: that gradient, from g, that of the result. */
+norch_tensor *norch_cross_entropy(const norch_tensor *x, const norch_tensor *target, const norch_tensor *log_sums,
+                                  const norch_tensor *optional_count, int64_t ignored, bool reduced, double smoothing);
+norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *target,
+                                           const norch_tensor *log_sums, const norch_tensor *optional_count,
+                                           int64_t ignored, double smoothing);
+
 /* ---- products ------------------------------------------------------------------------------- */
 
 /* NumPy's matmul for every rank; a flag transposes the last two axes of its operand (not of a vector).

@@ -28,6 +28,7 @@ typedef enum nr_family {
     NR_NORMALIZE,
     NR_ATTENTION,
     NR_BATCH_NORM,
+    NR_CROSS_ENTROPY,
     NR_FAMILY_COUNT
 } nr_family;
 

@@ -41,6 +41,7 @@ typedef struct isa {
     int32_t (*run_normalize)(const nr_call *call);
     int32_t (*run_attention)(const nr_call *call);
     int32_t (*run_batch_norm)(const nr_call *call);
+    int32_t (*run_cross_entropy)(const nr_call *call);
 } isa;
 
 static bool always(void) { return true; }
@@ -81,7 +82,8 @@ static bool has_avx512(void) {
      nr_run_pool_##name,       \
      nr_run_normalize_##name,  \
      nr_run_attention_##name,  \
-     nr_run_batch_norm_##name}
+     nr_run_batch_norm_##name, \
+     nr_run_cross_entropy_##name}
 
 static const isa builds[] = {
 #ifdef __aarch64__
@@ -161,4 +163,5 @@ __attribute__((constructor)) static void choose_isa(void) {
     backend.run[NR_NORMALIZE] = chosen->run_normalize;
     backend.run[NR_ATTENTION] = chosen->run_attention;
     backend.run[NR_BATCH_NORM] = chosen->run_batch_norm;
+    backend.run[NR_CROSS_ENTROPY] = chosen->run_cross_entropy;
 }

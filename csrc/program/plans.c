@@ -4,6 +4,7 @@
 #include "../families/attention.h"
 #include "../families/batch_norm.h"
 #include "../families/conv.h"
+#include "../families/cross_entropy.h"
 #include "../families/index.h"
 #include "../families/matmul.h"
 #include "../families/normalize.h"
@@ -33,6 +34,7 @@ size_t nr_plan_bytes(const nr_call *call) {
     case NR_NORMALIZE: return sizeof(nr_normalize_plan);
     case NR_ATTENTION: return sizeof(nr_attention_plan);
     case NR_BATCH_NORM: return sizeof(nr_batch_norm_plan);
+    case NR_CROSS_ENTROPY: return sizeof(nr_cross_entropy_plan);
     default: return 0;
     }
 }
@@ -175,6 +177,18 @@ static void visit_batch_norm(visitor v, nr_batch_norm_plan *plan, int32_t op) {
     visit(v, &plan->sums, true);
 }
 
+static void visit_cross_entropy(visitor v, nr_cross_entropy_plan *plan, int32_t op) {
+    const bool forward = op == NR_CROSS_ENTROPY_FORWARD;
+    note(v, &plan->rows, 4 * sizeof(int64_t));
+    NOTE(v, plan->smoothing);
+    visit(v, &plan->x, false);
+    visit(v, &plan->g, false);
+    visit(v, &plan->target, false);
+    visit(v, &plan->out, true);
+    visit(v, &plan->log_sums, forward);
+    visit(v, &plan->count, forward);
+}
+
 static void visit_attention(visitor v, nr_attention_plan *plan) {
     const size_t row = (size_t)plan->batch_ndim * sizeof(int64_t);
     void *const fields[] = {&plan->q,   &plan->k,      &plan->v,      &plan->g,
@@ -230,6 +244,7 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     case NR_NORMALIZE: visit_normalize(v, plan); break;
     case NR_ATTENTION: visit_attention(v, plan); break;
     case NR_BATCH_NORM: visit_batch_norm(v, plan, call->op); break;
+    case NR_CROSS_ENTROPY: visit_cross_entropy(v, plan, call->op); break;
     default: break;
     }
 }
@@ -278,11 +293,12 @@ int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]) {
     case NR_NORMALIZE: return listed(sizes, 2, &((const nr_normalize_plan *)plan)->rows);
     case NR_ATTENTION: return listed(sizes, 3, &((const nr_attention_plan *)plan)->queries);
     case NR_BATCH_NORM: return listed(sizes, 3, &((const nr_batch_norm_plan *)plan)->batch);
+    case NR_CROSS_ENTROPY: return listed(sizes, 2, &((const nr_cross_entropy_plan *)plan)->rows);
     default: return sizes_of_nest(plan, sizes); /* a nest is the first field of the others */
     }
 }
 
 bool nr_has_effects(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
-           (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
+           call->family == NR_CROSS_ENTROPY || (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
 }

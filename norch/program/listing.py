@@ -30,6 +30,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("normalize", "forward backward".split()),
     ("attention", "forward backward".split()),
     ("batch_norm", "training evaluation training_backward evaluation_backward".split()),
+    ("cross_entropy", "forward backward".split()),
 ]
 
 
