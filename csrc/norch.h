@@ -420,6 +420,9 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
                             int64_t dtype, int64_t device_type, int64_t device_index);
 norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, int64_t device_index);
 norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
+/* x, of floats, with elements multiplied by 0 with probability p, and else by scale; mask, contiguous bools of its shape, gets which
+ * were kept. An element is kept where norch_rand() would draw p or more. */
+norch_tensor *norch_dropout(uint64_t *state, const norch_tensor *x, double p, double scale, const norch_tensor *mask);
 
 /* ---- optimizer steps over many tensors at once ---------------------------------------------- */
 

@@ -108,8 +108,12 @@ static void visit_random(visitor v, nr_random_plan *plan) {
     NOTE(v, plan->low);
     NOTE(v, plan->span);
     NOTE(v, plan->state);
+    NOTE(v, plan->least);
+    NOTE(v, plan->scale);
     visit(v, &plan->probability, false);
+    visit(v, &plan->x, false);
     visit(v, &plan->out, true);
+    visit(v, &plan->mask, true);
 }
 
 /* The hyper-parameters are read when the call runs. */

@@ -20,7 +20,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("matmul", None),
     ("copy", None),
     ("index", "gather scatter scatter_add scatter_prod scatter_amax scatter_amin offsets".split()),
-    ("random", "uniform normal integers bernoulli permutation".split()),
+    ("random", "uniform normal integers bernoulli permutation dropout".split()),
     ("optimizer", _OPTIMIZERS),
     ("scan", "cumsum cumprod logcumsumexp cummax cummin".split()),
     ("sort", "argsort search".split()),
