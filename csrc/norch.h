@@ -299,6 +299,24 @@ norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool tr
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                            int64_t epilogue);
 
+/* ---- recurrent layers ----------------------------------------------------------------------- */
+
+/* An LSTM over all steps, or, without c, a GRU: from what the input gives the gates (steps, rows, gates * size), of float32
+ * or float64, the first state h (and c) (rows, size), and weight (gates * size, size) and bias (gates * size) of what the state
+ * gives them. reverse: from the last step to the first. Written, contiguous: the states hs (steps, rows, size), kept (steps,
+ * rows, 4 * size) and of an LSTM cs. backward: from the gradients of hs and of the last c (NULL: 0), that of from_x; of a GRU in
+ * grad_h that of what the state gives the gates (of an LSTM it is the same); in grad_state that of c, of a GRU the part of that of h that
+ * does not go through the weight. The result is the part that does. A GRU of several steps reads hs. */
+int32_t norch_recurrent(const norch_tensor *from_x, const norch_tensor *h, const norch_tensor *optional_c,
+                        const norch_tensor *weight, const norch_tensor *optional_bias, bool reverse,
+                        const norch_tensor *hs, const norch_tensor *kept, const norch_tensor *optional_cs);
+norch_tensor *norch_recurrent_backward(const norch_tensor *optional_g_hs, const norch_tensor *optional_g_c,
+                                       const norch_tensor *h, const norch_tensor *optional_c,
+                                       const norch_tensor *weight, bool reverse, const norch_tensor *optional_hs,
+                                       const norch_tensor *kept, const norch_tensor *optional_cs,
+                                       const norch_tensor *grad_x, const norch_tensor *optional_grad_h,
+                                       const norch_tensor *grad_state);
+
 /* ---- attention ------------------------------------------------------------------------------ */
 
 /* softmax(q k^T scale) v over q (..., L, E), k (..., S, E), v (..., S, V), of one float dtype and with the same leading axes;

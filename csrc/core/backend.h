@@ -29,6 +29,7 @@ typedef enum nr_family {
     NR_ATTENTION,
     NR_BATCH_NORM,
     NR_CROSS_ENTROPY,
+    NR_RECURRENT,
     NR_FAMILY_COUNT
 } nr_family;
 

@@ -12,6 +12,7 @@
 #include "../families/pool.h"
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
+#include "../families/recurrent.h"
 #include "../families/reduce.h"
 #include "../families/scan.h"
 #include "../families/softmax.h"
@@ -35,6 +36,7 @@ size_t nr_plan_bytes(const nr_call *call) {
     case NR_ATTENTION: return sizeof(nr_attention_plan);
     case NR_BATCH_NORM: return sizeof(nr_batch_norm_plan);
     case NR_CROSS_ENTROPY: return sizeof(nr_cross_entropy_plan);
+    case NR_RECURRENT: return sizeof(nr_recurrent_plan);
     default: return 0;
     }
 }
@@ -193,6 +195,17 @@ static void visit_cross_entropy(visitor v, nr_cross_entropy_plan *plan, int32_t 
     visit(v, &plan->count, forward);
 }
 
+static void visit_recurrent(visitor v, nr_recurrent_plan *plan, int32_t op) {
+    const bool forward = op == NR_LSTM_FORWARD || op == NR_GRU_FORWARD;
+    void *const read[] = {&plan->from_x, &plan->from_h, &plan->state, plan->g, plan->g + 1, plan->g + 2, &plan->g_c};
+    void *const written[] = {&plan->h, &plan->grad_x, &plan->grad_h, &plan->grad_state};
+    note(v, &plan->rows, 2 * sizeof(int64_t));
+    for (int i = 0; i < 7; i++) visit(v, read[i], false);
+    visit(v, &plan->c, forward);
+    visit(v, &plan->kept, forward);
+    for (int i = 0; i < 4; i++) visit(v, written[i], true);
+}
+
 static void visit_attention(visitor v, nr_attention_plan *plan) {
     const size_t row = (size_t)plan->batch_ndim * sizeof(int64_t);
     void *const fields[] = {&plan->q,   &plan->k,      &plan->v,      &plan->g,
@@ -249,6 +262,7 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     case NR_ATTENTION: visit_attention(v, plan); break;
     case NR_BATCH_NORM: visit_batch_norm(v, plan, call->op); break;
     case NR_CROSS_ENTROPY: visit_cross_entropy(v, plan, call->op); break;
+    case NR_RECURRENT: visit_recurrent(v, plan, call->op); break;
     default: break;
     }
 }
@@ -298,6 +312,7 @@ int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]) {
     case NR_ATTENTION: return listed(sizes, 3, &((const nr_attention_plan *)plan)->queries);
     case NR_BATCH_NORM: return listed(sizes, 3, &((const nr_batch_norm_plan *)plan)->batch);
     case NR_CROSS_ENTROPY: return listed(sizes, 2, &((const nr_cross_entropy_plan *)plan)->rows);
+    case NR_RECURRENT: return listed(sizes, 2, &((const nr_recurrent_plan *)plan)->rows);
     default: return sizes_of_nest(plan, sizes); /* a nest is the first field of the others */
     }
 }

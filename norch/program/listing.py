@@ -31,6 +31,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("attention", "forward backward".split()),
     ("batch_norm", "training evaluation training_backward evaluation_backward".split()),
     ("cross_entropy", "forward backward".split()),
+    ("recurrent", "lstm gru lstm_backward gru_backward".split()),
 ]
 
 
