@@ -40,7 +40,7 @@ def _relu(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> S
 
 
 def _lstm(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
-    return _fused(gates, *state, weight, bias) or lstm_step(gates, state, weight, bias)
+    return _fused(gates, state[0], state[1], weight, bias) or lstm_step(gates, state, weight, bias)
 
 
 def _gru(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:

@@ -12,7 +12,7 @@ from ..autograd.record import record_one
 from ..random import state_of
 from .op import function_op
 
-masked_scale = function_op(
+masked_scale: Any = function_op(
     "masked_scale",
     "b times c where the bool a is true, times 0 elsewhere: the gradient of dropout, and its own.",
     grad_b=lambda g, a, c: masked_scale(a, g, c),

@@ -4,45 +4,60 @@ products for the gradients of the weights are of all steps at once, and stand he
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from .._handle import alias
 from .._lib import lib
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import mode
-from ..autograd.record import edges_of, record
+from ..autograd.record import edges_of, gradient_edge, record
 from .copy import cat, stack
 from .matmul import linear
+from .pointwise import sigmoid, tanh
 
 # ---- one step of recorded operations --------------------------------------------------------------------------------
 
 
-def lstm_step(from_x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+def _gates(functions: tuple[Any, ...], xs: tuple[Any, ...], values: tuple[Any, ...] | None) -> list[Any]:
+    """function(x) of each; where its value is known already, that with the history of function(x)."""
+    if values is None:
+        return [function(x) for function, x in zip(functions, xs)]
+    return [record(f.node_class, alias(value), (x,)) for f, x, value in zip(functions, xs, values)]
+
+
+def lstm_step(from_x: Any, state: tuple[Any, ...], weight: Any, bias: Any, values: Any = None) -> tuple[Any, ...]:
     """c' = sigmoid(f) c + sigmoid(i) tanh(n), h' = sigmoid(o) tanh(c'), with the gates (i, f, n, o) = from_x + what h
     gives them (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000)."""
     h, c = state
-    i, f, n, o = (from_x + linear(h, weight, bias)).chunk(4, -1)
-    c = f.sigmoid() * c + i.sigmoid() * n.tanh()
-    return o.sigmoid() * c.tanh(), c
+    gates = (from_x + linear(h, weight, bias)).chunk(4, -1)
+    i, f, n, o = _gates((sigmoid, sigmoid, tanh, sigmoid), gates, values)
+    c = f * c + i * n
+    return o * c.tanh(), c
 
 
-def gru_step(from_x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+def gru_step(from_x: Any, state: tuple[Any, ...], weight: Any, bias: Any, values: Any = None) -> tuple[Any, ...]:
     """h' = (1 - z) n + z h, with r and z = sigmoid(from_x + what h gives them), n = tanh(from_x + r times what h gives
     it) (Cho et al. 2014)."""
     (h,) = state
-    r, z, n = from_x.chunk(3, -1)
+    x_r, x_z, x_n = from_x.chunk(3, -1)
     h_r, h_z, h_n = linear(h, weight, bias).chunk(3, -1)
-    n = (n + (r + h_r).sigmoid() * h_n).tanh()
-    return (n.lerp(h, (z + h_z).sigmoid()),)
+    r, z = _gates((sigmoid, sigmoid), (x_r + h_r, x_z + h_z), values)
+    (n,) = _gates((tanh,), (x_n + r * h_n,), None if values is None else values[2:])
+    return (n.lerp(h, z),)
 
 
-def _composed(from_x: Any, h: Any, c: Any, weight: Any, bias: Any, reverse: bool) -> Any:
-    """All h, and of an LSTM the last c, as one tensor of one dimension, of recorded operations."""
-    state, hs = ((h,) if c is None else (h, c)), []
-    parts = from_x.unbind(0) if from_x.ndim > h.ndim else (from_x,)
-    for part in reversed(parts) if reverse else parts:
-        state = (gru_step if c is None else lstm_step)(part, state, weight, bias)
+def _composed(from_x: Any, h: Any, c: Any, weight: Any, bias: Any, reverse: bool, kept: Any) -> Any:
+    """All h, and of an LSTM the last c, as one tensor of one dimension, of recorded operations. kept: the gates'
+    values, so that from_x need not have any: its derivative does not depend on them."""
+    steps, rows, _, size = _sizes(from_x.shape, h.shape)
+    state: Any = tuple(x.reshape(rows, size) for x in (h, c) if x is not None)
+    hs: list[Any] = []
+    parts = list(zip(from_x.reshape(steps, rows, -1).unbind(0), kept.unbind(0)))
+    for x, values in reversed(parts) if reverse else parts:
+        state = (gru_step if c is None else lstm_step)(x, state, weight, bias, values.chunk(4, -1))
         hs.append(state[0])
     all_of = stack(hs[::-1] if reverse else hs).flatten()
     return all_of if c is None else cat([all_of, state[1].flatten()])
@@ -60,33 +75,39 @@ def _as(x: Any, shape: tuple[int, ...]) -> Any:
     return None if x is None else lib.norch_reshape(x if x._contiguous else lib.norch_clone(x), shape)
 
 
-def _sizes(from_x: Any, h: Any) -> tuple[int, int, int, int]:
-    """Steps, rows, gates * size and size; a step alone has the leading axes of its state."""
-    shape, state = lib.norch_shape(from_x), lib.norch_shape(h)
-    return shape[0] if len(shape) > len(state) else 1, h._numel // state[-1], shape[-1], state[-1]
+def _sizes(shape: tuple[int, ...], state: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """Steps, rows, gates * size and size, of what the input gives and of a state; a step alone has the leading axes of
+    its state."""
+    return shape[0] if len(shape) > len(state) else 1, math.prod(state[:-1]), shape[-1], state[-1]
 
 
 def _backward(
     g: Any,
-    from_x: Any,
     h: Any,
     c: Any,
     weight: Any,
     bias: Any,
+    shape: tuple[int, ...],
+    to_x: Any,
     reverse: bool,
     hs: Any,
     kept: Any,
     cs: Any,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Any, ...]:
-    """The gates' gradients, step by step from the last one; those of the weight and the bias from all of them."""
+    """The gates' gradients, step by step from the last one; those of the weight and the bias from all of them. shape,
+    to_x: of from_x, and where its gradient goes: its elements are not kept."""
     g_hs, g_c = (g.get(0), g.get(1)) if isinstance(g, Outputs) else (g, None)
-    steps, rows, gates, size = _sizes(from_x, h)
+    state = lib.norch_shape(h)
+    steps, rows, gates, size = _sizes(shape, state)
     if mode.enabled:
         parts = [h.new_zeros(steps * rows * size) if g_hs is None else g_hs.flatten()]
         if c is not None:
             parts.append(c.new_zeros(rows * size) if g_c is None else g_c.flatten())
-        return formula_gradients(_composed, cat(parts), (from_x, h, c, weight, bias), needs_input_grad, reverse)
+        from_x = h.new_zeros(shape)
+        from_x._node = to_x
+        inputs = from_x, h, c, weight, bias
+        return formula_gradients(_composed, cat(parts), inputs, needs_input_grad, reverse, kept)
     _, to_h, to_c, to_weight, to_bias = needs_input_grad
     states = [_as(x, (rows, size)) for x in (g_c, h, c)]
     grad_x, grad_state = _empty((steps, rows, gates), h), _empty((rows, size), h)
@@ -105,7 +126,6 @@ def _backward(
         grad_bias = of_gates.sum((0, 1))
     if c is None and to_h:
         grad_h += grad_state
-    shape, state = lib.norch_shape(from_x), lib.norch_shape(h)
     of_state = (_as(grad_h, state) if to_h else None, _as(grad_state, state) if to_c else None)
     return _as(grad_x, shape), *of_state, grad_weight, grad_bias
 
@@ -125,20 +145,21 @@ def recurrent(from_x: Any, h: Any, c: Any, weight: Any, bias: Any, reverse: bool
     """All h (steps, rows, size) and, of an LSTM, the last c, from what the input gives the gates (steps, rows, gates *
     size) and the first h and c (rows, size); without c a GRU. reverse: from the last step to the first. Or one step:
     the next h and c, from (..., gates * size) and (..., size)."""
-    steps, rows, gates, size = _sizes(from_x, h)
+    shape, state = lib.norch_shape(from_x), lib.norch_shape(h)
+    steps, rows, gates, size = _sizes(shape, state)
     hs, kept = (_empty((steps, rows, count * size), h) for count in (1, 4))
     cs = None if c is None else _empty((steps, rows, size), h)
-    states = [_as(x, (rows, size)) for x in (h, c)]
-    lib.norch_recurrent(_as(from_x, (steps, rows, gates)), *states, weight, _as(bias, (gates,)), reverse, hs, kept, cs)
+    first = [_as(x, (rows, size)) for x in (h, c)]
+    lib.norch_recurrent(_as(from_x, (steps, rows, gates)), *first, weight, _as(bias, (gates,)), reverse, hs, kept, cs)
     inputs, out = (from_x, h, c, weight, bias), hs
-    last = None if c is None else lib.norch_clone(lib.norch_select(cs, 0, 0 if reverse else -1))
+    last: Any = None if c is None else lib.norch_clone(lib.norch_select(cs, 0, 0 if reverse else -1))
     if steps == 1:  # what the gradients do not need
         hs = None
     elif mode.enabled and edges_of(inputs)[1]:  # the result may be written to
         out = lib.norch_clone(hs)
-    if from_x.ndim == h.ndim:
-        out, last = (_as(x, lib.norch_shape(h)) for x in (out, last))
-    node = record(_Recurrent, out, inputs, (reverse, hs, kept, cs))._node
+    if len(shape) == len(state):
+        out, last = (_as(x, state) for x in (out, last))
+    node: Any = record(_Recurrent, out, inputs, (shape, gradient_edge(from_x), reverse, hs, kept, cs))._node
     if node is not None and c is not None:
         out._node, last._node = Output(node, 0), Output(node, 1)
     return out, last
