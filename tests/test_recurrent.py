@@ -217,7 +217,7 @@ def test_a_wider_cell_state_widens_the_step(torch: Any) -> None:
 def test_second_derivatives_of_a_sequence(kind: str) -> None:
     norch.manual_seed(0)
     layer = getattr(nn, kind)(2, 2, bidirectional=True, dtype=norch.float64, device=DEVICE)
-    x, h, c = (norch.randn(n, 2, 2, dtype=norch.float64, device=DEVICE, requires_grad=True) for n in (3, 2, 2))
+    x, h, c = (norch.randn(2, 1, 2, dtype=norch.float64, device=DEVICE, requires_grad=True) for _ in range(3))
     states = (h, c) if kind == "LSTM" else (h,)
     names = [name for name, _ in layer.named_parameters()]
 
