@@ -288,6 +288,16 @@ norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor 
 norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, bool log);
 norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, bool log);
 
+/* Losses log(sum(exp(x))) - x[target] of the rows of x (N, C), or of x (C), of floats, with targets (N) or (), int64; 0 where the
+ * target is `ignored`. reduced: their sum, divided by the number of those that are not ignored where optional_count, 0-d, is
+ * given: it gets that number. smoothing: so much of the target is spread over all classes. log_sums (N, 2) gets what the gradient of x needs;
+ * it and the count have the dtype that x is computed in. backward: that gradient, from g, that of the result. */
+norch_tensor *norch_cross_entropy(const norch_tensor *x, const norch_tensor *target, const norch_tensor *log_sums,
+                                  const norch_tensor *optional_count, int64_t ignored, bool reduced, double smoothing);
+norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *target,
+                                           const norch_tensor *log_sums, const norch_tensor *optional_count,
+                                           int64_t ignored, double smoothing);
+
 /* ---- products ------------------------------------------------------------------------------- */
 
 /* NumPy's matmul for every rank; a flag transposes the last two axes of its operand (not of a vector).
@@ -300,6 +310,24 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
  * the arithmetic of float32 alone (IEEE 754), and 2, with the 10 bits of TF32. */
 int32_t norch_set_float32_precision(int64_t precision);
 int64_t norch_float32_precision(void);
+
+/* ---- recurrent layers ----------------------------------------------------------------------- */
+
+/* An LSTM over all steps, or, without c, a GRU: from what the input gives the gates (steps, rows, gates * size), of float32
+ * or float64, the first state h (and c) (rows, size), and weight (gates * size, size) and bias (gates * size) of what the state
+ * gives them. reverse: from the last step to the first. Written, contiguous: the states hs (steps, rows, size), kept (steps,
+ * rows, 4 * size) and of an LSTM cs. backward: from the gradients of hs and of the last c (NULL: 0), that of from_x; of a GRU in
+ * grad_h that of what the state gives the gates (of an LSTM it is the same); in grad_state that of c, of a GRU the part of that of h that
+ * does not go through the weight. The result is the part that does. A GRU of several steps reads hs. */
+int32_t norch_recurrent(const norch_tensor *from_x, const norch_tensor *h, const norch_tensor *optional_c,
+                        const norch_tensor *weight, const norch_tensor *optional_bias, bool reverse,
+                        const norch_tensor *hs, const norch_tensor *kept, const norch_tensor *optional_cs);
+norch_tensor *norch_recurrent_backward(const norch_tensor *optional_g_hs, const norch_tensor *optional_g_c,
+                                       const norch_tensor *h, const norch_tensor *optional_c,
+                                       const norch_tensor *weight, bool reverse, const norch_tensor *optional_hs,
+                                       const norch_tensor *kept, const norch_tensor *optional_cs,
+                                       const norch_tensor *grad_x, const norch_tensor *optional_grad_h,
+                                       const norch_tensor *grad_state);
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
@@ -360,6 +388,18 @@ norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optiona
                               const norch_tensor *optional_bias, int64_t axes, double eps, bool centered);
 int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
                                  int64_t axes, double eps, bool centered, int64_t n, const void *grads);
+
+/* Channels of x (N, C, ...) with mean 0 and variance 1, times weight, plus bias, of float32 or float64; the others (C), of the same
+ * dtype. With mean and variance given, the statistics are those of x: they are written there, and the running ones move towards
+ * them by momentum; else the running ones are read. backward: from g, the gradient of the result, and the statistics, those of x,
+ * and of weight and bias (2, C), into contiguous tensors; training: the statistics depend on x. */
+norch_tensor *norch_batch_norm(const norch_tensor *x, const norch_tensor *optional_mean,
+                               const norch_tensor *optional_variance, const norch_tensor *optional_running_mean,
+                               const norch_tensor *optional_running_variance, const norch_tensor *optional_weight,
+                               const norch_tensor *optional_bias, double momentum, double eps);
+int32_t norch_batch_norm_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *mean,
+                                  const norch_tensor *variance, const norch_tensor *optional_weight, double eps,
+                                  bool training, int64_t n, const void *grads);
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
@@ -425,6 +465,9 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
                             int64_t dtype, int64_t device_type, int64_t device_index);
 norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, int64_t device_index);
 norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
+/* x, of floats, with elements multiplied by 0 with probability p, and else by scale; mask, contiguous bools of its shape, gets which
+ * were kept. An element is kept where norch_rand() would draw p or more. */
+norch_tensor *norch_dropout(uint64_t *state, const norch_tensor *x, double p, double scale, const norch_tensor *mask);
 
 /* ---- optimizer steps over many tensors at once ---------------------------------------------- */
 

@@ -11,6 +11,7 @@ from case import FLOAT_NAMES, INTEGER_NAMES, NUMBER_NAMES, PAIR, SPREAD_OUT, WHO
 
 import norch
 from norch.ops import activation, pointwise
+from norch.ops.dropout import masked_scale
 from norch.ops.pointwise import _cube
 
 # ---- pointwise, one input -------------------------------------------------------------------------------------------
@@ -328,6 +329,18 @@ add(
     shapes=TERNARY_SHAPES,
     grad=2,
     inputs=(1, 2),
+)
+add(
+    "masked_scale",
+    "masked_scale",
+    lambda m, a, b, c: masked_scale(a, b, c),
+    lambda a, b, c: b * np.where(a, c, 0),
+    dtypes=FLOAT_NAMES,
+    domains=("bool", (-3.0, 3.0), (-3.0, 3.0)),
+    shapes=TERNARY_SHAPES,
+    grad=2,
+    inputs=(1,),
+    torch=False,
 )
 add(
     "clamp",

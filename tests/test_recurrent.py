@@ -11,6 +11,7 @@ from conftest import DEVICE
 
 import norch
 from norch import nn
+from norch._lib import lib
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
 OPTIONS: Any = {
@@ -210,3 +211,73 @@ def test_a_wider_cell_state_widens_the_step(torch: Any) -> None:
         assert_close(a.detach(), of(b.detach().numpy()), rtol=1e-6, atol=1e-7)
     (h.sum() + c.sum()).backward()
     assert ours.weight_hh.grad.dtype is norch.float32
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_second_derivatives_of_a_sequence(kind: str) -> None:
+    norch.manual_seed(0)
+    layer = getattr(nn, kind)(2, 2, bidirectional=True, dtype=norch.float64, device=DEVICE)
+    x, h, c = (norch.randn(2, 1, 2, dtype=norch.float64, device=DEVICE, requires_grad=True) for _ in range(3))
+    states = (h, c) if kind == "LSTM" else (h,)
+    names = [name for name, _ in layer.named_parameters()]
+
+    def call(x: Any, *given: Any) -> Any:
+        parameters = dict(zip(names, given[len(states) :], strict=True))
+        state = given[: len(states)]
+        out, end = norch.func.functional_call(layer, parameters, (x, state if kind == "LSTM" else state[0]))
+        return (out, *end) if kind == "LSTM" else (out, end)
+
+    inputs = (x, *states, *layer.parameters())
+    assert gradcheck(call, inputs)
+    assert gradgradcheck(lambda x, *state: call(x, *state, *layer.parameters()), (x, *states))
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_results_may_be_written_to(kind: str) -> None:
+    layer, x = getattr(nn, kind)(3, 4, device=DEVICE), norch.ones(5, 2, 3, device=DEVICE)
+    found = []
+    for in_place in (False, True):
+        layer.zero_grad()
+        out, _ = layer(x)
+        (out.mul_(2) if in_place else out * 2).sum().backward()
+        found.append([p.grad.clone() for p in layer.parameters()])
+    for a, b in zip(*found, strict=True):
+        assert norch.equal(a, b)
+    out = layer(x)[0].sum()
+    with norch.no_grad():
+        layer.weight_hh_l0.add_(1)
+    with pytest.raises(norch.Error, match="changed in place"):
+        out.backward()
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_sequences_are_their_steps(kind: str) -> None:
+    """One call for all steps gives what cells give, of any layout, and in few nodes."""
+    norch.manual_seed(0)
+    layer = getattr(nn, kind)(3, 5, device=DEVICE)
+    cell = getattr(nn, kind + "Cell")(3, 5, device=DEVICE)
+    cell.load_state_dict({name.removesuffix("_l0"): value for name, value in layer.state_dict().items()})
+    x = norch.randn(2, 4, 3, device=DEVICE).transpose(0, 1)
+    state: Any = tuple(norch.randn(5, 2, device=DEVICE).T for _ in range(2))
+    first = tuple(s[None] for s in state)
+    out, end = layer(x, first if kind == "LSTM" else first[0])
+    state, outs = (state if kind == "LSTM" else state[0]), []
+    for part in x:
+        state = cell(part, state)
+        outs.append(state[0] if kind == "LSTM" else state)
+    assert_close(out, norch.stack(outs), rtol=1e-6, atol=1e-6)
+    for a, b in zip(tensors(end), tensors(state), strict=True):
+        assert_close(a[0], b, rtol=1e-6, atol=1e-6)
+
+
+def test_refusals_of_the_call() -> None:
+    x, h, weight, hs, kept = (norch.ones(s) for s in ((2, 3, 12), (3, 4), (12, 4), (2, 3, 4), (2, 3, 16)))
+    for changed, message in (
+        ((norch.ones(2, 3, 11), h, None, weight, None, False, hs, kept, None), "the gates"),
+        ((x, h, h, weight, None, False, hs, kept, None), "no tensor for the states c"),
+        ((x, h, None, weight.T, None, False, hs, kept, None), "the weight"),
+        ((x, h.double(), None, weight, None, False, hs, kept, None), "what is kept"),
+        ((x, h, None, weight, norch.ones(3), False, hs, kept, None), "the bias"),
+    ):
+        with pytest.raises(norch.Error, match=message):
+            lib.norch_recurrent(*changed)

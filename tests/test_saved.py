@@ -77,7 +77,7 @@ CHAINS: dict[str, tuple[Callable[..., Any], float, str]] = {
     "avg_pool2d": (lambda x, y: F.avg_pool2d((x + 1).view(1, 64, 64), 2), 0, "nothing"),
     "attention": (lambda x, y: F.scaled_dot_product_attention(x + 1, y + 1, x * 2), 3, "its three inputs"),
     "layer_norm": (lambda x, y: F.layer_norm(x + 1, (64,), y[0], y[1]), 1, "its input"),
-    "batch_norm": (lambda x, y: F.batch_norm(x + 1, None, None, y[0], y[1], True), 1, "its centred input"),
+    "batch_norm": (lambda x, y: F.batch_norm(x + 1, None, None, y[0], y[1], True), 1, "its input"),
     "group_norm": (lambda x, y: F.group_norm((x + 1).view(2, 8, 4, 64), 2, y[0, :8], y[1, :8]), 1, "its input"),
     "instance_norm": (lambda x, y: F.instance_norm((x + 1).view(4, 8, 128), None, None, y[0, :8]), 1, "its input"),
     "glu": (lambda x, y: F.glu(x + 1), 1, "its input"),

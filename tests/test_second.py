@@ -102,7 +102,10 @@ def test_flat_gradients_have_a_history(torch: Any, name: str) -> None:
         assert all(ours or not theirs for ours, theirs in zip(*found, strict=True)) if found else name == "cdist 0"
 
 
-@pytest.mark.parametrize("name", ["attention", "attention of itself", "layer_norm", "rms_norm", "group_norm"])
+KERNELS = ["attention", "attention of itself", "layer_norm", "rms_norm", "group_norm", "batch_norm", "cross_entropy"]
+
+
+@pytest.mark.parametrize("name", [*KERNELS, "gru"])
 def test_recorded_gradients_are_those_of_the_kernel(name: str) -> None:
     """A kernel's rule stands in C; recorded gradients are taken from the formula of the operation."""
     rng = source(name)
@@ -115,6 +118,9 @@ def test_recorded_gradients_are_those_of_the_kernel(name: str) -> None:
         "layer_norm": lambda: f.layer_norm(x, (6,), weight, bias),
         "rms_norm": lambda: f.rms_norm(x, (4, 6), None),
         "group_norm": lambda: f.group_norm(x, 2, weight[:4], bias[:4]),
+        "batch_norm": lambda: f.batch_norm(x, None, None, weight[:4], bias[:4], True),
+        "cross_entropy": lambda: f.cross_entropy(x[0], norch.tensor([3, 0, -100, 5]), label_smoothing=0.1),
+        "gru": lambda: norch.nn.recurrent.recurrent(x, y[0, :, :2], None, z[0, :2].reshape(6, 2), weight)[0],
     }[name]()
     g = norch.tensor(rng.standard_normal(out.shape))
     plain = norch.autograd.grad(out, leaves, g, retain_graph=True, allow_unused=True)

@@ -27,6 +27,9 @@ typedef enum nr_family {
     NR_POOL,
     NR_NORMALIZE,
     NR_ATTENTION,
+    NR_BATCH_NORM,
+    NR_CROSS_ENTROPY,
+    NR_RECURRENT,
     NR_FAMILY_COUNT
 } nr_family;
 

@@ -40,6 +40,9 @@ typedef struct isa {
     int32_t (*run_pool)(const nr_call *call);
     int32_t (*run_normalize)(const nr_call *call);
     int32_t (*run_attention)(const nr_call *call);
+    int32_t (*run_batch_norm)(const nr_call *call);
+    int32_t (*run_cross_entropy)(const nr_call *call);
+    int32_t (*run_recurrent)(const nr_call *call);
 } isa;
 
 static bool always(void) { return true; }
@@ -66,20 +69,23 @@ static bool has_avx512(void) {
 }
 #endif
 
-#define BUILD(name, supported) \
-    {#name,                    \
-     supported,                \
-     nr_fill_pointwise_##name, \
-     nr_fill_rows_##name,      \
-     nr_fill_reduce_##name,    \
-     nr_fill_narrow_##name,    \
-     nr_run_matmul_##name,     \
-     nr_run_optim_##name,      \
-     nr_run_softmax_##name,    \
-     nr_run_conv_##name,       \
-     nr_run_pool_##name,       \
-     nr_run_normalize_##name,  \
-     nr_run_attention_##name}
+#define BUILD(name, supported)    \
+    {#name,                       \
+     supported,                   \
+     nr_fill_pointwise_##name,    \
+     nr_fill_rows_##name,         \
+     nr_fill_reduce_##name,       \
+     nr_fill_narrow_##name,       \
+     nr_run_matmul_##name,        \
+     nr_run_optim_##name,         \
+     nr_run_softmax_##name,       \
+     nr_run_conv_##name,          \
+     nr_run_pool_##name,          \
+     nr_run_normalize_##name,     \
+     nr_run_attention_##name,     \
+     nr_run_batch_norm_##name,    \
+     nr_run_cross_entropy_##name, \
+     nr_run_recurrent_##name}
 
 static const isa builds[] = {
 #ifdef __aarch64__
@@ -158,4 +164,7 @@ __attribute__((constructor)) static void choose_isa(void) {
     backend.run[NR_POOL] = chosen->run_pool;
     backend.run[NR_NORMALIZE] = chosen->run_normalize;
     backend.run[NR_ATTENTION] = chosen->run_attention;
+    backend.run[NR_BATCH_NORM] = chosen->run_batch_norm;
+    backend.run[NR_CROSS_ENTROPY] = chosen->run_cross_entropy;
+    backend.run[NR_RECURRENT] = chosen->run_recurrent;
 }

@@ -83,7 +83,10 @@ typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
     int32_t nr_run_conv_##isa(const nr_call *call);                         \
     int32_t nr_run_pool_##isa(const nr_call *call);                         \
     int32_t nr_run_normalize_##isa(const nr_call *call);                    \
-    int32_t nr_run_attention_##isa(const nr_call *call);
+    int32_t nr_run_attention_##isa(const nr_call *call);                    \
+    int32_t nr_run_batch_norm_##isa(const nr_call *call);                   \
+    int32_t nr_run_cross_entropy_##isa(const nr_call *call);                \
+    int32_t nr_run_recurrent_##isa(const nr_call *call);
 NR_DECLARE_ISA(baseline)
 NR_DECLARE_ISA(avx2)
 NR_DECLARE_ISA(avx512)

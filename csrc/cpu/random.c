@@ -36,6 +36,28 @@ static void normals64(double *restrict out, const uint32_t *restrict words, int6
     for (int64_t i = 0; i < pairs; i++) wide_normals_of(words + 4 * i, out + 2 * i);
 }
 
+static void drop32(const nr_random_plan *plan, int64_t first, int64_t n, const uint32_t *restrict words) {
+    const float *restrict x = (const float *)plan->x + first, least = (float)plan->least, scale = (float)plan->scale;
+    float *restrict out = (float *)plan->out + first;
+    uint8_t *restrict mask = plan->mask + first;
+    for (int64_t i = 0; i < n; i++) {
+        const bool kept = uniform32(words[i]) >= least;
+        out[i] = x[i] * (kept ? scale : 0.0f);
+        mask[i] = kept;
+    }
+}
+
+static void drop64(const nr_random_plan *plan, int64_t first, int64_t n, const uint32_t *restrict words) {
+    const double *restrict x = (const double *)plan->x + first;
+    double *restrict out = (double *)plan->out + first;
+    uint8_t *restrict mask = plan->mask + first;
+    for (int64_t i = 0; i < n; i++) {
+        const bool kept = uniform64(words + 2 * i) >= plan->least;
+        out[i] = x[i] * (kept ? plan->scale : 0.0);
+        mask[i] = kept;
+    }
+}
+
 /* ---- words to elements --------------------------------------------------------------------------- */
 
 static void convert_floats(const nr_call *call, int64_t first, int64_t n, const uint32_t *words) {
@@ -53,6 +75,8 @@ static void convert_floats(const nr_call *call, int64_t first, int64_t n, const 
             normals64(made64, words, (n + 1) / 2);
             memcpy(out64, made64, (size_t)n * sizeof(double));
         }
+    } else if (call->op == NR_DROPOUT) {
+        (narrow ? drop32 : drop64)(plan, first, n, words);
     } else if (call->op == NR_BERNOULLI && narrow) {
         const float *p = (const float *)plan->probability + first;
         for (int64_t i = 0; i < n; i++) out32[i] = uniform32(words[i]) < p[i] ? 1.0f : 0.0f;

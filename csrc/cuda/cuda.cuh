@@ -421,6 +421,9 @@ int32_t nr_cuda_conv(const nr_call *call);
 int32_t nr_cuda_pool(const nr_call *call);
 int32_t nr_cuda_normalize(const nr_call *call);
 int32_t nr_cuda_attention(const nr_call *call);
+int32_t nr_cuda_batch_norm(const nr_call *call);
+int32_t nr_cuda_cross_entropy(const nr_call *call);
+int32_t nr_cuda_recurrent(const nr_call *call);
 
 /* Files named *_dtype.cu are compiled once a wide dtype, NR_DTYPE_NAME; each fills its part of the table. */
 #define NR_JOIN(a, b) a##_##b

@@ -4,13 +4,17 @@
  *   thread    t                  t + 1            ...     its number and the stream's counter are all that it needs
  *   words     w0  w1  w2  w3  |  w0  w1  w2  w3  | ...
  *   float32   x0  x1  x2  x3  |  x4  x5  x6  x7  | ...    16 bytes written at once; integers of any dtype are as others
- *   others    x0 ...  x1 ...  |  x2 ...  x3 ...  | ...    two words an element */
+ *   others    x0 ...  x1 ...  |  x2 ...  x3 ...  | ...    two words an element
+ *
+ * Dropout multiplies as it draws: x is read and its result written in the same accesses, and a byte an element says what was kept. */
 #include "cuda.cuh"
 #include "../families/random.h"
 
 struct random_args {
     void *out;
-    const void *probability;
+    const void *probability, *x;
+    uint8_t *mask;
+    double least, scale;
     int64_t n;
     uint64_t seed, counter, low, span;
     uint32_t kept; /* of the bits of a word */
@@ -68,6 +72,40 @@ template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw64(const ran
     }
 }
 
+/* W elements a thread: those of a block of words. */
+template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) drop(const random_args a) {
+    const int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * W;
+    if (first >= a.n) return;
+    uint32_t words[4];
+    pack<T, W> x = {};
+    pack<uint8_t, W> kept;
+    const T *from = static_cast<const T *>(a.x) + first;
+    T *to = static_cast<T *>(a.out) + first;
+    const bool wide =
+        first + W <= a.n && (reinterpret_cast<uintptr_t>(a.x) | reinterpret_cast<uintptr_t>(a.out)) % 16 == 0;
+    if (wide)
+        x = *reinterpret_cast<const pack<T, W> *>(from);
+    else
+        for (int k = 0; k < W; k++)
+            if (first + k < a.n) x.v[k] = from[k];
+    words_of(a, block, words);
+#pragma unroll
+    for (int k = 0; k < W; k++) {
+        kept.v[k] = W == 4 ? uniform32(words[k]) >= (float)a.least : uniform64(words + 2 * (k % 2)) >= a.least;
+        x.v[k] *= kept.v[k] ? (T)a.scale : T(0);
+    }
+    if (wide) {
+        *reinterpret_cast<pack<T, W> *>(to) = x;
+        *reinterpret_cast<pack<uint8_t, W> *>(a.mask + first) = kept;
+        return;
+    }
+    for (int k = 0; k < W; k++)
+        if (first + k < a.n) {
+            to[k] = x.v[k];
+            a.mask[first + k] = kept.v[k];
+        }
+}
+
 template <class D> __global__ void __launch_bounds__(NR_BLOCK) draw_integers(const random_args a) {
     int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * 2;
     if (first >= a.n) return;
@@ -87,6 +125,7 @@ static random_kernel kernel_of(const nr_call *call) {
     case NR_UNIFORM: return narrow ? draw32<NR_UNIFORM> : draw64<NR_UNIFORM>;
     case NR_NORMAL: return narrow ? draw32<NR_NORMAL> : draw64<NR_NORMAL>;
     case NR_BERNOULLI: return narrow ? draw32<NR_BERNOULLI> : draw64<NR_BERNOULLI>;
+    case NR_DROPOUT: return narrow ? drop<float, 4> : drop<double, 2>;
     }
     switch (call->dtype) {
 #define WIDE(NAME, name, ...) \
@@ -103,6 +142,10 @@ int32_t nr_cuda_random(const nr_call *call) {
     random_args a = {};
     a.out = plan.out;
     a.probability = plan.probability;
+    a.x = plan.x;
+    a.mask = plan.mask;
+    a.least = plan.least;
+    a.scale = plan.scale;
     a.report = gpu_of(call)->report_on_device;
     a.n = plan.n;
     a.seed = plan.seed;

@@ -99,10 +99,20 @@ NR_SHARED void wide_normals_of(const uint32_t words[4], double out[2]) {
 /* ---- the plan ----------------------------------------------------------------------------------- */
 
 /* n elements, C-ordered, from position `counter` of the stream of `seed`. */
-typedef enum nr_random_kind { NR_UNIFORM, NR_NORMAL, NR_INTEGERS, NR_BERNOULLI, NR_PERMUTATION } nr_random_kind;
+typedef enum nr_random_kind {
+    NR_UNIFORM,
+    NR_NORMAL,
+    NR_INTEGERS,
+    NR_BERNOULLI,
+    NR_PERMUTATION,
+    NR_DROPOUT
+} nr_random_kind;
 typedef struct nr_random_plan {
     void *out;
     const void *probability; /* bernoulli: contiguous, of the output's dtype; one outside [0, 1] fails */
+    const void *x; /* dropout: out = x where the draw is below `least` times 0, elsewhere times scale; mask: 0, or 1 */
+    uint8_t *mask;
+    double least, scale;
     int64_t n;
     uint64_t seed, counter;
     int64_t low, span; /* uniform: span equally spaced values in [0, 1) */

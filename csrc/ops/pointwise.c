@@ -26,7 +26,7 @@ typedef struct job {
 
 static int32_t check_form(job *j, int64_t op) {
     static const nr_form plain_form[] = {NR_UNARY, NR_BINARY, NR_TERNARY};
-    bool choice = j->inputs == 3 && op == NR_OP_where;
+    bool choice = j->inputs == 3 && op >= 0 && op < NR_OP_COUNT && nr_ops[op].form == NR_CHOICE;
     j->row = nr_op_find(op, choice ? NR_CHOICE : plain_form[j->inputs - 1]);
     if (!j->row) return NORCH_ERROR_VALUE;
     j->op = (int32_t)op;

@@ -3,22 +3,27 @@
 #include "../families/random.h"
 #include "ops.h"
 
-/* Draws into y, which is dense, and advances the counter; returns y, or releases it and returns NULL. */
+/* Runs a plan for y, which is dense, and advances the counter; returns y, or releases it and returns NULL. */
+static norch_tensor *run(uint64_t *state, norch_tensor *y, nr_random_kind kind, nr_random_plan *plan) {
+    plan->out = y->data;
+    plan->n = y->numel;
+    plan->seed = state[0];
+    plan->counter = state[1];
+    const int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements of a block of words */
+    plan->state = state;
+    plan->blocks = (uint64_t)((y->numel + block - 1) / block);
+    int32_t status = nr_run(NR_RANDOM, kind, plan, (kind == NR_NORMAL ? 6.0 : 2.0) * (double)y->numel, y);
+    if (status != NORCH_OK) return nr_finished(y, status);
+    state[1] += plan->blocks;
+    return y;
+}
+
+/* Draws into y. */
 static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind, const void *probability, int64_t low,
                           uint64_t span) {
     if (!y || y->numel == 0) return y;
-    nr_random_plan plan = {.out = y->data, .probability = probability, .n = y->numel};
-    plan.seed = state[0];
-    plan.counter = state[1];
-    plan.low = low;
-    plan.span = (int64_t)span;
-    const int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements of a block of words */
-    plan.state = state;
-    plan.blocks = (uint64_t)((y->numel + block - 1) / block);
-    int32_t status = nr_run(NR_RANDOM, kind, &plan, (kind == NR_NORMAL ? 6.0 : 2.0) * (double)y->numel, y);
-    if (status != NORCH_OK) return nr_finished(y, status);
-    state[1] += plan.blocks;
-    return y;
+    nr_random_plan plan = {.probability = probability, .low = low, .span = (int64_t)span};
+    return run(state, y, kind, &plan);
 }
 
 /* The number of equally spaced values in [0, 1) that a uniform draw uses, so that none is rounded up to 1. */
@@ -79,4 +84,23 @@ norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
     if (dense) y = draw(state, nr_make(p->ndim, p->shape, dense->dtype, p), NR_BERNOULLI, dense->data, 0, 0);
     nr_release(dense);
     return nr_narrowed(y, p->dtype);
+}
+
+norch_tensor *norch_dropout(uint64_t *state, const norch_tensor *x, double p, double scale, const norch_tensor *mask) {
+    const char *op = "dropout";
+    if (nr_check_tensor(op, x) || nr_check_tensor(op, mask) || nr_check_same_device(op, x, mask)) return NULL;
+    if (!nr_is_float(x->dtype))
+        return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: the input must be of floats, not %s", op, nr_dtypes[x->dtype].name);
+    if (mask->dtype != NORCH_BOOL || !mask->contiguous || !nr_same_shape(mask->ndim, mask->shape, x->ndim, x->shape))
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a mask of shape %s and dtype %s for an input of shape %s", op,
+                         nr_shape_of(mask), nr_dtypes[mask->dtype].name, nr_shape_of(x));
+    norch_tensor *dense = nr_dense(x, nr_wide(x->dtype)), *y = NULL;
+    if (dense) y = nr_make(x->ndim, x->shape, dense->dtype, x);
+    nr_random_plan plan = {.mask = mask->data, .least = p, .scale = scale};
+    if (y && y->numel) {
+        plan.x = dense->data;
+        y = run(state, y, NR_DROPOUT, &plan);
+    }
+    nr_release(dense);
+    return nr_narrowed(y, x->dtype);
 }

@@ -2,7 +2,9 @@
 #include "plans.h"
 
 #include "../families/attention.h"
+#include "../families/batch_norm.h"
 #include "../families/conv.h"
+#include "../families/cross_entropy.h"
 #include "../families/index.h"
 #include "../families/matmul.h"
 #include "../families/normalize.h"
@@ -10,6 +12,7 @@
 #include "../families/pool.h"
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
+#include "../families/recurrent.h"
 #include "../families/reduce.h"
 #include "../families/scan.h"
 #include "../families/softmax.h"
@@ -31,6 +34,9 @@ size_t nr_plan_bytes(const nr_call *call) {
     case NR_POOL: return sizeof(nr_pool_plan);
     case NR_NORMALIZE: return sizeof(nr_normalize_plan);
     case NR_ATTENTION: return sizeof(nr_attention_plan);
+    case NR_BATCH_NORM: return sizeof(nr_batch_norm_plan);
+    case NR_CROSS_ENTROPY: return sizeof(nr_cross_entropy_plan);
+    case NR_RECURRENT: return sizeof(nr_recurrent_plan);
     default: return 0;
     }
 }
@@ -104,8 +110,12 @@ static void visit_random(visitor v, nr_random_plan *plan) {
     NOTE(v, plan->low);
     NOTE(v, plan->span);
     NOTE(v, plan->state);
+    NOTE(v, plan->least);
+    NOTE(v, plan->scale);
     visit(v, &plan->probability, false);
+    visit(v, &plan->x, false);
     visit(v, &plan->out, true);
+    visit(v, &plan->mask, true);
 }
 
 /* The hyper-parameters are read when the call runs. */
@@ -154,6 +164,46 @@ static void visit_normalize(visitor v, nr_normalize_plan *plan) {
     visit(v, &plan->bias, false);
     visit(v, &plan->out, true);
     visit(v, &plan->sums, true);
+}
+
+static void visit_batch_norm(visitor v, nr_batch_norm_plan *plan, int32_t op) {
+    const bool writes = op == NR_BATCH_NORM_TRAINING;
+    note(v, &plan->batch, 3 * sizeof(int64_t));
+    NOTE(v, plan->momentum);
+    NOTE(v, plan->eps);
+    visit(v, &plan->x, false);
+    visit(v, &plan->g, false);
+    visit(v, &plan->weight, false);
+    visit(v, &plan->bias, false);
+    visit(v, &plan->mean, writes);
+    visit(v, &plan->variance, writes);
+    visit(v, &plan->running_mean, true);
+    visit(v, &plan->running_variance, true);
+    visit(v, &plan->out, true);
+    visit(v, &plan->sums, true);
+}
+
+static void visit_cross_entropy(visitor v, nr_cross_entropy_plan *plan, int32_t op) {
+    const bool forward = op == NR_CROSS_ENTROPY_FORWARD;
+    note(v, &plan->rows, 4 * sizeof(int64_t));
+    NOTE(v, plan->smoothing);
+    visit(v, &plan->x, false);
+    visit(v, &plan->g, false);
+    visit(v, &plan->target, false);
+    visit(v, &plan->out, true);
+    visit(v, &plan->log_sums, forward);
+    visit(v, &plan->count, forward);
+}
+
+static void visit_recurrent(visitor v, nr_recurrent_plan *plan, int32_t op) {
+    const bool forward = op == NR_LSTM_FORWARD || op == NR_GRU_FORWARD;
+    void *const read[] = {&plan->from_x, &plan->from_h, &plan->state, plan->g, plan->g + 1, plan->g + 2, &plan->g_c};
+    void *const written[] = {&plan->h, &plan->grad_x, &plan->grad_h, &plan->grad_state};
+    note(v, &plan->rows, 2 * sizeof(int64_t));
+    for (int i = 0; i < 7; i++) visit(v, read[i], false);
+    visit(v, &plan->c, forward);
+    visit(v, &plan->kept, forward);
+    for (int i = 0; i < 4; i++) visit(v, written[i], true);
 }
 
 static void visit_attention(visitor v, int32_t op, nr_attention_plan *plan) {
@@ -217,6 +267,9 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     case NR_POOL: visit_pool(v, call->op, plan); break;
     case NR_NORMALIZE: visit_normalize(v, plan); break;
     case NR_ATTENTION: visit_attention(v, call->op, plan); break;
+    case NR_BATCH_NORM: visit_batch_norm(v, plan, call->op); break;
+    case NR_CROSS_ENTROPY: visit_cross_entropy(v, plan, call->op); break;
+    case NR_RECURRENT: visit_recurrent(v, plan, call->op); break;
     default: break;
     }
 }
@@ -264,13 +317,16 @@ int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]) {
     }
     case NR_NORMALIZE: return listed(sizes, 2, &((const nr_normalize_plan *)plan)->rows);
     case NR_ATTENTION: return listed(sizes, 3, &((const nr_attention_plan *)plan)->queries);
+    case NR_BATCH_NORM: return listed(sizes, 3, &((const nr_batch_norm_plan *)plan)->batch);
+    case NR_CROSS_ENTROPY: return listed(sizes, 2, &((const nr_cross_entropy_plan *)plan)->rows);
+    case NR_RECURRENT: return listed(sizes, 2, &((const nr_recurrent_plan *)plan)->rows);
     default: return sizes_of_nest(plan, sizes); /* a nest is the first field of the others */
     }
 }
 
 bool nr_has_effects(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
-           (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
+           call->family == NR_CROSS_ENTROPY || (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
 }
 
 bool nr_is_launch_only(const nr_call *call) {
@@ -285,6 +341,9 @@ bool nr_is_launch_only(const nr_call *call) {
     case NR_CONV:
     case NR_POOL:
     case NR_NORMALIZE:
+    case NR_BATCH_NORM:
+    case NR_CROSS_ENTROPY:
+    case NR_RECURRENT:
     case NR_ATTENTION: return true;
     default: return false; /* random numbers and optimizers, whose plans change; sorts, which may wait */
     }

@@ -15,8 +15,8 @@ from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError, one_of
 from ..ops._checks import check_count, with_ndim
 from ..ops.copy import cat, stack
-from ..ops.lstm import lstm
 from ..ops.matmul import linear
+from ..ops.recurrent import gru_step, has_kernel, lstm_step, recurrent
 from ..tensor import Tensor
 from . import init
 from ._layer import changed_options, format_options
@@ -40,21 +40,19 @@ def _relu(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> S
 
 
 def _lstm(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
-    h, c = state
-    gates = gates + linear(h, weight, bias)
-    if c.dtype is gates.dtype:
-        return lstm(gates, c)
-    i, f, n, o = gates.chunk(4, -1)
-    c = f.sigmoid() * c + i.sigmoid() * n.tanh()
-    return o.sigmoid() * c.tanh(), c
+    return _fused(gates, state[0], state[1], weight, bias) or lstm_step(gates, state, weight, bias)
 
 
 def _gru(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
-    (h,) = state
-    r, z, n = gates.chunk(3, -1)
-    h_r, h_z, h_n = linear(h, weight, bias).chunk(3, -1)
-    n = (n + (r + h_r).sigmoid() * h_n).tanh()
-    return (n.lerp(h, (z + h_z).sigmoid()),)
+    return _fused(gates, state[0], None, weight, bias) or gru_step(gates, state, weight, bias)
+
+
+def _fused(gates: Tensor, h: Tensor, c: Tensor | None, weight: Tensor, bias: Tensor | None) -> State:
+    """A step as one node; () where there is no kernel for it."""
+    if not has_kernel(gates, h, c, weight, bias):
+        return ()
+    new_h, new_c = recurrent(gates, h, c, weight, bias)
+    return (new_h,) if c is None else (new_h, new_c)
 
 
 # mode: (step, number of gates, number of tensors in the state)
@@ -225,6 +223,12 @@ class RNNBase(_Recurrent):
         weight_ih, weight_hh, bias_ih, bias_hh = self._weights(suffix)
         packed, reverse = x.ndim == 2, suffix.endswith("_reverse")
         gates = linear(x, weight_ih, bias_ih)
+        if not packed and self.mode in ("LSTM", "GRU"):
+            h, c = state if len(state) > 1 else (state[0], None)
+            if has_kernel(gates, h, c, weight_hh, bias_hh):
+                hs, c = recurrent(gates, h, c, weight_hh, bias_hh, reverse)
+                end = hs[0 if reverse else -1]
+                return hs, (end,) if c is None else (end, c)
         steps = list(zip(gates.split(sizes) if packed else gates.unbind(0), sizes, strict=True))
         if reverse:
             steps.reverse()

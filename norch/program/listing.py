@@ -20,7 +20,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("matmul", None),
     ("copy", None),
     ("index", "gather scatter scatter_add scatter_prod scatter_amax scatter_amin offsets".split()),
-    ("random", "uniform normal integers bernoulli permutation".split()),
+    ("random", "uniform normal integers bernoulli permutation dropout".split()),
     ("optimizer", _OPTIMIZERS),
     ("scan", "cumsum cumprod logcumsumexp cummax cummin".split()),
     ("sort", "argsort search".split()),
@@ -29,6 +29,9 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("pool", "max max_backward avg avg_backward".split()),
     ("normalize", "forward backward".split()),
     ("attention", "forward backward fused fused_backward".split()),
+    ("batch_norm", "training evaluation training_backward evaluation_backward".split()),
+    ("cross_entropy", "forward backward".split()),
+    ("recurrent", "lstm gru lstm_backward gru_backward".split()),
 ]
 
 

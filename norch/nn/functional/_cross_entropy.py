@@ -6,6 +6,7 @@ from ..._lib import int64 as int_
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._operand import tensor_of
+from ...ops.cross_entropy import cross_entropy as _of_rows
 from ...ops.loss import logit_cross_entropy, probability_cross_entropy
 from ...ops.nll import Targets, nll
 from ...ops.pointwise import where
@@ -20,12 +21,12 @@ __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_en
 class _Classes:
     """Class indices (N, ...) or () for an input (N, C, ...) or (C), checked, with the weight of each sample.
 
-    dim      the axis of the classes
-    at       the indices, with size 1 along dim
-    weight   the weight of each index's class, with size 1 along dim, or None
+    dim       the axis of the classes
+    target    the indices, as int64; ignored: the one that does not count
+    weights   the weight of each class, or None
     """
 
-    __slots__ = ("at", "dim", "weight")
+    __slots__ = ("dim", "ignored", "input", "reduction", "target", "weights")
 
     def __init__(
         self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
@@ -40,17 +41,33 @@ class _Classes:
             raise DTypeError(f"{name}: expected integer class indices as target, got {dtype}; target.long() casts them")
         if reduction not in ("mean", "sum", "none"):
             reduced(input, reduction)  # raises the error
-        ignored = int_(ignore_index, f"{name}: ignore_index")
-        self.at = Targets(target if dtype is int64 else target.to(int64), dim, ignored, reduction)
+        self.input, self.reduction, self.weights = input, reduction, weight
+        self.ignored = int_(ignore_index, f"{name}: ignore_index")
+        self.target = target if dtype is int64 else target.to(int64)
+        if weight is not None and tuple(tensor_of(weight, name).shape) != shape[dim : dim + 1]:
+            raise ShapeError(f"{name}: weight of shape {tuple(weight.shape)} for {shape[dim]} classes")
+
+
+class _Picked:
+    """Where those classes are.
+
+    at       the indices, with size 1 along dim
+    weight   the weight of each index's class, with size 1 along dim, or None
+    """
+
+    __slots__ = ("at", "weight")
+
+    def __init__(self, classes: _Classes) -> None:
+        self.at = Targets(classes.target, classes.dim, classes.ignored, classes.reduction)
         self.weight = None
-        if weight is not None:
-            if tuple(tensor_of(weight, name).shape) != shape[dim : dim + 1]:
-                raise ShapeError(f"{name}: weight of shape {tuple(weight.shape)} for {shape[dim]} classes")
-            self.weight = self.pick(weight.reshape(-1, *(1,) * (len(shape) - dim - 1)).expand(shape))
+        if classes.weights is not None:
+            shape = tuple(classes.input.shape)
+            weights = classes.weights.reshape(-1, *(1,) * (len(shape) - classes.dim - 1))
+            self.weight = self.pick(weights.expand(shape))
 
     def pick(self, input: Tensor) -> Tensor:
         """The elements of input at the classes."""
-        return input.gather(self.dim, self.at.index)
+        return input.gather(self.at.dim, self.at.index)
 
     def loss(self, log_probabilities: Tensor) -> Tensor:
         """The reduced negative log-likelihood of the classes."""
@@ -65,7 +82,7 @@ class _Classes:
             loss = loss * self.weight
         loss = where(valid, loss, 0.0)
         if reduction == "none":
-            return loss.squeeze(self.dim)
+            return loss.squeeze(self.at.dim)
         if reduction == "sum":
             return loss.sum()
         return loss.sum() / (self.at.count if self.weight is None else where(valid, self.weight, 0.0).sum())
@@ -81,7 +98,7 @@ def nll_loss(
     the sum of the weights of the other samples. A class out of range raises IndexError.
     """
     input, target = connect(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
-    return _Classes("nll_loss", input, target, weight, ignore_index, reduction).loss(input)
+    return _Picked(_Classes("nll_loss", input, target, weight, ignore_index, reduction)).loss(input)
 
 
 @loss_function
@@ -112,14 +129,17 @@ def cross_entropy(
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     classes = _Classes("cross_entropy", input, target, weight, ignore_index, reduction)
     dim = classes.dim
+    if weight is None and input.ndim <= 2 and input.is_floating_point():
+        return _of_rows(input, classes.target, classes.ignored, reduction, label_smoothing)
+    picked = _Picked(classes)
     log_probabilities = log_softmax(input, dim)
-    hard = classes.loss(log_probabilities)
+    hard = picked.loss(log_probabilities)
     if label_smoothing == 0:
         return hard
     losses = -log_probabilities
     if weight is not None:
         losses = losses * _along(weight, dim, input.ndim)
-    soft = classes.reduced(losses.sum(dim, keepdim=True), weighted=True)
+    soft = picked.reduced(losses.sum(dim, keepdim=True), weighted=True)
     return hard * (1.0 - label_smoothing) + soft * (label_smoothing / (input.shape[dim] or 1))
 
 

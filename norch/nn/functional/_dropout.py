@@ -8,6 +8,7 @@ from ..._lib import flag
 from ...errors import ArgumentError
 from ...ops._checks import at_least
 from ...ops._operand import named_function, rename_errors, tensor_of
+from ...ops.dropout import dropped
 from ...ops.pointwise import where
 from ...ops.random import rand_like
 from ...tensor import Tensor
@@ -32,10 +33,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     tensor_of(input, "dropout")
     if not _is_active("dropout", p, training):
         return input
-    if p == 1:
-        result = input * 0.0
-    else:
-        result = input * (rand_like(input) >= p) * (1.0 / (1.0 - p))
+    result = input * 0.0 if p == 1 else dropped(input, p)
     return input.copy_(result) if is_true(inplace, "dropout: inplace") else result
 
 

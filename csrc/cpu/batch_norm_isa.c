@@ -1,0 +1,77 @@
+/* batch_norm_isa: channels made to have mean 0 and variance 1, and the gradients of that, built once per instruction set; the loops,
+ * for each float type, are in batch_norm_loops.h.
+ *
+ *   x (batch, channels, inner)   [ c0 c0 c0 c0 ... | c1 c1 c1 ... ]   long planes: a tile is a channel
+ *                                [ c0 c0 c1 c1 c2 c2 ... | c32 ...]   short ones: a tile is as many channels as LANES hold
+ *   tile                         lane 0 | lane 1 | ... | lane LANES - 1, of each sample some such rows; the lanes are added up side by
+ *                                side, and then those of each channel
+ *
+ * Ioffe and Szegedy, "Batch Normalization" (2015). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing
+ * the Sample Variance" (1983). */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+#include "../families/batch_norm.h"
+#include "cpu.h"
+
+#define LANES 64    /* elements that lie side by side */
+#define STEPS 64    /* rows of these that are added up before they go into sums of double precision */
+#define CHUNK 16384 /* elements a thread takes at a time */
+
+/* Some channels: runs of `length` elements, one a sample. */
+typedef struct tile {
+    int64_t channel, channels, length;
+    int64_t each; /* lanes of a channel */
+} tile;
+
+typedef struct job {
+    const nr_batch_norm_plan *plan;
+    int64_t tiles, in_tile, in_chunk; /* in_tile: channels; in_chunk: tiles */
+    int32_t kind, dtype;
+} job;
+
+static tile tile_of(const job *j, int64_t number) {
+    const nr_batch_norm_plan *p = j->plan;
+    const int64_t first = number * j->in_tile, channels = least(j->in_tile, p->channels - first);
+    return (tile){first, channels, channels * p->inner, p->inner > LANES ? LANES : p->inner};
+}
+
+/* Statements for each row of lanes of a tile: `at` is the place of its first element, `width` the number of its lanes, a constant
+ * where they are all there. */
+#define EACH_ROW(p, t, ...)                                                                 \
+    for (int64_t sample = 0; sample < (p)->batch; sample++)                                 \
+        for (int64_t begin = 0; begin < (t).length; begin += LANES) {                       \
+            const int64_t at = (sample * (p)->channels + (t).channel) * (p)->inner + begin; \
+            if ((t).length - begin >= LANES) {                                              \
+                const int64_t width = LANES;                                                \
+                __VA_ARGS__                                                                 \
+            } else {                                                                        \
+                const int64_t width = (t).length - begin;                                   \
+                __VA_ARGS__                                                                 \
+            }                                                                               \
+        }
+
+#define NAME OF_DTYPE
+#define SQRT _Generic((T)0, float: sqrtf, double: sqrt)
+#define TEMPLATE "batch_norm_loops.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
+
+static void run_chunk(void *context, int64_t chunk) {
+    const job *j = context;
+    for (int64_t i = chunk * j->in_chunk; i < least((chunk + 1) * j->in_chunk, j->tiles); i++) {
+        const tile t = tile_of(j, i);
+        (j->dtype == NORCH_FLOAT32 ? run_float32 : run_float64)(j->plan, j->kind, &t);
+    }
+}
+
+int32_t NR_ISA(nr_run_batch_norm)(const nr_call *call) {
+    const nr_batch_norm_plan *p = call->plan;
+    job j = {.plan = p, .kind = call->op, .dtype = call->dtype};
+    if (p->channels == 0) return NORCH_OK;
+    j.in_tile = p->inner && p->inner < LANES ? LANES / p->inner : 1;
+    j.tiles = ceil_div(p->channels, j.in_tile);
+    j.in_chunk = CHUNK / (p->batch * p->inner * j.in_tile + 1) + 1;
+    nr_parallel(ceil_div(j.tiles, j.in_chunk), run_chunk, &j);
+    return NORCH_OK;
+}

@@ -1,0 +1,168 @@
+/* batch_norm_loops: the tiles of batch_norm_isa.c, where their picture is, for a float type, a template of each_dtype.h: Ioffe and
+ * Szegedy, "Batch Normalization" (2015).
+ *
+ *   TRAINING   1. mean = sum / n    2. the squares about it, so that nothing cancels    3. out = (x - mean) scale weight + bias
+ *   BACKWARD   1. the sums of g and of g (x - mean)    2. out = scale weight (g - mean(g) - h mean(g h)) */
+
+typedef struct NAME(lanes) {
+    T v[LANES];
+} NAME(lanes);
+
+/* Moves the sums of some rows to those of all. */
+INLINE void NAME(flush)(double *restrict sums, NAME(lanes) *restrict part) {
+    for (int64_t k = 0; k < LANES; k++) {
+        sums[k] += (double)part->v[k];
+        part->v[k] = 0;
+    }
+}
+
+/* The sums of the lanes of each channel. */
+INLINE void NAME(fold)(const tile *t, const double *sums, double *of_channel) {
+    for (int64_t c = 0; c < t->channels; c++) {
+        of_channel[c] = 0;
+        for (int64_t k = 0; k < t->each; k++) of_channel[c] += sums[c * t->each + k];
+    }
+}
+
+/* A number for each channel, for each of its lanes. */
+INLINE void NAME(spread)(const tile *t, const double *of_channel, NAME(lanes) *restrict to) {
+    for (int64_t c = 0; c < t->channels; c++)
+        for (int64_t k = 0; k < t->each; k++) to->v[c * t->each + k] = (T)of_channel[c];
+}
+
+static void NAME(find_moments)(const nr_batch_norm_plan *p, const tile *t, double *mean, double *variance) {
+    const T *restrict x = p->x;
+    const double n = (double)(p->batch * p->inner);
+    double sums[LANES] = {0}, squares[LANES] = {0};
+    NAME(lanes) part = {{0}}, center = {{0}};
+    int64_t rows = 0;
+    EACH_ROW(p, *t, {
+        for (int64_t k = 0; k < width; k++) part.v[k] += x[at + k];
+        if (++rows % STEPS == 0) NAME(flush)(sums, &part);
+    })
+    NAME(flush)(sums, &part);
+    NAME(fold)(t, sums, mean);
+    for (int64_t c = 0; c < t->channels; c++) mean[c] = (double)(T)(mean[c] / n);
+    NAME(spread)(t, mean, &center);
+    EACH_ROW(p, *t, {
+        for (int64_t k = 0; k < width; k++) {
+            const T d = x[at + k] - center.v[k];
+            part.v[k] += d * d;
+        }
+        if (++rows % STEPS == 0) NAME(flush)(squares, &part);
+    })
+    NAME(flush)(squares, &part);
+    NAME(fold)(t, squares, variance);
+    for (int64_t c = 0; c < t->channels; c++) variance[c] /= n;
+}
+
+INLINE void NAME(move)(void *running, int64_t channel, double momentum, double to) {
+    T *one = (T *)running + channel;
+    if (running) *one = (T)((1 - momentum) * (double)*one + momentum * to);
+}
+
+/* The statistics of a batch, to where they are kept. */
+static void NAME(store_moments)(const nr_batch_norm_plan *p, const tile *t, const double *mean,
+                                const double *variance) {
+    const double n = (double)(p->batch * p->inner);
+    for (int64_t c = 0; c < t->channels; c++) {
+        const int64_t channel = t->channel + c;
+        ((T *)p->mean)[channel] = (T)mean[c];
+        ((T *)p->variance)[channel] = (T)variance[c];
+        NAME(move)(p->running_mean, channel, p->momentum, mean[c]);
+        NAME(move)(p->running_variance, channel, p->momentum, n > 1 ? variance[c] * (n / (n - 1)) : variance[c]);
+    }
+}
+
+static void NAME(load_moments)(const nr_batch_norm_plan *p, const tile *t, double *mean, double *variance) {
+    for (int64_t c = 0; c < t->channels; c++) {
+        mean[c] = (double)((const T *)p->mean)[t->channel + c];
+        variance[c] = (double)((const T *)p->variance)[t->channel + c];
+    }
+}
+
+static T NAME(scale_of)(const nr_batch_norm_plan *p, double variance) { return (T)1 / SQRT((T)variance + (T)p->eps); }
+
+static T NAME(weight_of)(const nr_batch_norm_plan *p, int64_t channel) {
+    return p->weight ? ((const T *)p->weight)[channel] : (T)1;
+}
+
+static void NAME(forward)(const nr_batch_norm_plan *p, const tile *t, const double *mean, const double *variance) {
+    const T *restrict x = p->x;
+    T *restrict out = p->out;
+    double scale[LANES], bias[LANES];
+    for (int64_t c = 0; c < t->channels; c++) {
+        const int64_t channel = t->channel + c;
+        scale[c] = (double)(NAME(scale_of)(p, variance[c]) * NAME(weight_of)(p, channel));
+        bias[c] = p->bias ? (double)((const T *)p->bias)[channel] : 0;
+    }
+    NAME(lanes) center = {{0}}, factor = {{0}}, shift = {{0}};
+    NAME(spread)(t, mean, &center);
+    NAME(spread)(t, scale, &factor);
+    NAME(spread)(t, bias, &shift);
+    EACH_ROW(p, *t, {
+        for (int64_t k = 0; k < width; k++) out[at + k] = (x[at + k] - center.v[k]) * factor.v[k] + shift.v[k];
+    })
+}
+
+static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const double *mean, const double *variance,
+                           bool training) {
+    const T *restrict x = p->x, *restrict g = p->g;
+    T *restrict out = p->out;
+    const double n = (double)(p->batch * p->inner);
+    double of_g[LANES] = {0}, of_gd[LANES] = {0}, sum[LANES], product[LANES], factor[LANES], slope[LANES];
+    NAME(lanes) part_g = {{0}}, part_gd = {{0}}, center = {{0}};
+    NAME(spread)(t, mean, &center);
+    int64_t rows = 0;
+    EACH_ROW(p, *t, {
+        for (int64_t k = 0; k < width; k++) {
+            part_g.v[k] += g[at + k];
+            part_gd.v[k] += g[at + k] * (x[at + k] - center.v[k]);
+        }
+        if (++rows % STEPS == 0) {
+            NAME(flush)(of_g, &part_g);
+            NAME(flush)(of_gd, &part_gd);
+        }
+    })
+    NAME(flush)(of_g, &part_g);
+    NAME(flush)(of_gd, &part_gd);
+    NAME(fold)(t, of_g, sum);
+    NAME(fold)(t, of_gd, product);
+    for (int64_t c = 0; c < t->channels; c++) {
+        const double scale = (double)NAME(scale_of)(p, variance[c]);
+        if (p->sums) {
+            ((T *)p->sums)[t->channel + c] = (T)(product[c] * scale);
+            ((T *)p->sums)[p->channels + t->channel + c] = (T)sum[c];
+        }
+        factor[c] = scale * (double)NAME(weight_of)(p, t->channel + c);
+        slope[c] = training ? product[c] * scale * scale / n : 0;
+        sum[c] = training ? sum[c] / n : 0;
+    }
+    NAME(lanes) factors = {{0}}, means = {{0}}, slopes = {{0}};
+    NAME(spread)(t, factor, &factors);
+    NAME(spread)(t, sum, &means);
+    NAME(spread)(t, slope, &slopes);
+    if (training)
+        EACH_ROW(p, *t, {
+            for (int64_t k = 0; k < width; k++)
+                out[at + k] = factors.v[k] * (g[at + k] - means.v[k] - (x[at + k] - center.v[k]) * slopes.v[k]);
+        })
+    else
+        EACH_ROW(p, *t, {
+            for (int64_t k = 0; k < width; k++) out[at + k] = factors.v[k] * g[at + k];
+        })
+}
+
+static void NAME(run)(const nr_batch_norm_plan *p, int32_t kind, const tile *t) {
+    double mean[LANES], variance[LANES];
+    if (kind == NR_BATCH_NORM_TRAINING) {
+        NAME(find_moments)(p, t, mean, variance);
+        NAME(store_moments)(p, t, mean, variance);
+    } else {
+        NAME(load_moments)(p, t, mean, variance);
+    }
+    if (kind == NR_BATCH_NORM_TRAINING || kind == NR_BATCH_NORM_EVALUATION)
+        NAME(forward)(p, t, mean, variance);
+    else
+        NAME(backward)(p, t, mean, variance, kind == NR_BATCH_NORM_TRAINING_BACKWARD);
+}

@@ -1,0 +1,71 @@
+/* cross_entropy_loops: the loops of cross_entropy_isa.c, where their picture and source are: a template of each_dtype.h. */
+#include "softmax_rows.h"
+
+/* The sums of exp(x - top) of some rows of a few classes: all their exponentials are taken in one loop. */
+INLINE void OF_DTYPE(few_sums)(const T *restrict x, int64_t rows, int64_t n, const T *restrict top, T *restrict sum) {
+    T powers[BLOCK];
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < n; i++) powers[r * n + i] = x[r * n + i] - top[r];
+    for (int64_t i = 0; i < rows * n; i++) powers[i] = exp_below(powers[i]);
+    for (int64_t r = 0; r < rows; r++) sum[r] = (T)OF_DTYPE(block_sum)(powers + r * n, NULL, n);
+}
+
+/* Loss and kept numbers of rows, at most BLOCK of them. */
+INLINE void OF_DTYPE(some_rows)(const nr_cross_entropy_plan *p, T *restrict losses, int64_t first, int64_t rows) {
+    const int64_t n = p->n;
+    const T *x = (const T *)p->x + first * n;
+    T *restrict kept = (T *)p->log_sums + 2 * first;
+    T top[BLOCK], sum[BLOCK], powers[BLOCK];
+    for (int64_t r = 0; r < rows; r++) top[r] = OF_DTYPE(row_top)(x + r * n, n);
+    if (n <= FEW)
+        OF_DTYPE(few_sums)(x, rows, n, top, sum);
+    else
+        for (int64_t r = 0; r < rows; r++) sum[r] = (T)OF_DTYPE(row_exp)(powers, x + r * n, n, top[r], true);
+    for (int64_t r = 0; r < rows; r++) sum[r] = log(sum[r]);
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t target = p->target[first + r];
+        kept[2 * r] = top[r];
+        kept[2 * r + 1] = sum[r];
+        losses[first + r] = 0;
+        if (target == p->ignored) continue;
+        const T *row = x + r * n;
+        losses[first + r] = sum[r] - (T)(1 - p->smoothing) * (row[target] - top[r]);
+        if (p->smoothing > 0)
+            losses[first + r] -= (T)(p->smoothing * (OF_DTYPE(row_sum)(row, NULL, n) / (double)n - (double)top[r]));
+    }
+}
+
+static void OF_DTYPE(forward)(const nr_cross_entropy_plan *p, void *losses, int64_t first, int64_t last) {
+    const int64_t rows = p->n == 0 ? BLOCK : p->n <= FEW ? BLOCK / p->n : 1;
+    for (int64_t row = first; row < last; row += rows) OF_DTYPE(some_rows)(p, losses, row, least(rows, last - row));
+}
+
+static void OF_DTYPE(reduce)(const nr_cross_entropy_plan *p, const void *of_rows) {
+    const T *losses = of_rows;
+    double sum = 0, count = 0;
+    for (int64_t i = 0; i < p->rows; i++) {
+        sum += (double)losses[i];
+        count += p->target[i] != p->ignored;
+    }
+    *(T *)p->out = (T)(p->count ? sum / count : sum);
+    if (p->count) *(T *)p->count = (T)count;
+}
+
+/* exp(x - top - log_sum) - smoothing / n, and at the target 1 - smoothing less, times the gradient of the row's loss. */
+static void OF_DTYPE(backward)(const nr_cross_entropy_plan *p, int64_t first, int64_t last) {
+    const int64_t n = p->n;
+    const T *g = p->g, all = p->reduced ? (p->count ? *g / *(const T *)p->count : *g) : 0;
+    const T share = (T)(p->smoothing / (double)n);
+    for (int64_t row = first; row < last; row++) {
+        const T *restrict x = (const T *)p->x + row * n, *kept = (const T *)p->log_sums + 2 * row;
+        const T top = kept[0], log_sum = kept[1], factor = p->reduced ? all : g[row];
+        const int64_t target = p->target[row];
+        T *restrict out = (T *)p->out + row * n;
+        if (target == p->ignored) {
+            for (int64_t i = 0; i < n; i++) out[i] = 0;
+            continue;
+        }
+        for (int64_t i = 0; i < n; i++) out[i] = (exp_below((x[i] - top) - log_sum) - share) * factor;
+        out[target] -= (T)(1 - p->smoothing) * factor;
+    }
+}

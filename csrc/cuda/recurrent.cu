@@ -1,0 +1,87 @@
+/* recurrent: a step of an LSTM or a GRU behind its matrix products, forward and backward, in one kernel; the formulas are those of
+ * cells.h, which the CPU shares.
+ *
+ *   from_x, from_h   a row   [ gate 0: size | gate 1 | gate 2 | gate 3 ]    a thread a unit: neighbours read neighbours,
+ *   kept             a row   [ i            | f      | n      | o      ]    a gate at a time */
+#include "../families/recurrent.h"
+#include "math.cuh"
+
+#define C(number) ((T)(number))
+#define exp_beside_1 exp
+#define CELL(name) template <class T> DEVICE void name
+#include "../cells.h"
+#undef CELL
+#undef C
+
+/* The values of `count` gates of a unit, `size` apart. */
+template <int count, class T> DEVICE void gather(T (&to)[count], const void *from, int64_t at, int64_t size) {
+#pragma unroll
+    for (int k = 0; k < count; k++) to[k] = static_cast<const T *>(from)[at + k * size];
+}
+template <int count, class T> DEVICE void scatter(void *to, const T (&from)[count], int64_t at, int64_t size) {
+#pragma unroll
+    for (int k = 0; k < count; k++) static_cast<T *>(to)[at + k * size] = from[k];
+}
+
+/* The gradient of h': the sum of those that there are. */
+template <class T> DEVICE T added(const nr_recurrent_plan &p, int64_t unit) {
+    T sum = 0;
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        if (p.g[k]) sum += static_cast<const T *>(p.g[k])[unit];
+    return sum;
+}
+
+template <class T, int kind> __global__ void __launch_bounds__(NR_BLOCK) recurrent_step(const nr_recurrent_plan p) {
+    const int64_t unit = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, size = p.size;
+    if (unit >= p.rows * size) return;
+    const int64_t of_three = unit / size * 3 * size + unit % size, of_four = of_three + unit / size * size;
+    const T state = static_cast<const T *>(p.state)[unit];
+    T kept[4];
+    if constexpr (kind == NR_LSTM_FORWARD) {
+        T gates[4], more[4];
+        gather(gates, p.from_x, of_four, size);
+        gather(more, p.from_h, of_four, size);
+#pragma unroll
+        for (int k = 0; k < 4; k++) gates[k] += more[k];
+        lstm_forward(gates, state, kept, static_cast<T *>(p.c) + unit, static_cast<T *>(p.h) + unit);
+        scatter(p.kept, kept, of_four, size);
+    } else if constexpr (kind == NR_GRU_FORWARD) {
+        T from_x[3], from_h[3];
+        gather(from_x, p.from_x, of_three, size);
+        gather(from_h, p.from_h, of_three, size);
+        gru_forward(from_x, from_h, state, kept, static_cast<T *>(p.h) + unit);
+        scatter(p.kept, kept, of_four, size);
+    } else if constexpr (kind == NR_LSTM_BACKWARD) {
+        T grad[4];
+        gather(kept, p.kept, of_four, size);
+        const T g_c = p.g_c ? static_cast<const T *>(p.g_c)[unit] : T(0);
+        lstm_backward(kept, state, static_cast<const T *>(p.c)[unit], added<T>(p, unit), g_c, grad,
+                      static_cast<T *>(p.grad_state) + unit);
+        scatter(p.grad_x, grad, of_four, size);
+    } else {
+        T grad_x[3], grad_h[3];
+        gather(kept, p.kept, of_four, size);
+        gru_backward(kept, state, added<T>(p, unit), grad_x, grad_h, static_cast<T *>(p.grad_state) + unit);
+        scatter(p.grad_x, grad_x, of_three, size);
+        scatter(p.grad_h, grad_h, of_three, size);
+    }
+}
+
+template <class T> static int32_t run(const nr_call *call, const nr_recurrent_plan &p) {
+    const unsigned blocks = blocks_for(p.rows * p.size, NR_BLOCK);
+    cudaStream_t stream = gpu_of(call)->stream;
+    switch (call->op) {
+    case NR_LSTM_FORWARD: LAUNCH((recurrent_step<T, NR_LSTM_FORWARD>), blocks, NR_BLOCK, 0, stream, p); break;
+    case NR_GRU_FORWARD: LAUNCH((recurrent_step<T, NR_GRU_FORWARD>), blocks, NR_BLOCK, 0, stream, p); break;
+    case NR_LSTM_BACKWARD: LAUNCH((recurrent_step<T, NR_LSTM_BACKWARD>), blocks, NR_BLOCK, 0, stream, p); break;
+    default: LAUNCH((recurrent_step<T, NR_GRU_BACKWARD>), blocks, NR_BLOCK, 0, stream, p);
+    }
+    return launched(call);
+}
+
+int32_t nr_cuda_recurrent(const nr_call *call) {
+    const nr_recurrent_plan &p = *static_cast<const nr_recurrent_plan *>(call->plan);
+    if (p.rows * p.size == 0) return NORCH_OK;
+    return call->dtype == NORCH_FLOAT32 ? run<float>(call, p) : run<double>(call, p);
+}

@@ -1,0 +1,84 @@
+/* cross_entropy: checks and plans of the cross-entropy of logits with class indices, as one pass over memory forward and one
+ * backward. Operands that are not dense are copied; narrow floats are computed in float32. */
+#include "../families/cross_entropy.h"
+#include "ops.h"
+
+/* Nanoseconds of an element, for nr_call.work. */
+#define NANOSECONDS 1.0
+
+/* x (N, C) or (C), of floats; target: int64 indices (N) or (). */
+static int32_t check(const char *op, const norch_tensor *x, const norch_tensor *target) {
+    NR_TRY(nr_check_tensor(op, x));
+    NR_TRY(nr_check_tensor(op, target));
+    if (!nr_is_float(x->dtype) || target->dtype != NORCH_INT64)
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: expected logits of floats and int64 targets, got %s and %s", op,
+                       nr_dtypes[x->dtype].name, nr_dtypes[target->dtype].name);
+    if (x->ndim < 1 || x->ndim > 2 || !nr_same_shape(target->ndim, target->shape, x->ndim - 1, x->shape))
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: targets of shape %s for logits of shape %s", op, nr_shape_of(target),
+                       nr_shape_of(x));
+    return nr_check_same_device(op, x, target);
+}
+
+/* What is kept for backward: of wide dtype, contiguous; count may be NULL. */
+static int32_t check_kept(const char *op, const norch_tensor *wide, const norch_tensor *log_sums,
+                          const norch_tensor *count) {
+    const int64_t shape[] = {wide->ndim == 2 ? wide->shape[0] : 1, 2};
+    NR_TRY(nr_check_written(op, "the logarithms of sums", log_sums, wide, 2, shape));
+    if (!log_sums->contiguous) return nr_fail(NORCH_ERROR_SHAPE, "%s: what is kept is not contiguous", op);
+    return count ? nr_check_written(op, "the count", count, wide, 0, NULL) : NORCH_OK;
+}
+
+static int32_t run(nr_cross_entropy_kind kind, nr_cross_entropy_plan *plan, const norch_tensor *x) {
+    plan->rows = x->ndim == 2 ? x->shape[0] : 1;
+    plan->n = x->shape[x->ndim - 1];
+    plan->x = x->data;
+    return nr_run(NR_CROSS_ENTROPY, kind, plan, (double)x->numel * NANOSECONDS, x);
+}
+
+norch_tensor *norch_cross_entropy(const norch_tensor *x, const norch_tensor *target, const norch_tensor *log_sums,
+                                  const norch_tensor *optional_count, int64_t ignored, bool reduced, double smoothing) {
+    const char *op = "cross_entropy";
+    if (check(op, x, target)) return NULL;
+    norch_tensor *wide = nr_dense(x, nr_wide(x->dtype)), *indices = nr_dense(target, NORCH_INT64), *out = NULL;
+    if (wide && indices && check_kept(op, wide, log_sums, optional_count) == NORCH_OK)
+        out = nr_make(reduced ? 0 : target->ndim, target->shape, wide->dtype, x);
+    if (out) {
+        nr_cross_entropy_plan plan = {.ignored = ignored, .reduced = reduced, .smoothing = smoothing};
+        plan.target = indices->data;
+        plan.out = out->data;
+        plan.log_sums = log_sums->data;
+        plan.count = optional_count ? optional_count->data : NULL;
+        out = nr_finished(out, run(NR_CROSS_ENTROPY_FORWARD, &plan, wide));
+    }
+    nr_release(wide);
+    nr_release(indices);
+    return nr_narrowed(out, x->dtype);
+}
+
+norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *target,
+                                           const norch_tensor *log_sums, const norch_tensor *optional_count,
+                                           int64_t ignored, double smoothing) {
+    const char *op = "cross_entropy_backward";
+    if (check(op, x, target) || nr_check_tensor(op, g) || nr_check_same_device(op, x, g)) return NULL;
+    const bool reduced = g->ndim == 0;
+    if (!reduced && !nr_same_shape(g->ndim, g->shape, target->ndim, target->shape))
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for losses of shape %s", op, nr_shape_of(g),
+                         nr_shape_of(target));
+    norch_tensor *wide = nr_dense(x, nr_wide(x->dtype)), *indices = nr_dense(target, NORCH_INT64), *out = NULL;
+    norch_tensor *grad = wide ? nr_dense(g, wide->dtype) : NULL;
+    if (grad && indices && check_kept(op, wide, log_sums, optional_count) == NORCH_OK)
+        out = nr_make(x->ndim, x->shape, wide->dtype, x);
+    if (out && out->numel) {
+        nr_cross_entropy_plan plan = {.ignored = ignored, .reduced = reduced, .smoothing = smoothing};
+        plan.target = indices->data;
+        plan.g = grad->data;
+        plan.out = out->data;
+        plan.log_sums = log_sums->data;
+        plan.count = optional_count ? optional_count->data : NULL;
+        out = nr_finished(out, run(NR_CROSS_ENTROPY_BACKWARD, &plan, wide));
+    }
+    nr_release(wide);
+    nr_release(indices);
+    nr_release(grad);
+    return nr_narrowed(out, x->dtype);
+}

@@ -1,0 +1,71 @@
+"""The cross-entropy of logits (N, C) or (C) with class indices: one call (csrc/ops/cross_entropy.c), which keeps two
+numbers a row instead of all log-probabilities, and one for its gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._handle import Handle
+from .._lib import constants, lib
+from ..autograd.derivative import TensorHolder, derivative
+from ..autograd.formula import formula_gradients
+from ..autograd.grad_mode import mode
+from ..autograd.record import record_one
+from .nll import Targets, nll
+from .pointwise import where
+from .softmax import log_softmax
+
+_FLOAT32, _FLOAT64 = constants["FLOAT32"], constants["FLOAT64"]
+
+
+class _Kept(TensorHolder):
+    """What the gradient needs beside the logits.
+
+    target     class indices (N) or (), int64; ignored: the one that does not count
+    log_sums   (N, 2): of each row the largest element, and the logarithm of the sum of exp(x - that)
+    count      how many count, where the reduction is "mean", else None
+    """
+
+    __slots__ = ("count", "ignored", "log_sums", "reduction", "smoothing", "target")
+
+    def __init__(self, x: Any, target: Any, ignored: int, reduction: str, smoothing: float) -> None:
+        place = (_FLOAT64 if x._dtype == _FLOAT64 else _FLOAT32, (x._device_type, x._device_index))
+        self.target, self.ignored, self.reduction, self.smoothing = target, ignored, reduction, smoothing
+        self.log_sums = lib.norch_empty((lib.norch_shape(x)[0] if x.ndim == 2 else 1, 2), *place)
+        self.count = lib.norch_empty((), *place) if reduction == "mean" else None
+
+    def tensors(self) -> tuple[Any, ...]:
+        """What a node keeps."""
+        return self.target, self.log_sums
+
+
+def cross_entropy(x: Any, target: Any, ignored: int, reduction: str, smoothing: float) -> Any:
+    """The losses of the rows of x, (N, C) or (C) of floats, with targets (N) or (), int64; reduced."""
+    kept = _Kept(x, target, ignored, reduction, smoothing)
+    out = lib.norch_cross_entropy(x, target, kept.log_sums, kept.count, ignored, reduction != "none", smoothing)
+    return record_one(_CrossEntropy, out, x, x, kept)
+
+
+def _composed(x: Any, kept: _Kept) -> Any:
+    """The same of recorded operations."""
+    log_probabilities = log_softmax(x, x.ndim - 1)
+    targets = Targets(kept.target, x.ndim - 1, kept.ignored, kept.reduction)
+    hard = nll(log_probabilities, targets)
+    if not kept.smoothing:
+        return hard
+    uniform = where(targets.valid, -log_probabilities.sum(-1, keepdim=True) / x.shape[-1], 0.0)
+    uniform = uniform.squeeze(-1) if kept.reduction == "none" else uniform.sum()
+    if targets.count is not None:
+        uniform = uniform / targets.count
+    return hard * (1.0 - kept.smoothing) + uniform * kept.smoothing
+
+
+def _backward(g: Handle, x: Any, kept: _Kept) -> Any:
+    """(softmax(x) - what the target is made of) g."""
+    if mode.enabled:
+        return formula_gradients(_composed, g, (x,), (True,), kept)[0]
+    return lib.norch_cross_entropy_backward(g, x, kept.target, kept.log_sums, kept.count, kept.ignored, kept.smoothing)
+
+
+_CrossEntropy = derivative("cross_entropy", ("x",), layout=("x", "kept"), tensors=("kept",), grad=_backward)

@@ -1,0 +1,32 @@
+"""Dropout (Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014): one call that
+draws and multiplies (csrc/ops/random.c), and one for its gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._lib import constants, lib
+from ..autograd.derivative import derivative
+from ..autograd.record import record_one
+from ..random import state_of
+from .op import function_op
+
+masked_scale: Any = function_op(
+    "masked_scale",
+    "b times c where the bool a is true, times 0 elsewhere: the gradient of dropout, and its own.",
+    grad_b=lambda g, a, c: masked_scale(a, g, c),
+)
+
+
+def dropped(x: Any, p: float) -> Any:
+    """x, of floats, with elements zeroed with probability p, and the others multiplied by 1 / (1 - p)."""
+    scale = 1.0 / (1.0 - p)
+    mask = lib.norch_empty(lib.norch_shape(x), constants["BOOL"], (x._device_type, x._device_index))
+    out = lib.norch_dropout(state_of(None), x, p, scale, mask)
+    return record_one(_Dropout, out, x, mask, scale)
+
+
+_Dropout = derivative(
+    "dropout", layout=("mask", "scale"), tensors=("mask",), grad=lambda g, mask, scale: masked_scale(mask, g, scale)
+)
