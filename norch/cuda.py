@@ -232,7 +232,7 @@ manual_seed_all, seed_all = manual_seed, seed
 # ---- streams and events ---------------------------------------------------------------------------------------------
 
 # What norch_device_stream and norch_device_event do (csrc/norch.h).
-_MAKE_STREAM, _CURRENT_STREAM, _USE_STREAM, _WAIT_FOR_STREAM, _QUERY_STREAM = range(5)
+_MAKE_STREAM, _CURRENT_STREAM, _USE_STREAM, _WAIT_FOR_STREAM, _QUERY_STREAM, _STREAM_HANDLE = range(6)
 _MAKE, _RECORD, _WAIT, _QUERY, _TIME, _FREE, _HOLD = range(7)
 
 
@@ -271,6 +271,13 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<norch.cuda.Stream device={self.device} stream_id={self.stream_id}>"
+
+    @property
+    def cuda_stream(self) -> int:
+        """CUDA's own handle of the stream (cudaStream_t), for other libraries."""
+        handle = int64s(self.stream_id)
+        lib.norch_device_stream(*self._place, _STREAM_HANDLE, handle, None)
+        return handle[0]
 
     def synchronize(self) -> None:
         """Waits until all work of the stream is done, and raises the errors that its kernels found."""

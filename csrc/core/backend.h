@@ -93,13 +93,15 @@ typedef enum nr_event {
 } nr_event;
 
 /* Actions of nr_device.stream: *stream becomes the number of one that is made, of high priority where *value is below 0;
- * of the current one; the thread uses *stream from now on; wait for all its work; has all its work been done (value). */
+ * of the current one; the thread uses *stream from now on; wait for all its work; has all its work been done (value);
+ * *stream becomes the handle of CUDA. */
 typedef enum nr_stream_action {
     NR_STREAM_MAKE,
     NR_STREAM_HERE,
     NR_STREAM_USE,
     NR_STREAM_WAIT,
-    NR_STREAM_ASK
+    NR_STREAM_ASK,
+    NR_STREAM_HANDLE
 } nr_stream_action;
 
 struct nr_backend {

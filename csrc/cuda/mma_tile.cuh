@@ -59,7 +59,7 @@ template <class T, class Tile, int threads, int W> struct tile_copier {
         for (int i = 0; i < count; i++) {
             const int r = i * step;
             const bool valid = along_k ? outer_left > r && k_left > 0 : k_left > r && outer_left > 0;
-            copy_async<W * (int)sizeof(T)>(to + Tile::at(row + r, column), x + (int64_t)r * stride, inside || valid);
+            copy_async<W *(int)sizeof(T)>(to + Tile::at(row + r, column), x + (int64_t)r * stride, inside || valid);
         }
     }
 

@@ -61,6 +61,8 @@ int32_t nr_cuda_stream(const nr_backend *self, int32_t action, int64_t *stream, 
     if (action == NR_STREAM_ASK) return say_whether("stream", cudaStreamQuery(gpu->streams[number]), value);
     if (action == NR_STREAM_HERE)
         *stream = number;
+    else if (action == NR_STREAM_HANDLE)
+        *stream = (int64_t)(uintptr_t)gpu->streams[number];
     else if (action == NR_STREAM_USE)
         here[gpu->index] = (unsigned char)number;
     else

@@ -95,7 +95,25 @@ struct work {
 constexpr size_t MOST_WAITING = 1024; /* a device begins some time, too */
 std::map<int, std::deque<work>> streams;
 
-void queue(int stream, std::function<void()> run) { streams[stream].push_back({std::move(run), nullptr, nullptr}); }
+} // namespace
+
+/* A graph, or one that is being made: what runs, and blocks that belong to it. */
+struct cudasim_graph {
+    std::vector<std::function<void()>> runs;
+    std::vector<size_t> blocks;
+};
+
+namespace {
+
+cudasim_graph *noted; /* by this stream */
+int noting;
+
+void queue(int stream, std::function<void()> run) {
+    if (noted && stream == noting)
+        noted->runs.push_back(std::move(run));
+    else
+        streams[stream].push_back({std::move(run), nullptr, nullptr});
+}
 
 /* Whether a point is passed, or lost with what cudasim_mend() has dropped. */
 bool is_past(const mark_at &at) { return at->passed || streams[at->stream].empty(); }
@@ -306,6 +324,7 @@ cudaError_t cudaDeviceSynchronize(void) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     LOCKED;
+    if (noted && stream == noting) return note(cudaErrorStreamCaptureUnsupported);
     drain(stream);
     return note(broken);
 }
@@ -360,8 +379,50 @@ cudaError_t cudaFreeAsync(void *block, cudaStream_t stream) {
     size_t at = (size_t)((unsigned char *)block - memory.base);
     if (broken)
         give(at);
+    else if (noted && stream == noting)
+        noted->blocks.push_back(at);
     else
         queue(stream, [=] { give(at); });
+    return note(broken);
+}
+
+/* ---- graphs: what a stream is given is noted, and given again at each launch ------------------------------------- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+    LOCKED;
+    if (broken || noted) return note(broken ? broken : cudaErrorStreamCaptureUnsupported);
+    noted = new cudasim_graph;
+    noting = stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) {
+    LOCKED;
+    *graph = noted;
+    noted = nullptr;
+    return note(broken);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, unsigned long long) {
+    LOCKED;
+    if (fails(ALLOCATION)) return note(cudaErrorMemoryAllocation);
+    *made = new cudasim_graph(std::move(*graph));
+    graph->blocks.clear();
+    return note(broken);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    LOCKED;
+    for (size_t at : graph->blocks) give(at);
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return cudaGraphDestroy(graph); }
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+    LOCKED;
+    for (const auto &run : graph->runs) queue(stream, run);
     return note(broken);
 }
 
