@@ -10,6 +10,7 @@ raise a DeviceError with the reason where there is none.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -262,7 +263,6 @@ class Stream:
         number = int64s(0)
         lib.norch_device_stream(*self._place, _MAKE_STREAM, number, doubles(priority))
         self.stream_id: int = number[0]
-        self._before: list[tuple[Stream, int]] = []
 
     @property
     def device(self) -> Device:
@@ -305,12 +305,13 @@ class Stream:
         return event
 
     def __enter__(self) -> Stream:
-        self._before.append((current_stream(self.device), current.cuda))
+        before = current_stream(self.device), current.cuda
         set_stream(self)
+        _before.stack.append(before)
         return self
 
     def __exit__(self, *raised: object) -> None:
-        before, current.cuda = self._before.pop()
+        before, current.cuda = _before.stack.pop()
         _use(before)
 
     def __eq__(self, other: object) -> bool:
@@ -320,10 +321,20 @@ class Stream:
         return hash((self._place, self.stream_id))
 
 
+class _Before(threading.local):
+    """The current stream and device of this thread before each with statement that has another stream."""
+
+    def __init__(self) -> None:
+        self.stack: list[tuple[Stream, int]] = []
+
+
+_before = _Before()
+
+
 def _stream(device: Any, number: int | None) -> Stream:
     """The stream with a number; None: the current one of the thread."""
     stream = object.__new__(Stream)
-    stream._place, stream._before = _place(device), []
+    stream._place = _place(device)
     _exists(stream._place[1])
     found = int64s(number or 0)
     if number is None:

@@ -66,6 +66,28 @@ def test_which_stream_is_current() -> None:
     assert seen == [default]
 
 
+def test_two_threads_in_one_stream() -> None:
+    """Each comes back to its own stream, whoever leaves first."""
+    stream, other, entered, leave = cuda.Stream(), cuda.Stream(), threading.Event(), threading.Event()
+    seen: list[cuda.Stream] = []
+
+    def beside() -> None:
+        with other:
+            with stream:
+                entered.set()
+                leave.wait(10)
+            seen.append(cuda.current_stream())
+
+    thread = threading.Thread(target=beside)
+    with stream:
+        thread.start()
+        entered.wait(10)
+    assert cuda.current_stream() == cuda.default_stream()
+    leave.set()
+    thread.join()
+    assert seen == [other] and cuda.current_stream() == cuda.default_stream()
+
+
 def test_streams_are_few() -> None:
     made = [cuda.Stream() for _ in range(40)] + [cuda.Stream(priority=-1) for _ in range(40)]
     assert len(set(made)) == 62 and cuda.default_stream() not in made

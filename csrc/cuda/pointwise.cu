@@ -36,8 +36,11 @@ static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
         a.in[o - 1].step = plan.stride[o][0] != 0;
         if (plan.stride[o][0]) a.aligned = a.aligned && is_aligned(plan.data[o], size_of(call, kernel, o) * width);
     }
-    void (*const run)(dense_args) = halves ? kernel->halves : kernel->dense;
-    LAUNCH(run, blocks_for(a.n, NR_BLOCK * width), NR_BLOCK, 0, gpu_of(call)->stream, a);
+    if (halves) {
+        LAUNCH(kernel->halves, blocks_for(a.n, NR_BLOCK * width), NR_BLOCK, 0, gpu_of(call)->stream, a);
+        return launched(call);
+    }
+    LAUNCH(kernel->dense, blocks_for(a.n, NR_BLOCK * kernel->width), NR_BLOCK, 0, gpu_of(call)->stream, a);
     return launched(call);
 }
 

@@ -94,10 +94,10 @@ template <template <class> class Row, class D, int domain, int inputs, bool choi
 static void enter(nr_kernel_rows kernels, int op) {
     if constexpr ((domain & D::kind) != 0) {
         using K = kernels_of<Row, D, choice>;
-        constexpr bool of_halves = sizeof(typename D::S) == 4; /* D computes for dtypes of 2 bytes */
+        constexpr int of_halves = sizeof(typename D::S) == 4 ? 8 : K::width; /* D computes for dtypes of 2 bytes */
         static const pointwise_kernel entry = {
-            dense<K, inputs, K::width>, dense < K, inputs, of_halves ? 8 : K::width >,
-            strided<K, inputs>,         K::width,  choice, is_same<typename K::Out, dtype_bool>};
+            dense<K, inputs, K::width>,          dense<K, inputs, of_halves>, strided<K, inputs>, K::width, choice,
+            is_same<typename K::Out, dtype_bool>};
         kernels[op][D::code] = reinterpret_cast<nr_kernel>(reinterpret_cast<uintptr_t>(&entry));
     }
 }
