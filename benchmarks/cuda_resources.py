@@ -32,7 +32,7 @@ KERNELS = ROOT / "csrc" / "cuda"
 DTYPES = re.findall(r"^WIDE\( *\w+, *(\w+)", (KERNELS.parent / "dtypes.def").read_text(), re.M)
 
 # Kernels by a pattern of their names, and what their code must hold: accesses of 16 bytes to global (G) and shared (S)
-# memory.
+# memory, asynchronous copies of 16 bytes from the one to the other.
 HOT = {
     r"multiply<tile_shape<float, float, 128, .*>, 1, 1>": {"load G", "load S", "store G"},
     r"multiply<tile_shape<float, float, 128, .*>, 1, 2>": {"load G", "load S", "store G", "store S"},
@@ -78,12 +78,14 @@ SASS = {
     r"STG\.E[.\w]*\.128": "store G",
     r"LDS[.\w]*\.128": "load S",
     r"STS[.\w]*\.128": "store S",
+    r"LDGSTS[.\w]*\.128": "copy",
 }
 PTX = {
     r"ld\.global[.\w]*\.v4\.[bfu]32": "load G",
     r"st\.global[.\w]*\.v4\.[bfu]32": "store G",
     r"ld\.shared[.\w]*\.v4\.[bfu]32": "load S",
     r"st\.shared[.\w]*\.v4\.[bfu]32": "store S",
+    r"cp\.async\.c[ag]\.shared\.global[^;]*\], 16\b": "copy",
 }
 
 
@@ -224,13 +226,14 @@ def main() -> int:
         f"{'machine code' if all(exact for _, exact in done) else 'PTX'}"
     )
     exact = all(exact for _, exact in done)
-    print("registers  spilled   shared   load G  store G   load S  store S   blocks  threads  multiply-adds  kernel")
+    heads = ("registers", "spilled", "shared", "load G", "store G", "load S", "store S", "copies", "blocks")
+    print("".join(f"{head:>9}" for head in heads) + "  threads  multiply-adds  kernel")
     for kernel in kernels:
         if not re.search(asked.only, kernel.name):
             continue
         a = kernel.accesses
         shared = f"{kernel.shared + (kernel.dynamic or 0)}{'+' if kernel.dynamic is None else ''}"
-        numbers = (a["load G"], a["store G"], a["load S"], a["store S"], kernel.blocks(asked.arch))
+        numbers = (a["load G"], a["store G"], a["load S"], a["store S"], a["copy"], kernel.blocks(asked.arch))
         busy = f"{kernel.multiplies:14.0%}" if kernel.multiplies else f"{'':14}"
         print(f"{kernel.registers:9d}{kernel.spilled:9d}{shared:>9}", end="")
         print("".join(f"{number:9d}" for number in numbers), f"{kernel.held(asked.arch):8.0%}{busy} ", kernel.name)

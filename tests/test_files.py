@@ -254,7 +254,12 @@ def test_a_pipe_without_a_buffer() -> None:
     file = io.BytesIO()
     norch.save(norch.arange(100_000), file)
     out, into = os.pipe()
-    writer = threading.Thread(target=lambda: [os.write(into, file.getvalue()), os.close(into)])
+
+    def write() -> None:
+        with open(into, "wb") as end:
+            end.write(file.getvalue())
+
+    writer = threading.Thread(target=write)
     writer.start()
     with open(out, "rb", buffering=0) as pipe:
         assert norch.equal(norch.load(pipe), norch.arange(100_000))

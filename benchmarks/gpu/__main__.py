@@ -28,7 +28,7 @@ from ..report import check_writable
 from . import kernels, page, report
 from .cases import CASES, GROUPS
 from .library import Case, OnDevice
-from .measure import Row, measure, set_up, tidy
+from .measure import Row, count, measure, set_up, tidy
 
 LIMIT = 440.0  # seconds, after which no case is begun
 
@@ -99,6 +99,17 @@ def table(
             copied = row["rate"]
         print(report.line(case, row, copied), flush=True)
     return rows, failed
+
+
+def add_counts(rows: list[Row], libraries: list[OnDevice], torch: Any, until: float) -> None:
+    """Counts the kernels of the measured cases until this time, and prints them."""
+    cases = {case.name: case for case in CASES}
+    for row in rows:
+        if kernels.profiler(torch) is None or time.monotonic() > until:
+            break
+        row |= count(cases[row["case"]], libraries, torch)
+        tidy(libraries)
+    report.show_counts(rows)
 
 
 def kept(files: list[str]) -> tuple[dict[str, Any], list[Row]]:
@@ -182,6 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
     rows, failed = table(cases, libraries, torch, options.seconds, trial)
     if trial:
         return 1 if failed else 0
+    add_counts(rows, libraries, torch, began + LIMIT)
     print(f"\n{len(rows)} cases in {time.monotonic() - began:.0f} s")
     keep(machine, rows, options)
     return 1 if failed else 0

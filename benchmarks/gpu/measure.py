@@ -1,4 +1,4 @@
-"""One case on all libraries: do they agree, how long do they take, in turns, how much memory, how many kernels.
+"""One case on all libraries: do they agree, how long do they take, in turns, how much memory and how many kernels.
 
 Times are of the wall clock, from a synchronised device to a synchronised device, over several calls in a row: what the
 host spends counts where it is the slower one.
@@ -36,7 +36,10 @@ def timed(lib: OnDevice, run: Callable[[], Any], calls: int) -> float:
 def in_turns(runs: dict[str, tuple[OnDevice, Callable[[], Any]]], budget: float) -> dict[str, list[float]]:
     """Seconds of a call, round by round; budget: seconds for all rounds of all libraries."""
     calls = {}
-    once = {name: min(timed(lib, run, 1) for _ in range(3)) for name, (lib, run) in runs.items()}
+    once = {name: timed(lib, run, 1) for name, (lib, run) in runs.items()}
+    if sum(once.values()) > budget:  # there is no time for more
+        return {name: [spent] * 2 for name, spent in once.items()}
+    once = {name: min(spent, timed(*runs[name], 1)) for name, spent in once.items()}
     rounds = max(LEAST, min(ROUNDS, int(budget / max(sum(once.values()), 1e-9))))
     for name, spent in once.items():
         calls[name] = max(1, min(CALLS, int(budget / len(runs) / rounds / max(spent, 1e-9))))
@@ -67,7 +70,7 @@ def set_up(case: Case, lib: OnDevice) -> tuple[Callable[[], Any], list[Any]]:
 
 
 def measure(case: Case, libraries: list[OnDevice], budget: float, torch: Any, only_agree: bool) -> Row:
-    """A row: agreement, and unless that is all that is asked for, times, peaks of memory, kernels."""
+    """A row: agreement, and unless that is all that is asked for, times and peaks of memory."""
     row: Row = {"group": case.group, "case": case.name, "counted": case.counted, "marks": case.marks._asdict()}
     runs, results, held = {}, [], {}
     for lib in libraries:
@@ -92,13 +95,19 @@ def measure(case: Case, libraries: list[OnDevice], budget: float, torch: Any, on
         run()
         lib.module.cuda.synchronize()
         row["peak"][name] = lib.module.cuda.max_memory_allocated() - held[name]
-    row |= summary(in_turns(runs, budget))
-    for name, (lib, run) in runs.items():
-        counts = kernels.count(torch, lib, run)
-        if counts:
-            row.setdefault("kernels", {})[name] = counts.kernels
-            row.setdefault("launches", {})[name] = counts.launches
-            row.setdefault("busy", {})[name] = counts.busy
+    return row | summary(in_turns(runs, budget))
+
+
+def count(case: Case, libraries: list[OnDevice], torch: Any) -> Row:
+    """What is to be added to a row: kernels, launches by the host, seconds in which the device was busy. It comes after
+    all timings, as each launch takes longer once the profiler has run."""
+    row: Row = {}
+    for lib in libraries:
+        run, _ = set_up(case, lib)
+        run()
+        if counts := kernels.count(torch, lib, run):
+            for key in ("kernels", "launches", "busy"):
+                row.setdefault(key, {})[lib.name] = getattr(counts, key)
     return row
 
 

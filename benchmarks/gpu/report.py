@@ -10,10 +10,7 @@ from .cases import GROUPS
 from .library import Case
 
 Row = dict[str, Any]
-HEAD = (
-    f"{'':46}{'norch':>9}{'PyTorch':>9}  ratio (quartiles)     reach  aim  {'kernels':>11}"
-    f"{'MiB at peak':>16}  {'difference':10}"
-)
+HEAD = f"{'':46}{'norch':>9}{'PyTorch':>9}  ratio (quartiles)     reach  aim{'MiB at peak':>16}  {'difference':10}"
 
 
 def pair(found: dict[str, Any], shown: str) -> str:
@@ -33,7 +30,7 @@ def line(case: Case, row: Row, copied: float | None) -> str:
     else:
         text += f"{'-':>9}{'':24}  {marks}"
     peak = {name: size / 2**20 for name, size in row["peak"].items()}
-    text += f"  {pair(row.get('kernels', {}), 'd'):>11}{pair(peak, '.0f'):>16}"
+    text += f"{pair(peak, '.0f'):>16}"
     text += f"  {row['error']['norm']:10.1e}" if "error" in row else f"{'':12}"
     if case.moved and copied:
         text += f"  {row['rate'] / 1e9:.0f} GB/s, {row['rate'] / copied:.2f} of copy"
@@ -42,6 +39,14 @@ def line(case: Case, row: Row, copied: float | None) -> str:
     if "torch" in row and row["torch"]["ratio"] < case.marks.reach and case.counted:
         text += "  MISSED"
     return text + ("  DIFFERENT RESULTS" if row.get("agrees") is False else "")
+
+
+def show_counts(rows: list[Row]) -> None:
+    """Prints kernels and the time in which the device was busy."""
+    print(f"\n{'norch / PyTorch, of a call':46}{'kernels':>12}{'launches':>12}  us busy")
+    for row in (row for row in rows if "kernels" in row):
+        busy = pair({name: 1e6 * spent for name, spent in row["busy"].items()}, ".1f")
+        print(f"{row['case']:46}{pair(row['kernels'], 'd'):>12}{pair(row['launches'], 'd'):>12}  {busy}")
 
 
 def mean(rows: list[Row]) -> float | None:
