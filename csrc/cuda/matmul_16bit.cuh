@@ -25,11 +25,11 @@ struct product_16bit {
     nest<3> batch;                             /* c, a, b, in elements */
 };
 
-/* How a kernel computes C: tiles of bm x bn, bk at a time; so many blocks on a multiprocessor; the products of a
- * multiprocessor in a clock, as measured on large matrices (a choice needs only their proportions). */
+/* How a kernel computes C: tiles of bm x bn, bk at a time; so many blocks on a multiprocessor, each of which a tile keeps
+ * for bm * bn * (k + start) / speed clocks, as measured. */
 struct tile_16bit {
     int bm, bn, bk, blocks;
-    double speed;
+    double speed, start;
 };
 
 /* Of all batches. */

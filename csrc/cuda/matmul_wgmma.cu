@@ -239,9 +239,10 @@ struct kernels_wgmma {
     kernel_wgmma kernel[2][2]; /* [A along k][B along k] */
 };
 
-template <class D, int BN, int stages, int blocks, int staged> static constexpr kernels_wgmma kernels_of(double speed) {
+template <class D, int BN, int stages, int blocks, int staged>
+static constexpr kernels_wgmma kernels_of(double speed, double start) {
     return {
-        {BM, BN, BK, blocks, speed},
+        {BM, BN, BK, blocks, speed, start},
         1024 + stages * ((BM + BN) * BK * 2 + 2 * 8) + GROUPS * 4 * staged * ROWS * 2,
         staged > 0,
         {{multiply<D, BN, stages, blocks, staged, false, false>, multiply<D, BN, stages, blocks, staged, false, true>},
@@ -250,8 +251,8 @@ template <class D, int BN, int stages, int blocks, int staged> static constexpr 
 
 template <class D> static const kernels_wgmma *kernels_for() {
     static const kernels_wgmma all[NR_WGMMA_TILES] = {
-        kernels_of<D, 256, 4, 1, 128>(1400), kernels_of<D, 192, 4, 1, 192>(1350), kernels_of<D, 128, 5, 1, 128>(1250),
-        kernels_of<D, 64, 4, 2, 0>(1000)};
+        kernels_of<D, 256, 4, 1, 128>(1580, 210), kernels_of<D, 192, 4, 1, 192>(1580, 210),
+        kernels_of<D, 128, 5, 1, 128>(1300, 120), kernels_of<D, 64, 4, 2, 0>(820, 30)};
     return all;
 }
 

@@ -103,12 +103,13 @@ template <int pending> DEVICE void wait_products() {
 #define NR_TO_95 \
     NR_TEN()     \
     NR_TEN(1) NR_TEN(2) NR_TEN(3) NR_TEN(4) NR_TEN(5) NR_TEN(6) NR_TEN(7) NR_TEN(8) "%90, %91, %92, %93, %94, %95"
-#define NR_TO_127                                                          \
-    NR_TEN()                                                               \
-    NR_TEN(1)                                                              \
-    NR_TEN(2)                                                              \
-    NR_TEN(3)                                                              \
-    NR_TEN(4) NR_TEN(5) NR_TEN(6) NR_TEN(7) NR_TEN(8) NR_TEN(9) NR_TEN(10) \
+#define NR_TO_127                                                \
+    NR_TEN()                                                     \
+    NR_TEN(1)                                                    \
+    NR_TEN(2)                                                    \
+    NR_TEN(3)                                                    \
+    NR_TEN(4)                                                    \
+    NR_TEN(5) NR_TEN(6) NR_TEN(7) NR_TEN(8) NR_TEN(9) NR_TEN(10) \
         NR_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127"
 #define NR_SUMS_8(i)                                                                                            \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
