@@ -4,6 +4,8 @@ that it takes. The simulation is told which kernel it is to take; its second dev
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -173,6 +175,25 @@ def test_the_second_device() -> None:
     for dtype in DTYPES:
         a, b = drawn((72, 80), dtype, 1), drawn((80, 72), dtype, 2)
         assert_rounded_once(a.to("cuda:1") @ b.to("cuda:1"), wide(a) @ wide(b), 80)
+
+
+OLD_CODE = """
+import norch
+x = norch.randn(9, 8).bfloat16().requires_grad_()
+y = x.detach().cuda().requires_grad_()
+for one in (x, y):
+    (one @ one.T).sum().backward()
+assert norch.equal((x @ x.T).float(), (y @ y.T).float().cpu()) and norch.equal(x.grad.float(), y.grad.float().cpu())
+"""
+
+
+def test_code_without_tensor_cores() -> None:
+    """Of a plugin that was built for older devices: in float32, as on the CPU."""
+    if not cuda.get_device_properties().simulated:
+        pytest.skip("this code is as new as the device")
+    environment = {**os.environ, "NORCH_CUDASIM_PTX": "75"}
+    done = subprocess.run([sys.executable, "-c", OLD_CODE], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_no_copies_of_the_operands() -> None:

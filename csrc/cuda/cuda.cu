@@ -398,6 +398,8 @@ static const nr_device device_functions = {nr_cuda_enter,  gpu_properties,      
                                            gpu_reset_peak, gpu_empty_cache,      gpu_event,
                                            nr_cuda_pinned, nr_cuda_reads_pinned, nr_cuda_unpin};
 
+__global__ void nothing() {}
+
 static int32_t prepare(nr_gpu *gpu, int index) {
     static char names[NR_MOST_DEVICES][16];
     snprintf(names[index], sizeof names[index], "cuda:%d", index);
@@ -419,7 +421,11 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     cudaDeviceProp found;
     TRY(b->name, cudaGetDeviceProperties(&found, index));
     gpu->multiprocessors = found.multiProcessorCount;
+    cudaFuncAttributes code; /* machine code for an older device has none of what came after it */
+    TRY(b->name, cudaFuncGetAttributes(&code, nothing));
     gpu->capability = 10 * found.major + found.minor;
+    gpu->is_90 = gpu->capability == 90;
+    if (code.ptxVersion < gpu->capability) gpu->capability = code.ptxVersion;
     gpu->most_shared = (int)found.sharedMemPerBlockOptin;
     if (gpu->capability >= 80) b->takes_narrow[NR_MATMUL] = 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
     pools[index].total = found.totalGlobalMem;

@@ -43,7 +43,8 @@ struct nr_gpu {
     int index;
     cudaStream_t stream;
     int multiprocessors;
-    int capability;  /* to compute: 80 is 8.0 */
+    int capability;  /* to compute, of the device and of the code: 80 is 8.0 */
+    bool is_90;      /* the device itself: code for sm_90a runs on no other */
     int most_shared; /* bytes of shared memory that a block may have */
     volatile nr_report *report, *report_on_device;
 };

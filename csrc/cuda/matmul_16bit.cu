@@ -526,6 +526,8 @@ static int32_t run_copied(const nr_call *call, nr_matmul_plan q, const row_copy 
 #endif
 #define MOST_TILES ((int64_t)1 << 24) /* of 64 x 64, of a launch; so few that numbers of blocks are integers */
 
+#define LARGEST (INT32_MAX - 1024) /* size */
+
 static int32_t run_halves(const nr_call *call, const nr_matmul_plan &p, int cut);
 enum { CUT_ROWS = -1, CUT_COLUMNS = -2 }; /* or a loop of the batch */
 
@@ -536,6 +538,10 @@ int32_t nr_cuda_matmul_16bit(const nr_call *call, const nr_matmul_plan &p) {
         batches *= p.batch[d];
         if (p.batch[d] > 1) last = d;
     }
+    if (p.k > LARGEST)
+        return nr_library->fail(NORCH_ERROR_SHAPE, "matmul: a CUDA kernel takes inner sizes up to %d, not %lld",
+                                LARGEST, (long long)p.k);
+    if (p.m > LARGEST || p.n > LARGEST) return run_halves(call, p, p.m > LARGEST ? CUT_ROWS : CUT_COLUMNS);
     if (last >= 0 && ((p.m + 63) / 64) * ((p.n + 63) / 64) * batches > MOST_TILES) return run_halves(call, p, last);
     const ready_product r = prepare(call, p, batches);
     if (r.wgmma || (r.a != ANYHOW && r.b != ANYHOW) || p.k == 0) return run_prepared(call, p, r);

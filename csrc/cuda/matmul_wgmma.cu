@@ -262,8 +262,8 @@ static const kernels_wgmma &kernels_of_dtype(int32_t dtype, int which) {
 
 bool nr_wgmma_takes(const nr_gpu *gpu, const nr_matmul_plan &p) {
 #if defined NR_SM_90A || defined CUDASIM
-    return gpu->capability == 90 && p.k > 0 && p.batch_ndim <= 2 && fits_map(source_a(p), p, 1) &&
-           fits_map(source_b(p), p, 2) && encode();
+    return gpu->is_90 && p.k > 0 && p.batch_ndim <= 2 && fits_map(source_a(p), p, 1) && fits_map(source_b(p), p, 2) &&
+           encode();
 #else
     return false;
 #endif

@@ -213,6 +213,9 @@ enum cudaMemPoolAttr {
 enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess = 0, cudaDriverEntryPointSymbolNotFound = 1 };
 #define cudaEnableDefault 0
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+struct cudaFuncAttributes {
+    int ptxVersion;
+};
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
@@ -258,6 +261,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEven
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
                                              unsigned long long flags, cudaDriverEntryPointQueryResult *result);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)());
 template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int) { return cudaSuccess; }
 
 #endif

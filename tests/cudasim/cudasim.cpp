@@ -200,9 +200,14 @@ cudaError_t cudaGetDevice(int *device) { return *device = current_device, cudaSu
 /* The second device is an older one. */
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     start_arena();
-    const int capability = (int)number_of("CUDASIM_CAPABILITY", device == 1 ? 80 : 90);
+    const int capability = (int)number_of("NORCH_CUDASIM_CAPABILITY", device == 1 ? 80 : 90);
     *properties = {
         "cudasim: simulated on the CPU, no GPU", memory.size, capability / 10, capability % 10, 4, MOST_SHARED};
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*)()) {
+    attributes->ptxVersion = (int)number_of("NORCH_CUDASIM_PTX", 90);
     return cudaSuccess;
 }
 
