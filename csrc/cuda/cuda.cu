@@ -476,6 +476,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     cudaFuncAttributes code; /* machine code for an older device has none of what came after it */
     TRY(b->name, cudaFuncGetAttributes(&code, nothing));
     gpu->capability = 10 * found.major + found.minor;
+    gpu->is_90 = gpu->capability == 90;
     if (code.ptxVersion < gpu->capability) gpu->capability = code.ptxVersion;
     gpu->most_shared = (int)found.sharedMemPerBlockOptin;
     if (gpu->capability >= 80) b->takes_narrow[NR_MATMUL] = 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;

@@ -62,6 +62,7 @@ struct nr_gpu {
     nr_stream_here stream;                 /* where work goes */
     int multiprocessors;
     int capability;  /* to compute, of the device and of the code: 80 is 8.0 */
+    bool is_90;      /* the device itself: code for sm_90a runs on no other */
     int most_shared; /* bytes of shared memory that a block may have */
     volatile nr_report *report, *report_on_device;
 };

@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks) multiply(const product_
     DYNAMIC_SHARED(unsigned char, shared);
     unsigned char *a_stages = shared, *b_stages = shared + stages * A::bytes;
     const uint32_t a_at = shared_address(a_stages), b_at = shared_address(b_stages);
-    const tile_place at = place_of<S::BM, S::BN>(g, (int)blockIdx.x);
+    const work_item at = item_of<S::BM, S::BN>(g, (int)blockIdx.x);
     int64_t item[3];
     g.batch.find((uint32_t)at.batch, item);
     const int k_begin = at.part * g.k_part, k_end = g.k - k_begin < g.k_part ? g.k : k_begin + g.k_part;
@@ -252,26 +252,27 @@ struct kernels_16bit {
     kernel_16bit dense[2][2], anyhow; /* [A along k][B along k]; NULL: for the other layouts */
 };
 
-template <class S> static constexpr tile_16bit tile_of(double speed) { return {S::BM, S::BN, S::BK, S::blocks, speed}; }
-template <class S> static constexpr kernels_16bit dense_kernels(double speed) {
-    return {tile_of<S>(speed),
+template <class S> static constexpr tile_16bit tile_of(double speed, double start) {
+    return {S::BM, S::BN, S::BK, S::blocks, speed, start};
+}
+template <class S> static constexpr kernels_16bit dense_kernels(double speed, double start) {
+    return {tile_of<S>(speed, start),
             S::threads,
             S::bytes,
             {{multiply<S, ALONG_OUTER, ALONG_OUTER>, multiply<S, ALONG_OUTER, ALONG_K>},
              {multiply<S, ALONG_K, ALONG_OUTER>, multiply<S, ALONG_K, ALONG_K>}},
             nullptr};
 }
-template <class S> static constexpr kernels_16bit anyhow_kernels(double speed) {
-    return {tile_of<S>(speed), S::threads, S::bytes, {}, multiply<S, ANYHOW, ANYHOW>};
+template <class S> static constexpr kernels_16bit anyhow_kernels(double speed, double start) {
+    return {tile_of<S>(speed, start), S::threads, S::bytes, {}, multiply<S, ANYHOW, ANYHOW>};
 }
 
-#define KERNELS 5
+#define KERNELS 4
 template <class D> static const kernels_16bit *kernels_for() {
-    static const kernels_16bit all[KERNELS] = {dense_kernels<shape_16bit<D, 128, 256, 64, 64, 64, 3, 1>>(850),
-                                               dense_kernels<shape_16bit<D, 128, 128, 32, 64, 64, 4, 2>>(780),
-                                               dense_kernels<shape_16bit<D, 64, 64, 64, 32, 32, 3, 4>>(600),
-                                               anyhow_kernels<shape_16bit<D, 64, 128, 32, 32, 64, 4, 3>>(400),
-                                               anyhow_kernels<shape_16bit<D, 64, 64, 64, 32, 32, 3, 3>>(300)};
+    static const kernels_16bit all[KERNELS] = {dense_kernels<shape_16bit<D, 128, 256, 64, 64, 64, 3, 1>>(1020, 170),
+                                               dense_kernels<shape_16bit<D, 128, 128, 32, 64, 64, 4, 2>>(915, 115),
+                                               dense_kernels<shape_16bit<D, 64, 64, 64, 32, 32, 3, 4>>(670, 150),
+                                               anyhow_kernels<shape_16bit<D, 64, 64, 64, 32, 32, 3, 3>>(150, 150)};
     return all;
 }
 
@@ -287,35 +288,36 @@ static layout_16bit layout_of(const void *x, int64_t outer, int64_t k, int64_t o
 }
 
 #define LEAST_PART 256 /* of k */
-#define MOST_PARTS 64
 
-/* Clocks that a product may take. Blocks that have a multiprocessor to themselves do not keep its tensor cores busy. */
+/* Clocks that a product may take. Where there are fewer blocks than a multiprocessor should have, each runs alone for some
+ * of the time that they would share. */
 static double clocks_of(const tile_16bit &tile, const product_16bit &g, int parts, int multiprocessors) {
     double each = ceil((double)tiles_of(tile, g) * parts / multiprocessors);
     if (each < tile.blocks) each = (each + tile.blocks) / 2;
-    const double filling = 128, sums = (double)g.c_end / multiprocessors, adding = 3000;
-    return each * tile.bm * tile.bn * ((double)g.k / parts + filling) / tile.speed +
-           (parts > 1 ? adding + sums * (parts + 1) / 5 : 0);
+    const double sums = (double)g.c_end / multiprocessors, launch = 3400, sum = 0.6;
+    return each * tile.bm * tile.bn * ((double)g.k / parts + tile.start) / tile.speed +
+           (parts > 1 ? launch + sums * parts * sum : 0);
 }
 
-/* In the simulation, and in builds for measurements, NORCH_MATMUL_16BIT="2,3" asks for kernel 2 and 3 parts. */
-static bool is_wished(int which, int parts) {
-#if defined CUDASIM || defined NR_TUNE
-    const char *text = getenv("NORCH_MATMUL_16BIT"), *comma = text ? strchr(text, ',') : nullptr;
-    return comma && atoi(text) == which && atoi(comma + 1) == parts;
-#else
-    return (void)which, (void)parts, false;
-#endif
-}
-
-/* The best kernel so far. */
+/* The best kernel so far. In the simulation, and in builds for measurements, NORCH_MATMUL_16BIT="2,3" asks for kernel 2
+ * and 3 parts. */
 struct choice_16bit {
-    int which = -1, parts = 1;
+    int which = -1, parts = 1, wished = -1, wished_parts = 1;
     double clocks = 0;
 
+    choice_16bit() {
+#if defined CUDASIM || defined NR_TUNE
+        const char *text = getenv("NORCH_MATMUL_16BIT"), *comma = text ? strchr(text, ',') : nullptr;
+        if (!comma) return;
+        wished = atoi(text);
+        wished_parts = atoi(comma + 1);
+#endif
+    }
+
     void consider(int index, const tile_16bit &tile, const product_16bit &g, int multiprocessors) {
-        for (int n = 1; n == 1 || (n <= MOST_PARTS && n * LEAST_PART <= g.k); n++) {
-            const double own = is_wished(index, n) ? -1e9 : clocks_of(tile, g, n, multiprocessors);
+        const int64_t tiles = tiles_of(tile, g), enough = (int64_t)2 * multiprocessors * tile.blocks;
+        for (int n = 1; n == 1 || (n * LEAST_PART <= g.k && n * tiles <= enough); n++) {
+            const double own = index == wished && n == wished_parts ? -1e9 : clocks_of(tile, g, n, multiprocessors);
             if (which < 0 || own < clocks) which = index, parts = n, clocks = own;
         }
     }
@@ -524,6 +526,8 @@ static int32_t run_copied(const nr_call *call, nr_matmul_plan q, const row_copy 
 #endif
 #define MOST_TILES ((int64_t)1 << 24) /* of 64 x 64, of a launch; so few that numbers of blocks are integers */
 
+#define LARGEST (INT32_MAX - 1024) /* size */
+
 static int32_t run_halves(const nr_call *call, const nr_matmul_plan &p, int cut);
 enum { CUT_ROWS = -1, CUT_COLUMNS = -2 }; /* or a loop of the batch */
 
@@ -534,6 +538,10 @@ int32_t nr_cuda_matmul_16bit(const nr_call *call, const nr_matmul_plan &p) {
         batches *= p.batch[d];
         if (p.batch[d] > 1) last = d;
     }
+    if (p.k > LARGEST)
+        return nr_library->fail(NORCH_ERROR_SHAPE, "matmul: a CUDA kernel takes inner sizes up to %d, not %lld",
+                                LARGEST, (long long)p.k);
+    if (p.m > LARGEST || p.n > LARGEST) return run_halves(call, p, p.m > LARGEST ? CUT_ROWS : CUT_COLUMNS);
     if (last >= 0 && ((p.m + 63) / 64) * ((p.n + 63) / 64) * batches > MOST_TILES) return run_halves(call, p, last);
     const ready_product r = prepare(call, p, batches);
     if (r.wgmma || (r.a != ANYHOW && r.b != ANYHOW) || p.k == 0) return run_prepared(call, p, r);
@@ -543,7 +551,7 @@ int32_t nr_cuda_matmul_16bit(const nr_call *call, const nr_matmul_plan &p) {
     if (r.a == ANYHOW) plan_copy(p, &q, 1, &copies[0]);
     if (r.b == ANYHOW) plan_copy(p, &q, 2, &copies[1]);
     const int multiprocessors = gpu_of(call)->multiprocessors;
-    const double chunks = (double)copies[0].all + copies[1].all, launches = 4000, chunks_in_clock = 0.5;
+    const double chunks = (double)copies[0].all + copies[1].all, launches = 4000, chunks_in_clock = 0.4;
     const double copying = launches + chunks / multiprocessors / chunks_in_clock;
     if (prepare(call, q, batches).choice.clocks + copying >= r.choice.clocks) return run_prepared(call, p, r);
     if (copies[0].all <= MOST_COPIED && copies[1].all <= MOST_COPIED) return run_copied(call, q, copies, batches);

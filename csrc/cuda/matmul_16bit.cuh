@@ -25,11 +25,11 @@ struct product_16bit {
     nest<3> batch;                             /* c, a, b, in elements */
 };
 
-/* How a kernel computes C: tiles of bm x bn, bk at a time; so many blocks on a multiprocessor; the products of a
- * multiprocessor in a clock, as measured on large matrices (a choice needs only their proportions). */
+/* How a kernel computes C: tiles of bm x bn, bk at a time; so many blocks on a multiprocessor, each of which a tile keeps
+ * for bm * bn * (k + start) / speed clocks, as measured. */
 struct tile_16bit {
     int bm, bn, bk, blocks;
-    double speed;
+    double speed, start;
 };
 
 /* Of all batches. */
@@ -45,20 +45,20 @@ int32_t nr_wgmma_launch(const nr_call *call, const nr_matmul_plan &p, const prod
 
 /* ---- which tile -------------------------------------------------------------------------------------------------- */
 
-/* Tiles that run at the same time are of few rows and columns of C, which then lie in the L2 cache: columns of TILE_GROUP
+/* Tiles that run at the same time are of few rows and columns of C, which then lie in the L2 cache: columns of STRIPE_TILES
  * tiles each, then the next such stripe. */
-#define TILE_GROUP 16
+#define STRIPE_TILES 16
 
-struct tile_place {
+struct work_item {
     int row, col, batch, part;
 };
 
-template <int BM, int BN> DEVICE tile_place place_of(const product_16bit &g, int work) {
+template <int BM, int BN> DEVICE work_item item_of(const product_16bit &g, int work) {
     const int down = (g.m + BM - 1) / BM, across = (g.n + BN - 1) / BN, tiles = down * across;
     const int tile = work % tiles, item = work / tiles;
-    const int stripe = tile / (TILE_GROUP * across), in = tile % (TILE_GROUP * across);
-    const int rows = down - stripe * TILE_GROUP < TILE_GROUP ? down - stripe * TILE_GROUP : TILE_GROUP;
-    return {(stripe * TILE_GROUP + in % rows) * BM, in / rows * BN, item % g.batches, item / g.batches};
+    const int stripe = tile / (STRIPE_TILES * across), in = tile % (STRIPE_TILES * across);
+    const int rows = down - stripe * STRIPE_TILES < STRIPE_TILES ? down - stripe * STRIPE_TILES : STRIPE_TILES;
+    return {(stripe * STRIPE_TILES + in % rows) * BM, in / rows * BN, item % g.batches, item / g.batches};
 }
 
 /* ---- the end of a tile ------------------------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ template <class D> struct tile_end {
     int col; /* of this lane in the first 8 columns, a multiple of 2 */
     float bias[8];
 
-    DEVICE tile_end(const product_16bit &product, const tile_place &at, int64_t c_at, int first_col)
+    DEVICE tile_end(const product_16bit &product, const work_item &at, int64_t c_at, int first_col)
         : g(product), c(static_cast<S *>(product.c) + c_at),
           sums(static_cast<float *>(product.c) + at.part * product.c_end + (int64_t)at.batch * product.m * product.n),
           col(first_col + (int)threadIdx.x % 4 * 2) {}

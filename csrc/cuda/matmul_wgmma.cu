@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
         limit_registers<24>();
         if (threadIdx.x > GROUPS * 128) return;
         for (int work = (int)blockIdx.x; work < all; work += (int)gridDim.x) {
-            const tile_place at = place_of<BM, BN>(g, work);
+            const work_item at = item_of<BM, BN>(g, work);
             const batch_place of_a = batch_of(g, at.batch, 1), of_b = batch_of(g, at.batch, 2);
             const int k_begin = at.part * g.k_part, k_end = g.k - k_begin < g.k_part ? g.k : k_begin + g.k_part;
             for (int k = k_begin; k < k_end; k += BK, advance()) {
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
     raise_registers<blocks == 1 ? 240 : 104>();
     const int group = (int)threadIdx.x / 128, warp = (int)threadIdx.x / 32 % 4, lane = (int)threadIdx.x % 32;
     for (int work = (int)blockIdx.x; work < all; work += (int)gridDim.x) {
-        const tile_place at = place_of<BM, BN>(g, work);
+        const work_item at = item_of<BM, BN>(g, work);
         const int k_begin = at.part * g.k_part, k_end = g.k - k_begin < g.k_part ? g.k : k_begin + g.k_part;
         float sum[BN / 2];
         int before = -1; /* a stage that products may still read */
@@ -239,9 +239,10 @@ struct kernels_wgmma {
     kernel_wgmma kernel[2][2]; /* [A along k][B along k] */
 };
 
-template <class D, int BN, int stages, int blocks, int staged> static constexpr kernels_wgmma kernels_of(double speed) {
+template <class D, int BN, int stages, int blocks, int staged>
+static constexpr kernels_wgmma kernels_of(double speed, double start) {
     return {
-        {BM, BN, BK, blocks, speed},
+        {BM, BN, BK, blocks, speed, start},
         1024 + stages * ((BM + BN) * BK * 2 + 2 * 8) + GROUPS * 4 * staged * ROWS * 2,
         staged > 0,
         {{multiply<D, BN, stages, blocks, staged, false, false>, multiply<D, BN, stages, blocks, staged, false, true>},
@@ -250,8 +251,8 @@ template <class D, int BN, int stages, int blocks, int staged> static constexpr 
 
 template <class D> static const kernels_wgmma *kernels_for() {
     static const kernels_wgmma all[NR_WGMMA_TILES] = {
-        kernels_of<D, 256, 4, 1, 128>(1400), kernels_of<D, 192, 4, 1, 192>(1350), kernels_of<D, 128, 5, 1, 128>(1250),
-        kernels_of<D, 64, 4, 2, 0>(1000)};
+        kernels_of<D, 256, 4, 1, 128>(1580, 210), kernels_of<D, 192, 4, 1, 192>(1580, 210),
+        kernels_of<D, 128, 5, 1, 128>(1300, 120), kernels_of<D, 64, 4, 2, 0>(820, 30)};
     return all;
 }
 
@@ -261,8 +262,8 @@ static const kernels_wgmma &kernels_of_dtype(int32_t dtype, int which) {
 
 bool nr_wgmma_takes(const nr_gpu *gpu, const nr_matmul_plan &p) {
 #if defined NR_SM_90A || defined CUDASIM
-    return gpu->capability == 90 && p.k > 0 && p.batch_ndim <= 2 && fits_map(source_a(p), p, 1) &&
-           fits_map(source_b(p), p, 2) && encode();
+    return gpu->is_90 && p.k > 0 && p.batch_ndim <= 2 && fits_map(source_a(p), p, 1) && fits_map(source_b(p), p, 2) &&
+           encode();
 #else
     return false;
 #endif

@@ -98,19 +98,13 @@ template <int pending> DEVICE void wait_products() {
 #define NR_TEN(tens)                                                                                                  \
     "%" #tens "0, %" #tens "1, %" #tens "2, %" #tens "3, %" #tens "4, %" #tens "5, %" #tens "6, %" #tens "7, %" #tens \
     "8, %" #tens "9, "
-#define NR_TO_31 NR_TEN() NR_TEN(1) NR_TEN(2) "%30, %31"
-#define NR_TO_63 NR_TEN() NR_TEN(1) NR_TEN(2) NR_TEN(3) NR_TEN(4) NR_TEN(5) "%60, %61, %62, %63"
-#define NR_TO_95 \
-    NR_TEN()     \
-    NR_TEN(1) NR_TEN(2) NR_TEN(3) NR_TEN(4) NR_TEN(5) NR_TEN(6) NR_TEN(7) NR_TEN(8) "%90, %91, %92, %93, %94, %95"
-#define NR_TO_127                                                \
-    NR_TEN()                                                     \
-    NR_TEN(1)                                                    \
-    NR_TEN(2)                                                    \
-    NR_TEN(3)                                                    \
-    NR_TEN(4)                                                    \
-    NR_TEN(5) NR_TEN(6) NR_TEN(7) NR_TEN(8) NR_TEN(9) NR_TEN(10) \
-        NR_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127"
+#define NR_THIRTY NR_TEN() NR_TEN(1) NR_TEN(2)
+#define NR_SIXTY NR_THIRTY NR_TEN(3) NR_TEN(4) NR_TEN(5)
+#define NR_NINETY NR_SIXTY NR_TEN(6) NR_TEN(7) NR_TEN(8)
+#define NR_TO_31 NR_THIRTY "%30, %31"
+#define NR_TO_63 NR_SIXTY "%60, %61, %62, %63"
+#define NR_TO_95 NR_NINETY "%90, %91, %92, %93, %94, %95"
+#define NR_TO_127 NR_NINETY NR_TEN(9) NR_TEN(10) NR_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127"
 #define NR_SUMS_8(i)                                                                                            \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
         "+f"(d[i + 7])

@@ -285,6 +285,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)());
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
                                              unsigned long long flags, cudaDriverEntryPointQueryResult *result);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)());
 template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int) { return cudaSuccess; }
 
 #endif
