@@ -304,7 +304,8 @@ static fused_args fused_args_of(const nr_attention_plan &p) {
     a.mask_column = p.mask_column;
     a.mask_is_bool = p.mask_is_bool;
     a.scale = (float)p.scale;
-    a.dropout = (float)p.dropout;
+    a.kept_factor = p.dropout < 1 ? (float)(1 / (1 - p.dropout)) : 0;
+    a.dropped = (uint32_t)ceil((double)(float)p.dropout * 0x1p24); /* uniform32 is a multiple of 2^-24 */
     a.causal = p.causal;
     a.batch = nest_of<NR_ATTENTION_OPERANDS>(p.batch_ndim, p.batch, p.batch_stride);
     a.items = 1;

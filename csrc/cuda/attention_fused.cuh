@@ -20,14 +20,14 @@
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
 template <class P, int W, int N, bool held, bool general>
-DEVICE void forward_block(const fused_args &a, int64_t number, unsigned char *shared) {
+DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *shared) {
     using S = typename P::S;
     using L = tile<S, W>;
     constexpr int TILE = N * L::ROW;
-    const int64_t head = number / a.blocks;
-    const int block = (int)(number % a.blocks);
+    const uint32_t head = number / (uint32_t)a.blocks, group = (uint32_t)a.group;
+    const int block = (int)(number % (uint32_t)a.blocks);
     const int first = (a.causal ? a.blocks - 1 - block : block) * ROWS; /* the longest first */
-    const place at = place_of(a, head / a.group, (int)(head % a.group));
+    const place at = place_of(a, head / group, (int)(head % group));
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, row = warp * 16;
     const int reach = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys, rounds = (reach + N - 1) / N;
     const uint32_t q_tile = shared_address(shared), tiles = q_tile + ROWS * L::ROW; /* K, V, K, V */
@@ -42,7 +42,7 @@ DEVICE void forward_block(const fused_args &a, int64_t number, unsigned char *sh
     v.load(tiles + TILE);
     commit_copies();
     float o[W / 8][4], top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
-    bool sees[2] = {!general, !general}; /* any key */
+    uint32_t seen = 0; /* bits of pairs, of any tile */
 #pragma unroll
     for (int j = 0; j < W / 8; j++)
 #pragma unroll
@@ -63,14 +63,8 @@ DEVICE void forward_block(const fused_args &a, int64_t number, unsigned char *sh
         float s[N / 8][4];
         row_products<P, W, N, held>(s, left, tiles + now);
         const int query = first + row + lane / 4, key = r * N + lane % 4 * 2; /* of s[0][0] */
-        if (general) {
-#pragma unroll
-            for (int j = 0; j < N / 8; j++)
-#pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    s[j][e] *= a.scale;
-                    sees[e / 2] |= seen<typename P::dtype>(a, at, query + e / 2 * 8, key + j * 8 + e % 2, &s[j][e]);
-                }
+        if constexpr (general) {
+            seen |= mask_scores<typename P::dtype, N, false>(a, at, query, key, s);
         } else if ((r + 1) * N > a.keys || (a.causal && (r + 1) * N > first + row + 1)) {
 #pragma unroll
             for (int j = 0; j < N / 8; j++)
@@ -123,7 +117,7 @@ DEVICE void forward_block(const fused_args &a, int64_t number, unsigned char *sh
     for (int h = 0; h < 2; h++) {
         const float all = quad_sum(sum[h]);
         const int query = first + row + h * 8 + lane / 4;
-        const bool any = !general || quad_largest(sees[h]) > 0;
+        const bool any = !general || quad_largest((seen & 0x33333333u << 2 * h) != 0) > 0;
         if (query >= a.queries) continue;
         const float part = any ? 1 / all : 0; /* a row of -infinity is NaN, but one that sees no key 0 */
 #pragma unroll
@@ -143,34 +137,32 @@ DEVICE void forward_block(const fused_args &a, int64_t number, unsigned char *sh
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
 
 /* From scores s and d = g v^T of 16 x N pairs to the probabilities, as dropout leaves them (s), and the gradient of the scores
- * (d). pair(j, e) gives query and key, of(j, e) logsumexp and delta. by_keys: keys are down. */
-template <class P, int N, bool general, bool by_keys, class Pair, class Row>
-DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, float (&s)[N / 8][4], float (&d)[N / 8][4],
-                            const Pair &pair, const Row &of) {
+ * (d). query, key: of pair (0, 0) of the lane; by_keys: keys are down (mask_scores). of(j, e) gives logsumexp and delta. */
+template <class P, int N, bool general, bool by_keys, class Row>
+DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, int query, int key, float (&s)[N / 8][4],
+                            float (&d)[N / 8][4], const Row &of) {
     const float c = general ? LOG2_E : a.scale * LOG2_E;
+    uint32_t bits = 0;
+    if constexpr (general) bits = mask_scores<typename P::dtype, N, by_keys>(a, at, query, key, s);
 #pragma unroll
     for (int j = 0; j < N / 8; j++) {
-        int query, key;
         float factor[4] = {1, 1, 1, 1};
         if constexpr (general)
             if (a.seed) {
-                pair(j, 0, &query, &key);
                 if constexpr (by_keys)
-                    factors_of_keys(a, at, query, key, factor);
+                    factors_of_keys(a, at, query + j * 8, key, factor);
                 else
-                    factors_of_queries(a, at, query, key, factor);
+                    factors_of_queries(a, at, query, key + j * 8, factor);
             }
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             float logsumexp, delta;
             of(j, e, &logsumexp, &delta);
             if constexpr (general) {
-                pair(j, e, &query, &key);
-                float x = s[j][e] * a.scale;
-                const bool sees = seen<typename P::dtype>(a, at, query, key, &x);
-                const float p = sees ? power_of_2((x - logsumexp) * c) : 0;
+                const bool seen = bits >> (j * 4 + e) & 1;
+                const float p = seen ? power_of_2((s[j][e] - logsumexp) * c) : 0;
                 s[j][e] = p * factor[e];
-                d[j][e] = sees ? p * (d[j][e] * factor[e] - delta) : 0;
+                d[j][e] = seen ? p * (d[j][e] * factor[e] - delta) : 0;
             } else {
                 s[j][e] = power_of_2(s[j][e] * c - logsumexp * LOG2_E);
                 d[j][e] = s[j][e] * (d[j][e] - delta);
@@ -182,9 +174,10 @@ DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, flo
         for (int j = 0; j < N / 8; j++)
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                int query, key;
-                pair(j, e, &query, &key);
-                if (query >= a.queries || key >= a.keys || (a.causal && key > query)) s[j][e] = d[j][e] = 0;
+                const int i = e / 2 * 8, k = j * 8 + e % 2;
+                const int own_query = query + (by_keys ? k : i), own_key = key + (by_keys ? i : k);
+                if (own_query >= a.queries || own_key >= a.keys || (a.causal && own_key > own_query))
+                    s[j][e] = d[j][e] = 0;
             }
 }
 
@@ -208,14 +201,14 @@ DEVICE void store_rows(typename P::S *to, int pitch, int first, int end, int col
 
 /* dQ, and delta for the kernel that owns keys. */
 template <class P, int W, int N, bool held, bool general>
-DEVICE void query_block(const fused_args &a, int64_t number, unsigned char *shared) {
+DEVICE void query_block(const fused_args &a, uint32_t number, unsigned char *shared) {
     using S = typename P::S;
     using L = tile<S, W>;
     constexpr int TILE = N * L::ROW;
-    const int64_t head = number / a.blocks;
-    const int block = (int)(number % a.blocks);
+    const uint32_t head = number / (uint32_t)a.blocks, group = (uint32_t)a.group;
+    const int block = (int)(number % (uint32_t)a.blocks);
     const int first = (a.causal ? a.blocks - 1 - block : block) * ROWS;
-    const place at = place_of(a, head / a.group, (int)(head % a.group));
+    const place at = place_of(a, head / group, (int)(head % group));
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, row = warp * 16;
     const int reach = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys, rounds = (reach + N - 1) / N;
     const uint32_t q_tile = shared_address(shared), g_tile = q_tile + ROWS * L::ROW, tiles = g_tile + ROWS * L::ROW;
@@ -275,16 +268,11 @@ DEVICE void query_block(const fused_args &a, int64_t number, unsigned char *shar
         row_products<P, W, N, held>(s, left_q, tiles + now);
         row_products<P, W, N, held>(d, left_g, tiles + now + TILE);
         const bool edge = (r + 1) * N > a.keys || (a.causal && (r + 1) * N > first + row + 1);
-        score_gradients<P, N, general, false>(
-            a, at, edge, s, d,
-            [&](int j, int e, int *query, int *key) {
-                *query = first + row + e / 2 * 8 + lane / 4;
-                *key = r * N + j * 8 + lane % 4 * 2 + e % 2;
-            },
-            [&](int, int e, float *row_logsumexp, float *row_delta) {
-                *row_logsumexp = logsumexp[e / 2];
-                *row_delta = delta[e / 2];
-            });
+        score_gradients<P, N, general, false>(a, at, edge, first + row + lane / 4, r * N + lane % 4 * 2, s, d,
+                                              [&](int, int e, float *row_logsumexp, float *row_delta) {
+                                                  *row_logsumexp = logsumexp[e / 2];
+                                                  *row_delta = delta[e / 2];
+                                              });
         add_products<P, W, N>(dq, d, tiles + now, in_memory + now);
     }
     note_nan<P>(a, number, dq);
@@ -294,12 +282,12 @@ DEVICE void query_block(const fused_args &a, int64_t number, unsigned char *shar
 
 /* dK and dV, or one of them, summed over the heads of a group. */
 template <class P, int W, int N, bool held, bool general, bool makes_k, bool makes_v>
-DEVICE void key_block(const fused_args &a, int64_t number, unsigned char *shared) {
+DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *shared) {
     using S = typename P::S;
     using L = tile<S, W>;
     constexpr int TILE = N * L::ROW, STAGE = 2 * TILE; /* Q and G, with logsumexp and delta in their padding */
-    const int64_t item = number / a.blocks;
-    const int first = (int)(number % a.blocks) * ROWS;
+    const uint32_t item = number / (uint32_t)a.blocks;
+    const int first = (int)(number % (uint32_t)a.blocks) * ROWS;
     const place home = place_of(a, item, 0);
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, row = warp * 16;
     const int begin = a.causal ? first / N : 0, rounds = (a.queries + N - 1) / N - begin;
@@ -363,17 +351,12 @@ DEVICE void key_block(const fused_args &a, int64_t number, unsigned char *shared
         row_products<P, W, N, held>(s, left_k, tiles + now); /* keys down, queries across */
         if constexpr (makes_k) row_products<P, W, N, held>(d, left_v, tiles + now + TILE);
         const bool edge = top + N > a.queries || first + ROWS > a.keys || (a.causal && top < first + row + 16);
-        score_gradients<P, N, general, true>(
-            a, at, edge, s, d,
-            [&](int j, int e, int *query, int *key) {
-                *query = top + j * 8 + lane % 4 * 2 + e % 2;
-                *key = first + row + e / 2 * 8 + lane / 4;
-            },
-            [&](int j, int e, float *row_logsumexp, float *row_delta) {
-                const unsigned char *own = padding + (j * 8 + e % 2) * L::ROW;
-                *row_logsumexp = *reinterpret_cast<const float *>(own);
-                *row_delta = *reinterpret_cast<const float *>(own + TILE);
-            });
+        score_gradients<P, N, general, true>(a, at, edge, top + lane % 4 * 2, first + row + lane / 4, s, d,
+                                             [&](int j, int e, float *row_logsumexp, float *row_delta) {
+                                                 const unsigned char *own = padding + (j * 8 + e % 2) * L::ROW;
+                                                 *row_logsumexp = *reinterpret_cast<const float *>(own);
+                                                 *row_delta = *reinterpret_cast<const float *>(own + TILE);
+                                             });
         if constexpr (makes_v) add_products<P, W, N>(dv, s, tiles + now + TILE, in_memory + now + TILE);
         if constexpr (makes_k) add_products<P, W, N>(dk, d, tiles + now, in_memory + now);
         if (++used == rounds && ++head_used < a.group) {
@@ -403,7 +386,7 @@ template <class P, int W, int N, int pass, int most, bool held, bool general>
 __global__ void __launch_bounds__(THREADS, most) fused(const fused_args a) {
 #if NR_HAS_MMA
     DYNAMIC_SHARED(unsigned char, shared);
-    const auto run = [&](int64_t number) {
+    const auto run = [&](uint32_t number) {
         if constexpr (pass == FUSED_FORWARD)
             forward_block<P, W, N, held, general>(a, number, shared);
         else if constexpr (pass == FUSED_QUERIES)
@@ -412,8 +395,8 @@ __global__ void __launch_bounds__(THREADS, most) fused(const fused_args a) {
             key_block<P, W, N, held, general, pass != FUSED_VALUES_ONLY, pass != FUSED_KEYS_ONLY>(a, number, shared);
     };
     if constexpr (P::is_exact) {
-        const int64_t all = a.items * a.blocks * (pass >= FUSED_KEYS ? 1 : a.group);
-        for (int64_t number = blockIdx.x; number < all; number += gridDim.x)
+        const uint32_t all = (uint32_t)(a.items * a.blocks * (pass >= FUSED_KEYS ? 1 : a.group));
+        for (uint32_t number = blockIdx.x; number < all; number += gridDim.x)
             if (a.found[number]) {
                 run(number);
                 __syncthreads();

@@ -23,7 +23,8 @@ struct fused_args {
     int32_t queries, keys, width, value_width, group, blocks;
     int32_t row[NR_ATTENTION_OPERANDS];
     int64_t group_stride[NR_ATTENTION_OPERANDS], mask_row, mask_column;
-    float scale, dropout;
+    float scale, kept_factor; /* 1 / (1 - dropout) */
+    uint32_t dropped;         /* of 2^24 draws */
     bool causal, mask_is_bool;
     int64_t items;
     nest<NR_ATTENTION_OPERANDS> batch; /* of items */
@@ -36,13 +37,15 @@ int32_t nr_cuda_attend_bfloat16(const nr_call *call, const fused_args &a);
 /* Where an item, and a head of the group that shares its keys, begins in operand o. */
 struct place {
     int64_t at[NR_ATTENTION_OPERANDS], head;
+    uint64_t seed;
 };
-DEVICE place place_of(const fused_args &a, int64_t item, int in_group) {
+DEVICE place place_of(const fused_args &a, uint32_t item, int in_group) {
     place p;
-    a.batch.find((uint32_t)item, p.at);
+    a.batch.find(item, p.at);
 #pragma unroll
     for (int o = 0; o < NR_ATTENTION_OPERANDS; o++) p.at[o] += in_group * a.group_stride[o];
-    p.head = item * a.group + in_group;
+    p.head = (int64_t)item * a.group + in_group;
+    p.seed = a.seed ? *a.seed : 0;
     return p;
 }
 template <class S> DEVICE const S *start(const void *x, const place &p, int operand) {
@@ -72,21 +75,36 @@ DEVICE float quad_sum(float x) {
 
 /* ---- masks and dropout, which kernels with `general` have ---------------------------------------------------------- */
 
-/* x: the score of a query and a key, scaled; -infinity where the query does not see the key. Returns whether it does. */
-template <class D> DEVICE bool seen(const fused_args &a, const place &p, int query, int key, float *x) {
-    bool sees = key < a.keys && query < a.queries && !(a.causal && key > query);
-    if (a.mask && sees) {
-        const int64_t at = p.at[NR_ATTENTION_MASK] + query * a.mask_row + key * a.mask_column;
-        if (a.mask_is_bool) {
-            sees = static_cast<const bool *>(a.mask)[at];
-        } else {
-            const float added = widen<D>(static_cast<const typename D::S *>(a.mask)[at]);
-            *x += added;
-            return added != -INFINITY;
+/* Scales sums of 16 x n pairs and applies the mask: -infinity where a query does not see a key. The pair (j, e) is query + 8 (e / 2),
+ * key + 8 j + e % 2; with by_keys the other way about. Returns a bit a pair, 4 j + e: whether the query sees the key. */
+template <class D, int n, bool by_keys>
+DEVICE uint32_t mask_scores(const fused_args &a, const place &p, int query, int key, float (&s)[n / 8][4]) {
+    static_assert(n <= 64, "");
+    uint32_t bits = 0;
+    const int64_t from = p.at[NR_ATTENTION_MASK] + query * a.mask_row + key * a.mask_column;
+    const int64_t down = by_keys ? a.mask_column : a.mask_row, along = by_keys ? a.mask_row : a.mask_column;
+#pragma unroll
+    for (int j = 0; j < n / 8; j++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const int i = e / 2 * 8, k = j * 8 + e % 2, own_query = query + (by_keys ? k : i);
+            const int own_key = key + (by_keys ? i : k);
+            bool seen = own_key < a.keys && own_query < a.queries && !(a.causal && own_key > own_query);
+            float x = s[j][e] * a.scale;
+            if (a.mask && seen) {
+                const int64_t at = from + i * down + k * along;
+                if (a.mask_is_bool) {
+                    seen = static_cast<const bool *>(a.mask)[at];
+                } else {
+                    const float added = widen<D>(static_cast<const typename D::S *>(a.mask)[at]);
+                    x += added;
+                    seen = added != -INFINITY || x != x;
+                }
+            }
+            s[j][e] = seen ? x : -INFINITY;
+            bits |= (uint32_t)seen << (j * 4 + e);
         }
-    }
-    if (!sees) *x = -INFINITY;
-    return sees;
+    return bits;
 }
 
 /* Dropout draws uniform32 of the words of a stream (families/random.h) that has a row of whole blocks, of four keys each, for a
@@ -94,12 +112,10 @@ template <class D> DEVICE bool seen(const fused_args &a, const place &p, int que
 DEVICE void draw(const fused_args &a, const place &p, int query, int key, uint32_t *words) {
     const uint64_t row = (uint64_t)p.head * (uint64_t)a.queries + (uint64_t)query;
     const uint64_t block = row * ((uint64_t)(a.keys + 3) / 4) + (uint64_t)key / 4;
-    philox_of(*a.seed, (uint32_t)block, (uint32_t)(block >> 32), words);
+    philox_of(p.seed, (uint32_t)block, (uint32_t)(block >> 32), words);
 }
 /* What it makes of a weight: 0, or 1 / (1 - dropout). */
-DEVICE float factor_of(const fused_args &a, uint32_t word) {
-    return uniform32(word) < a.dropout ? 0.0f : 1.0f / (1.0f - a.dropout);
-}
+DEVICE float factor_of(const fused_args &a, uint32_t word) { return word >> 8 < a.dropped ? 0.0f : a.kept_factor; }
 DEVICE uint32_t exchanged(uint32_t x, int lanes) { return __shfl_xor_sync(0xffffffffu, x, lanes); }
 
 /* Factors of four sums, keys across: e is query + 8 (e / 2), key + e % 2. Two lanes have four keys of two rows: each draws one row. */
@@ -132,7 +148,7 @@ DEVICE void factors_of_keys(const fused_args &a, const place &p, int query, int 
 }
 
 /* Notes that the block met a NaN, which only float32 by 3xTF32 may have made itself. */
-template <class P, int n> DEVICE void note_nan(const fused_args &a, int64_t block, const float (&c)[n][4]) {
+template <class P, int n> DEVICE void note_nan(const fused_args &a, uint32_t block, const float (&c)[n][4]) {
     if constexpr (is_same<typename P::S, float> && !P::is_exact) {
         float sum = 0;
 #pragma unroll

@@ -128,6 +128,13 @@ template <int width, bool exact = false> struct single {
         else
             split_tf32(x, big, small);
     }
+    /* Of factors B, of which there are more: big is cut by the tensor core itself. The remainder of a rounded A has either
+     * sign, so that what is left out, small times small, does not add up. */
+    static DEVICE void cut(uint32_t x, uint32_t *big, uint32_t *small) {
+        *big = x;
+        if constexpr (!exact)
+            *small = (uint32_t)__float_as_int(__int_as_float((int)x) - __int_as_float((int)(x & 0xffffe000u)));
+    }
     static DEVICE void rows(A &a, uint32_t from, int row, int k) {
         const int l = (int)threadIdx.x % 32;
         uint32_t r[4];
@@ -145,7 +152,7 @@ template <int width, bool exact = false> struct single {
         uint32_t r[4];
         load_matrices(r, from + L::at(n + l / 16 * 8 + l % 8, k / 4 + l / 8 % 2));
 #pragma unroll
-        for (int q = 0; q < 4; q++) split(r[q], &b[q / 2].r[q % 2], &b[q / 2].small[q % 2]);
+        for (int q = 0; q < 4; q++) cut(r[q], &b[q / 2].r[q % 2], &b[q / 2].small[q % 2]);
     }
     static DEVICE void down(B (&b)[2], uint32_t, const unsigned char *in_memory, int k, int n) {
         const int l = (int)threadIdx.x % 32, g = l / 4, t = l % 4;
@@ -155,7 +162,7 @@ template <int width, bool exact = false> struct single {
             for (int q = 0; q < 2; q++) {
                 const int column = n + j * 8 + g;
                 const uint32_t at = L::at(k + 2 * t + q, column / 4) + (uint32_t)(column % 4 * 4);
-                split(*reinterpret_cast<const uint32_t *>(in_memory + at), &b[j].r[q], &b[j].small[q]);
+                cut(*reinterpret_cast<const uint32_t *>(in_memory + at), &b[j].r[q], &b[j].small[q]);
             }
     }
     static DEVICE void multiply(float (*c)[4], const A &a, const B (&b)[2]) {
