@@ -281,6 +281,8 @@ norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool 
  * to optional_values, of the dtype of x. */
 norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending,
                             norch_tensor *optional_values);
+/* The elements of x in order along dim, without their indices: zeros of either sign in any order. */
+norch_tensor *norch_sorted(const norch_tensor *x, int64_t dim, bool descending);
 /* The index (int64) at which each value keeps the last axis of sorted in order: before equal elements, or after them if
  * right. sorted is 1-d, or has the leading axes of values. */
 norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, bool right);

@@ -83,6 +83,14 @@ def test_a_few_of_a_long_line() -> None:
     check_order(lines((140_000,), "float32"), few=128)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32"])
+@pytest.mark.parametrize("n", [300, 9000])
+def test_distinct_values_of_long_lanes(n: int, dtype: str) -> None:
+    x = lines((n,), dtype) if dtype != "int32" else lines((n,), "int64").astype("int32")
+    x = np.round(x, 2)
+    np.testing.assert_array_equal(norch.tensor(x).unique(), np.unique(x, equal_nan=False))  # every NaN for itself
+
+
 def test_gradients_of_sorted_values() -> None:
     x = norch.tensor([3.0, 1.0, 2.0], requires_grad=True)
     values, places = x.sort()

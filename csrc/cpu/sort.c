@@ -130,7 +130,7 @@ static void sort_chunk(void *context, int64_t chunk) {
         char *out = p->nest.data[0], *values = p->nest.data[2];
         int64_t rest = lane;
         for (int32_t d = 0; d < p->nest.ndim; d++, rest /= p->nest.size[d - 1]) {
-            out += rest % p->nest.size[d] * p->nest.stride[0][d];
+            if (out) out += rest % p->nest.size[d] * p->nest.stride[0][d];
             x += rest % p->nest.size[d] * p->nest.stride[1][d];
             if (values) values += rest % p->nest.size[d] * p->nest.stride[2][d];
         }
@@ -145,7 +145,7 @@ static void sort_chunk(void *context, int64_t chunk) {
             sort_few(items, p->n);
         else
             sorted = sort_many(items, items + p->n, p->n);
-        for (int64_t i = 0; i < p->count; i++) *(int64_t *)(void *)(out + i * p->step[0]) = sorted[i].index;
+        for (int64_t i = 0; out && i < p->count; i++) *(int64_t *)(void *)(out + i * p->step[0]) = sorted[i].index;
         if (values)
             (j->dtype == NORCH_INT64     ? take_int64
              : j->dtype == NORCH_FLOAT32 ? take_float32

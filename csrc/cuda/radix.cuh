@@ -19,33 +19,40 @@
 
 /* ---- keys: -0 as 0, NaN above all -------------------------------------------------------------------------------- */
 
+/* An index below a limit, which its key is: shorter, and of fewer digits than all int64_t have. */
+struct bounded {
+    int64_t index;
+};
+
 template <class T> struct radix_key {
-    using type = typename choose<sizeof(T) == 4, uint32_t, uint64_t>::type;
+    using type = typename choose<sizeof(T) == 4 || is_same<T, bounded>, uint32_t, uint64_t>::type;
     static constexpr int passes = (int)sizeof(type);
 };
 template <class T> using key_type = typename radix_key<T>::type;
 
-template <class T> DEVICE key_type<T> key_of(T x) {
+/* Without places zeros keep their signs, for the key is all that is left of an element. */
+template <class T, bool PLACES = true> DEVICE key_type<T> key_of(T x) {
     using Key = key_type<T>;
     const Key sign = (Key)1 << (8 * sizeof(Key) - 1);
     if constexpr (is_same<T, int64_t>) {
         return (Key)x ^ sign;
     } else {
         Key bits;
-        x += (T)0; /* -0 + 0 is 0 */
+        if constexpr (PLACES) x += (T)0; /* -0 + 0 is 0 */
         memcpy(&bits, &x, sizeof bits);
         return x != x ? ~(Key)0 : bits & sign ? ~bits : bits | sign;
     }
 }
 
-/* The element of a key; `stored` is read where the key does not tell all of it: the sign of a zero, what a NaN carries. */
+/* The element of a key; `stored`, unless NULL, is read where the key does not tell all of it: the sign of a zero, what a NaN
+ * carries. */
 template <class T> DEVICE T value_of(key_type<T> key, const T *stored) {
     using Key = key_type<T>;
     const Key sign = (Key)1 << (8 * sizeof(Key) - 1);
     if constexpr (is_same<T, int64_t>) {
         return (T)(key ^ sign);
     } else {
-        if (key == sign || key == ~(Key)0) return *stored;
+        if (stored && (key == sign || key == ~(Key)0)) return *stored;
         const Key bits = key & sign ? key ^ sign : ~key;
         T x;
         memcpy(&x, &bits, sizeof x);
@@ -64,15 +71,16 @@ struct radix_args {
     char *indices, *values; /* of what comes first; NULL: not wanted */
     int64_t step[3];        /* of indices, in, values: bytes to the next element of a lane */
     int64_t lanes, n, count;
-    uint64_t flip; /* of a key: all bits, for the descending order */
+    uint64_t flip;  /* of a key: all bits, for the descending order */
+    uint32_t limit; /* of bounded elements: indices out of range have it as their key; or 0 */
     /* Dense rows of keys and their places in the lane, which earlier kernels have left; or NULL: elements of `in`. */
     const void *keys;
     const uint32_t *places;
     nest<3> where;
 };
 
-/* A lane as a kernel sees it. */
-template <class T> struct radix_lane {
+/* A lane as a kernel sees it; without PLACES only values are wanted. */
+template <class T, bool PLACES = true> struct radix_lane {
     using Key = key_type<T>;
     const radix_args &a;
     int64_t at[3], row;
@@ -83,15 +91,25 @@ template <class T> struct radix_lane {
     DEVICE const T *element(int64_t i) const { return reinterpret_cast<const T *>(a.in + at[1] + i * a.step[1]); }
     DEVICE Key key(int64_t i) const {
         if (a.keys) return static_cast<const Key *>(a.keys)[row + i];
-        return key_of(*element(i)) ^ (Key)a.flip;
+        if constexpr (is_same<T, bounded>) {
+            const uint64_t index = (uint64_t)element(i)->index;
+            return index < a.limit ? (Key)index : a.limit;
+        } else {
+            return key_of<T, PLACES>(*element(i)) ^ (Key)a.flip;
+        }
+    }
+    DEVICE T value(Key key, uint32_t place) const {
+        if constexpr (is_same<T, bounded>)
+            return key < a.limit ? bounded{(int64_t)key} : *element(place);
+        else
+            return value_of<T>(key ^ (Key)a.flip, PLACES ? element(place) : nullptr);
     }
     DEVICE uint32_t place(int64_t i) const { return a.keys ? a.places[row + i] : (uint32_t)i; }
     /* The element that comes i-th in order. */
     DEVICE void write(int64_t i, Key key, uint32_t place) const {
         if (i >= a.count) return;
-        if (a.indices) *reinterpret_cast<int64_t *>(a.indices + at[0] + i * a.step[0]) = place;
-        if (a.values)
-            *reinterpret_cast<T *>(a.values + at[2] + i * a.step[2]) = value_of<T>(key ^ (Key)a.flip, element(place));
+        if (PLACES && a.indices) *reinterpret_cast<int64_t *>(a.indices + at[0] + i * a.step[0]) = place;
+        if (!PLACES || a.values) *reinterpret_cast<T *>(a.values + at[2] + i * a.step[2]) = value(key, place);
     }
 };
 
@@ -188,13 +206,19 @@ DEVICE void starts_of_ranks(radix_counts<THREADS> &counts, uint32_t (&total)[EAC
     __syncthreads();
 }
 
-/* Sorts the lanes of args; elements are T (int64_t, float or double). */
+/* Sorts lanes of the elements that the dtype of the call says, or of bounded ones: any lanes, and those that
+ * nr_cuda_sorts_rows(), which a block sorts in shared memory. */
 int32_t nr_cuda_radix_sort(const nr_call *call, const radix_args &args);
-/* Their first `count` elements in order, where that is cheaper than sorting; false: it is not. */
+bool nr_cuda_sorts_rows(const nr_call *call, const radix_args &args);
+int32_t nr_cuda_sort_rows(const nr_call *call, const radix_args &args);
+/* The first `count` elements in order of lanes for which that is cheaper than sorting them. */
 bool nr_cuda_selects(int64_t n, int64_t count);
 int32_t nr_cuda_select(const nr_call *call, const radix_args &args);
-/* Rows of n elements that one block sorts in shared memory. */
-bool nr_cuda_sorts_rows(int32_t dtype, int64_t n);
-int32_t nr_cuda_sort_rows(const nr_call *call, const radix_args &args);
+
+/* Calls what(T()) for the elements of a sort. */
+template <class What> static auto with_sorted(const nr_call *call, const radix_args &a, const What &what) {
+    if (a.limit) return what(bounded());
+    return call->dtype == NORCH_INT64 ? what(int64_t()) : call->dtype == NORCH_FLOAT32 ? what(float()) : what(double());
+}
 
 #endif

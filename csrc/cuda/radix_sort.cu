@@ -22,7 +22,7 @@ struct route {
 };
 
 template <class T> struct sweep_shape {
-    static constexpr int ITEMS = sizeof(T) == 4 ? 16 : 12, TILE = NR_BLOCK * ITEMS;
+    static constexpr int ITEMS = sizeof(key_type<T>) == 4 ? 16 : 12, TILE = NR_BLOCK * ITEMS;
 };
 
 struct sweep_args {
@@ -38,42 +38,49 @@ struct sweep_args {
     uint32_t parts, part_size; /* of a lane, for counting */
 };
 
+#define COPIES 4 /* of each count: neighbours add to different ones, for keys are often alike */
+
 /* How often each digit of each pass occurs in a part of a lane. */
-template <class T> __global__ void __launch_bounds__(NR_BLOCK) count_digits(const __grid_constant__ sweep_args a) {
+template <class T, bool PLACES>
+__global__ void __launch_bounds__(NR_BLOCK) count_digits(const __grid_constant__ sweep_args a) {
     using Key = key_type<T>;
-    constexpr int PASSES = radix_key<T>::passes, ROUND = 4;
-    __shared__ uint32_t counts[PASSES * NR_DIGITS];
-    for (int i = (int)threadIdx.x; i < PASSES * NR_DIGITS; i += NR_BLOCK) counts[i] = 0;
+    constexpr int PASSES = radix_key<T>::passes, ROUND = 8;
+    __shared__ uint32_t counts[PASSES * NR_DIGITS][COPIES];
+    for (int i = (int)threadIdx.x; i < PASSES * NR_DIGITS * COPIES; i += NR_BLOCK) counts[i / COPIES][i % COPIES] = 0;
     __syncthreads();
-    const radix_lane<T> lane(a.lanes, blockIdx.x / a.parts);
+    const radix_lane<T, PLACES> lane(a.lanes, blockIdx.x / a.parts);
     const int64_t begin = (int64_t)(blockIdx.x % a.parts) * a.part_size;
     const int64_t end = begin + a.part_size < a.lanes.n ? begin + a.part_size : a.lanes.n;
     for (int64_t base = begin; base < end; base += NR_BLOCK * ROUND) {
+        const int rest = end - base < NR_BLOCK * ROUND ? (int)(end - base) : NR_BLOCK * ROUND;
         Key key[ROUND];
 #pragma unroll
         for (int r = 0; r < ROUND; r++) {
-            const int64_t i = base + r * NR_BLOCK + (int)threadIdx.x;
-            key[r] = i < end ? lane.key(i) : 0;
+            const int i = r * NR_BLOCK + (int)threadIdx.x;
+            key[r] = i < rest ? lane.key(base + i) : 0;
         }
 #pragma unroll
         for (int r = 0; r < ROUND; r++) {
-            const bool own = base + r * NR_BLOCK + (int)threadIdx.x < end;
+            const bool own = r * NR_BLOCK + (int)threadIdx.x < rest;
+            const Key other = key[r] ^ __shfl_sync(NR_ALL, key[r], 0);
 #pragma unroll
-            for (int p = 0; p < PASSES;
-                 p++) { /* one addition for a warp whose digits are equal, as high ones often are */
-                const uint32_t digit = digit_of(key[r], p), first = __shfl_sync(NR_ALL, digit, 0);
-                if (__all_sync(NR_ALL, own && digit == first)) {
-                    if (threadIdx.x % 32 == 0) atomicAdd(&counts[p * NR_DIGITS + digit], 32u);
+            for (int p = 0; p < PASSES; p++) {
+                uint32_t *to = counts[p * NR_DIGITS + digit_of(key[r], p)];
+                if (__all_sync(NR_ALL, own && digit_of(other, p) == 0)) { /* high digits of a warp are often equal */
+                    if (threadIdx.x % 32 == 0) atomicAdd(to, 32u);
                 } else if (own) {
-                    atomicAdd(&counts[p * NR_DIGITS + digit], 1u);
+                    atomicAdd(to + threadIdx.x % COPIES, 1u);
                 }
             }
         }
     }
     __syncthreads();
     uint32_t *to = a.starts + (int64_t)(blockIdx.x / a.parts) * PASSES * NR_DIGITS;
-    for (int i = (int)threadIdx.x; i < PASSES * NR_DIGITS; i += NR_BLOCK)
-        if (counts[i]) atomicAdd(to + i, counts[i]);
+    for (int i = (int)threadIdx.x; i < PASSES * NR_DIGITS; i += NR_BLOCK) {
+        uint32_t sum = 0;
+        for (int c = 0; c < COPIES; c++) sum += counts[i][c];
+        if (sum) atomicAdd(to + i, sum);
+    }
 }
 
 /* A block a lane: where the keys of each digit start, and the route of each pass. */
@@ -120,12 +127,13 @@ DEVICE uint32_t look_back(const uint32_t *status, uint32_t tile) {
     return before;
 }
 
-template <class T> __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __grid_constant__ sweep_args a) {
+template <class T, bool PLACES>
+__global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __grid_constant__ sweep_args a) {
     using Key = key_type<T>;
     constexpr int ITEMS = sweep_shape<T>::ITEMS, TILE = sweep_shape<T>::TILE;
     static_assert(TILE < OWN, "a tile's own count is told below OWN");
     __shared__ Key keys[TILE];
-    __shared__ uint32_t places[TILE], base[NR_DIGITS], number;
+    __shared__ uint32_t places[PLACES ? TILE : 1], base[NR_DIGITS], number;
     __shared__ radix_counts<NR_BLOCK> counts;
     const int t = (int)threadIdx.x, warp = t / 32;
     if (t == 0) number = atomicAdd(a.next, 1u);
@@ -133,7 +141,7 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __
     const uint32_t row = number / a.tiles, tile = number % a.tiles;
     const route way = a.routes[(int64_t)row * a.passes + a.pass];
     if (way.from == IDLE) return;
-    const radix_lane<T> lane(a.lanes, row);
+    const radix_lane<T, PLACES> lane(a.lanes, row);
     const int64_t first = (int64_t)tile * TILE, begin = row * a.lanes.n + first;
     const int count = (int)(a.lanes.n - first < TILE ? a.lanes.n - first : TILE), own = warp * 32 * ITEMS + t % 32;
 
@@ -157,7 +165,8 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __
         rank[i] += counts.of[warp][digit_of(key[i], a.pass)];
         keys[rank[i]] = key[i];
     }
-    if (way.from == LANE) {
+    if (!PLACES) {
+    } else if (way.from == LANE) {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
             if (own + i * 32 < count) places[rank[i]] = lane.place(first + own + i * 32);
@@ -172,23 +181,34 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __
     base[t] = a.starts[((int64_t)row * a.passes + a.pass) * NR_DIGITS + t] + before - start[0];
     __syncthreads();
     if (way.to == LANE) {
-#pragma unroll 4
-        for (int at = t; at < count; at += NR_BLOCK)
-            lane.write(base[digit_of(keys[at], a.pass)] + at, keys[at], places[at]);
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            const int at = i * NR_BLOCK + t;
+            if (at < count)
+                lane.write(base[digit_of(keys[at], a.pass)] + (uint32_t)at, keys[at], PLACES ? places[at] : 0);
+        }
     } else {
         Key *to = static_cast<Key *>(a.keys[way.to - BUFFER]) + row * a.lanes.n;
         uint32_t *to_places = a.places[way.to - BUFFER] + row * a.lanes.n;
-#pragma unroll 4
-        for (int at = t; at < count; at += NR_BLOCK) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            const int at = i * NR_BLOCK + t;
+            if (at >= count) continue;
             const Key moved = keys[at];
-            const uint32_t i = base[digit_of(moved, a.pass)] + (uint32_t)at;
-            to[i] = moved;
-            to_places[i] = places[at];
+            const uint32_t there = base[digit_of(moved, a.pass)] + (uint32_t)at;
+            to[there] = moved;
+            if constexpr (PLACES) to_places[there] = places[at];
         }
     }
 }
 
-template <class T> static int32_t sort_lanes(const nr_call *call, const radix_args &lanes) {
+static int digits_of(uint32_t limit) {
+    int digits = 1;
+    while (digits < 4 && limit >> 8 * digits) digits++;
+    return digits;
+}
+
+template <class T, bool PLACES> static int32_t sort_keys(const nr_call *call, const radix_args &lanes) {
     using Key = key_type<T>;
     constexpr int PASSES = radix_key<T>::passes, TILE = sweep_shape<T>::TILE;
     const nr_gpu *gpu = gpu_of(call);
@@ -198,7 +218,7 @@ template <class T> static int32_t sort_lanes(const nr_call *call, const radix_ar
     a.tiles = blocks_for(lanes.n, TILE);
     const size_t elements = (size_t)(lanes.lanes * lanes.n), digits = (size_t)(lanes.lanes * PASSES) * NR_DIGITS;
     const size_t status = (size_t)lanes.lanes * a.tiles * NR_DIGITS, words = digits + PASSES + status * PASSES;
-    scratch keys(gpu, 2 * elements * sizeof(Key)), places(gpu, 2 * elements * sizeof(uint32_t));
+    scratch keys(gpu, 2 * elements * sizeof(Key)), places(gpu, PLACES ? 2 * elements * sizeof(uint32_t) : 0);
     scratch numbers(gpu, words * sizeof(uint32_t)), routes(gpu, (size_t)lanes.lanes * PASSES * sizeof(route));
     if (!keys.memory || !places.memory || !numbers.memory || !routes.memory) return NORCH_ERROR_MEMORY;
     for (int b = 0; b < 2; b++) {
@@ -212,12 +232,13 @@ template <class T> static int32_t sort_lanes(const nr_call *call, const radix_ar
     a.part_size = (uint32_t)((lanes.n + parts - 1) / parts);
     if (a.part_size < TILE) a.part_size = TILE;
     a.parts = blocks_for(lanes.n, a.part_size);
-    LAUNCH(count_digits<T>, (unsigned)(lanes.lanes * a.parts), NR_BLOCK, 0, gpu->stream, a);
+    LAUNCH((count_digits<T, PLACES>), (unsigned)(lanes.lanes * a.parts), NR_BLOCK, 0, gpu->stream, a);
     LAUNCH(plan_passes, (unsigned)lanes.lanes, NR_BLOCK, 0, gpu->stream, a);
-    for (a.pass = 0; a.pass < PASSES; a.pass++) {
+    const int digits_used = lanes.limit ? digits_of(lanes.limit) : PASSES;
+    for (a.pass = 0; a.pass < digits_used; a.pass++) {
         a.next = a.starts + digits + a.pass;
         a.status = a.starts + digits + PASSES + a.pass * status;
-        LAUNCH(sweep<T>, (unsigned)(lanes.lanes * a.tiles), NR_BLOCK, 0, gpu->stream, a);
+        LAUNCH((sweep<T, PLACES>), (unsigned)(lanes.lanes * a.tiles), NR_BLOCK, 0, gpu->stream, a);
     }
     return launched(call);
 }
@@ -227,7 +248,8 @@ int32_t nr_cuda_radix_sort(const nr_call *call, const radix_args &a) {
         return nr_library->fail(NORCH_ERROR_VALUE, "%s: rows of %lld elements; at most %lld are sorted on %s",
                                 nr_call_name(call), (long long)a.n, (long long)(UINT32_MAX - 2 * OWN),
                                 call->backend->name);
-    return call->dtype == NORCH_INT64     ? sort_lanes<int64_t>(call, a)
-           : call->dtype == NORCH_FLOAT32 ? sort_lanes<float>(call, a)
-                                          : sort_lanes<double>(call, a);
+    return with_sorted(call, a, [&](auto x) {
+        using T = decltype(x);
+        return a.indices ? sort_keys<T, true>(call, a) : sort_keys<T, false>(call, a);
+    });
 }

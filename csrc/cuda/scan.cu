@@ -33,6 +33,7 @@ template <class T> struct sum_scan {
     using In = T;
     using Out = T;
     using State = typename choose<is_same<T, int64_t>, int64_t, double>::type;
+    static constexpr int PACKS = sizeof(T) == 4 ? 8 : 4; /* of ITEMS elements that a thread takes of a tile */
     static DEVICE State begin() { return 0; }
     static DEVICE State of(T x, int64_t) { return (State)x; }
     static DEVICE State join(State a, State b) { return (State)(a + b); }
@@ -44,6 +45,7 @@ template <class T> struct product_scan : sum_scan<T> {
     static DEVICE State join(State a, State b) { return a * b; }
 };
 template <class T> struct exponential_scan : sum_scan<T> {
+    static constexpr int PACKS = 1;
     static DEVICE double begin() { return -(double)INFINITY; }
     static DEVICE double join(double a, double b) { /* log(exp(a) + exp(b)); equal infinities have no distance */
         double high = a > b ? a : b, low = a > b ? b : a;
@@ -61,6 +63,7 @@ template <class T, int sign> struct extreme_scan {
     using In = T;
     using Out = int64_t;
     using State = best<T>;
+    static constexpr int PACKS = 2;
     static DEVICE State begin() { return {T(), -1}; }
     static DEVICE State of(T x, int64_t index) { return {x, index}; }
     static DEVICE State join(State a, State b) {
@@ -151,10 +154,13 @@ template <class Scan, int PACKS> struct scan_place {
     }
     /* The ITEMS neighbours from i on, joined to `before`; each(k, state) at every one. */
     template <class Each> DEVICE State join_on(State before, int64_t i, const In (&x)[ITEMS], const Each &each) const {
+        if (i + ITEMS <= last) {
 #pragma unroll
-        for (int k = 0; k < ITEMS; k++) {
-            if (i + k < last) before = Scan::join(before, Scan::of(x[k], i + k));
-            each(k, before);
+            for (int k = 0; k < ITEMS; k++) each(k, before = Scan::join(before, Scan::of(x[k], i + k)));
+        } else {
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                if (i + k < last) each(k, before = Scan::join(before, Scan::of(x[k], i + k)));
         }
         return before;
     }
@@ -179,8 +185,14 @@ template <class Scan, int PACKS> __global__ void __launch_bounds__(NR_BLOCK) tot
             if (t % 32 == 0) of_warps[p * WARPS + t / 32] = joined;
         }
         __syncthreads();
-        if (t == 0)
-            for (int w = 0; w < PACKS * WARPS; w++) total = Scan::join(total, of_warps[w]);
+        if (t < 32) {
+            constexpr int EACH = (PACKS * WARPS + 31) / 32;
+            State own = Scan::begin();
+#pragma unroll
+            for (int e = 0; e < EACH; e++)
+                if (t * EACH + e < PACKS * WARPS) own = Scan::join(own, of_warps[t * EACH + e]);
+            total = Scan::join(total, join_warp<Scan>(own)); /* lane 0 has it */
+        }
         __syncthreads();
     }
     if (t == 0) place.totals()[place.part] = total;
@@ -274,7 +286,7 @@ struct scan_kernels {
 };
 
 template <class Scan> static const scan_kernels *kernels_of() {
-    constexpr int PACKS = sizeof(typename Scan::In) == 4 ? 8 : 4;
+    constexpr int PACKS = Scan::PACKS;
     static const scan_kernels all = {
         scan_lanes<Scan>,
         total_of_part<Scan, PACKS>,

@@ -11,8 +11,8 @@
  * What is written goes in order, so that results are the same at every run and the last write to a place is the one that stays.
  * The plain way without atomics, whose order is chance; sorted, it is the reduction by key of Thrust (Bell and
  * Hoberock, GPU Computing Gems, 2011). */
-#include "../families/sort.h"
 #include "index.cuh"
+#include "radix.cuh"
 
 #define PIECE 512 /* steps of a run that a thread takes */
 
@@ -171,30 +171,28 @@ static scatter_kernels kernels_of(const nr_call *call) {
 }
 
 /* The steps of a column in the order of their indices, and those, for one column or all of them. */
-static int32_t sort_steps(const nr_call *call, const nr_plan &columns, const nr_plan &along, bool one_lane,
+static int32_t sort_steps(const nr_call *call, const nr_plan &columns, const nr_plan &along, const scatter_args &to,
                           int64_t *order, int64_t *index) {
-    nr_sort_plan plan = {};
-    plan.nest = columns;
-    if (one_lane) {
-        plan.nest.ndim = 0;
-        plan.nest.numel = 1;
+    radix_args a = {};
+    int64_t stride[3][NORCH_MAX_DIMS];
+    const int32_t ndim = to.one_lane ? 0 : columns.ndim;
+    a.lanes = 1;
+    for (int32_t d = 0; d < ndim; d++) {
+        stride[0][d] = stride[2][d] = a.lanes * along.numel * (int64_t)sizeof(int64_t);
+        stride[1][d] = columns.stride[1][d];
+        a.lanes *= columns.size[d];
     }
-    plan.nest.operands = 3;
-    plan.nest.data[0] = reinterpret_cast<char *>(order);
-    plan.nest.data[2] = reinterpret_cast<char *>(index);
-    int64_t lanes = 1;
-    for (int32_t d = 0; d < plan.nest.ndim; d++) {
-        plan.nest.stride[0][d] = plan.nest.stride[2][d] = lanes * along.numel * (int64_t)sizeof(int64_t);
-        lanes *= plan.nest.size[d];
-    }
-    plan.n = plan.count = along.numel;
-    plan.step[0] = plan.step[2] = sizeof(int64_t);
-    plan.step[1] = along.stride[1][0];
+    a.where = nest_of<3>(ndim, columns.size, stride);
+    a.indices = reinterpret_cast<char *>(order);
+    a.in = columns.data[1];
+    a.values = reinterpret_cast<char *>(index);
+    a.n = a.count = along.numel;
+    a.step[0] = a.step[2] = sizeof(int64_t);
+    a.step[1] = along.stride[1][0];
+    if (to.to.axis_size < UINT32_MAX) a.limit = (uint32_t)to.to.axis_size;
     nr_call sort = *call;
-    sort.op = NR_ARGSORT;
     sort.dtype = NORCH_INT64;
-    sort.plan = &plan;
-    return nr_cuda_sort(&sort);
+    return nr_cuda_sorts_rows(&sort, a) ? nr_cuda_sort_rows(&sort, a) : nr_cuda_radix_sort(&sort, a);
 }
 
 static int32_t run_sorted(const nr_call *call, const nr_plan &columns, const nr_plan &along, scatter_args &a) {
@@ -207,7 +205,7 @@ static int32_t run_sorted(const nr_call *call, const nr_plan &columns, const nr_
     const scratch order(gpu, 2 * steps * sizeof(int64_t)), pieces(gpu, joins ? 2 * kept : 0);
     if (!order.memory || !pieces.memory) return NORCH_ERROR_MEMORY;
     int64_t *places = reinterpret_cast<int64_t *>(order.memory);
-    NR_TRY(sort_steps(call, columns, along, a.one_lane, places, places + steps));
+    NR_TRY(sort_steps(call, columns, along, a, places, places + steps));
     a.order = places;
     a.index = places + steps;
     a.heads = pieces.memory;

@@ -15,7 +15,7 @@
  * Summation" (IEEE Trans. Computers 64, 2015). */
 #include "index.cuh"
 
-#define FEW_SLOTS 2048
+#define FEW_SLOTS 4096
 #define NOT_FINITE 255u /* the exponent of infinities and NaN */
 
 struct sums_args {

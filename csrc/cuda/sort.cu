@@ -45,7 +45,7 @@ static int32_t sort_part(const nr_call *call, const nr_plan &lanes) {
     a.flip = plan.flag ? UINT64_MAX : 0;
     a.where = nest_of<3>(lanes.ndim, lanes.size, lanes.stride);
     if (nr_cuda_selects(a.n, a.count)) return nr_cuda_select(call, a);
-    return nr_cuda_sorts_rows(call->dtype, a.n) ? nr_cuda_sort_rows(call, a) : nr_cuda_radix_sort(call, a);
+    return nr_cuda_sorts_rows(call, a) ? nr_cuda_sort_rows(call, a) : nr_cuda_radix_sort(call, a);
 }
 
 static int32_t search_part(const nr_call *call, const nr_plan &values) {

@@ -5,6 +5,7 @@
  *   exchange   keys and places through shared memory to their ranks, and back in that order
  *   again      for each digit in which the keys differ: integers of few values have few
  *   out        registers in order: neighbours write neighbours
+ *   tiny       a warp a lane of at most 64: each key counts those before it
  *
  * What a lane lacks to a full tile are keys of all ones behind it, which stay there: every pass is stable. */
 #include "radix.cuh"
@@ -70,24 +71,61 @@ __global__ void __launch_bounds__(THREADS) sort_row(const __grid_constant__ radi
         if (first + i * 32 < n) lane.write(first + i * 32, key[i], lane.place(position[i]));
 }
 
+/* Lanes of at most 32 ITEMS elements, a warp each: a key's rank is how many come before it. */
+template <class T, int ITEMS>
+__global__ void __launch_bounds__(NR_BLOCK) rank_row(const __grid_constant__ radix_args a) {
+    using Key = key_type<T>;
+    const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / 32) + threadIdx.x / 32;
+    if (row >= a.lanes) return;
+    const radix_lane<T> lane(a, row);
+    const int own = (int)threadIdx.x % 32, n = (int)a.n;
+    Key key[ITEMS];
+    int rank[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        key[i] = own + i * 32 < n ? lane.key(own + i * 32) : ~(Key)0;
+        rank[i] = 0;
+    }
+#pragma unroll
+    for (int from = 0; from < ITEMS; from++)
+        for (int l = 0; l < 32 && from * 32 + l < n; l++) {
+            const Key other = __shfl_sync(NR_ALL, key[from], l);
+#pragma unroll
+            for (int i = 0; i < ITEMS; i++) {
+                const bool earlier = from * 32 + l < own + i * 32;
+                rank[i] += other < key[i] || (earlier && other == key[i]);
+            }
+        }
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++)
+        if (own + i * 32 < n) lane.write(rank[i], key[i], lane.place(own + i * 32));
+}
+
+/* The longest lane that a block sorts: its keys and places fill what shared memory a kernel may have. */
+template <class T> constexpr int LONGEST = sizeof(key_type<T>) == 4 ? 4096 : 2048;
+
 template <class T> static void launch_rows(const nr_call *call, const radix_args &a) {
     const cudaStream_t stream = gpu_of(call)->stream;
     const unsigned lanes = (unsigned)a.lanes;
-    if (a.n <= 128)
+    if (a.n <= 32)
+        LAUNCH((rank_row<T, 1>), blocks_for(a.lanes, NR_BLOCK / 32), NR_BLOCK, 0, stream, a);
+    else if (a.n <= 64)
+        LAUNCH((rank_row<T, 2>), blocks_for(a.lanes, NR_BLOCK / 32), NR_BLOCK, 0, stream, a);
+    else if (a.n <= 128)
         LAUNCH((sort_row<T, 32, 4>), lanes, 32, 0, stream, a);
     else if (a.n <= 512)
         LAUNCH((sort_row<T, 64, 8>), lanes, 64, 0, stream, a);
     else if (a.n <= 1024)
         LAUNCH((sort_row<T, 128, 8>), lanes, 128, 0, stream, a);
     else
-        LAUNCH((sort_row < T, 256, sizeof(T) == 4 ? 16 : 8 >), lanes, 256, 0, stream, a);
+        LAUNCH((sort_row<T, 256, LONGEST<T> / 256>), lanes, 256, 0, stream, a);
 }
 
-bool nr_cuda_sorts_rows(int32_t dtype, int64_t n) { return n <= (dtype == NORCH_FLOAT32 ? 4096 : 2048); }
+bool nr_cuda_sorts_rows(const nr_call *call, const radix_args &a) {
+    return a.n <= with_sorted(call, a, [](auto x) { return LONGEST<decltype(x)>; });
+}
 
 int32_t nr_cuda_sort_rows(const nr_call *call, const radix_args &a) {
-    (call->dtype == NORCH_INT64     ? launch_rows<int64_t>
-     : call->dtype == NORCH_FLOAT32 ? launch_rows<float>
-                                    : launch_rows<double>)(call, a);
+    with_sorted(call, a, [&](auto x) { return launch_rows<decltype(x)>(call, a); });
     return launched(call);
 }

@@ -146,5 +146,5 @@ int32_t nr_cuda_select(const nr_call *call, const radix_args &lanes) {
     rest.n = a.parts * lanes.count;
     rest.keys = a.keys;
     rest.places = a.places;
-    return nr_cuda_sorts_rows(call->dtype, rest.n) ? nr_cuda_sort_rows(call, rest) : nr_cuda_select(call, rest);
+    return nr_cuda_sorts_rows(call, rest) ? nr_cuda_sort_rows(call, rest) : nr_cuda_select(call, rest);
 }

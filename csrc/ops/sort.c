@@ -3,17 +3,16 @@
 #include "../families/sort.h"
 #include "ops.h"
 
-static norch_tensor *argsort(const norch_tensor *x, int32_t axis, int64_t count, bool descending,
-                             norch_tensor *values) {
-    int64_t shape[NORCH_MAX_DIMS];
-    for (int32_t d = 0; d < x->ndim; d++) shape[d] = d == axis ? count : x->shape[d];
-    norch_tensor *out = nr_make(x->ndim, shape, NORCH_INT64, x);
-    if (!out || out->numel == 0) return out;
+/* out and values: one of them may be NULL. */
+static int32_t argsort(norch_tensor *out, const norch_tensor *x, int32_t axis, int64_t count, bool descending,
+                       norch_tensor *values) {
+    const norch_tensor *operands[] = {out ? out : values, x, values};
+    if (operands[0]->numel == 0) return NORCH_OK;
     nr_sort_plan plan = {.n = x->ndim ? x->shape[axis] : 1, .count = count, .flag = descending};
-    const norch_tensor *operands[] = {out, x, values};
     for (int o = 0; o < (values ? 3 : 2); o++) plan.step[o] = nr_step(operands[o], axis);
     nr_nest_without(&plan.nest, axis, values ? 3 : 2, operands);
-    return nr_finished(out, nr_run(NR_SORT, NR_ARGSORT, &plan, 20.0 * (double)x->numel, x));
+    if (!out) plan.nest.data[0] = NULL;
+    return nr_run(NR_SORT, NR_ARGSORT, &plan, 20.0 * (double)x->numel, x);
 }
 
 static int32_t check_values(const norch_tensor *x, int32_t axis, int64_t count, const norch_tensor *values) {
@@ -41,9 +40,24 @@ norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool 
     norch_tensor *wide = nr_scannable(x);
     if (!wide) return NULL;
     if (values && wide->dtype != x->dtype) values = nr_make(values->ndim, values->shape, wide->dtype, x);
-    norch_tensor *out = optional_values && !values ? NULL : argsort(wide, axis, count, descending != 0, values);
+    int64_t shape[NORCH_MAX_DIMS];
+    for (int32_t d = 0; d < x->ndim; d++) shape[d] = d == axis ? count : x->shape[d];
+    norch_tensor *out = optional_values && !values ? NULL : nr_make(x->ndim, shape, NORCH_INT64, x);
+    if (out) out = nr_finished(out, argsort(out, wide, axis, count, descending != 0, values));
     if (out && values != optional_values) out = nr_finished(out, nr_copy_into(optional_values, values));
     if (values != optional_values) nr_release(values);
+    nr_release(wide);
+    return out;
+}
+
+norch_tensor *norch_sorted(const norch_tensor *x, int64_t dim, bool descending) {
+    int32_t axis;
+    if (nr_check_tensor("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
+    norch_tensor *wide = nr_scannable(x), *values = wide ? nr_make(x->ndim, x->shape, wide->dtype, x) : NULL;
+    if (values)
+        values = nr_finished(values, argsort(NULL, wide, axis, x->ndim ? x->shape[axis] : 1, descending, values));
+    norch_tensor *out = values ? wide->dtype == x->dtype ? nr_retained(values) : norch_cast(values, x->dtype) : NULL;
+    nr_release(values);
     nr_release(wide);
     return out;
 }

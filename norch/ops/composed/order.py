@@ -13,7 +13,7 @@ from .._operand import as_fixed_operand, as_operand, numpy_names, public, rename
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device
-from ..op import method
+from ..op import OPCODES, method
 from ..pointwise import isnan, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
 from ..scan import cummax, cumsum
@@ -165,8 +165,10 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
     flag(return_inverse, "unique: return_inverse")
     flag(return_counts, "unique: return_counts")
     if dim is None and not return_inverse and not return_counts:
-        values = sort(x.reshape(-1)).values if ordered else x.reshape(-1)
-        return values[cat([values.new_ones((min(values.shape[0], 1),), dtype=bool_), ne(values[1:], values[:-1])])]
+        values = lib.norch_sorted(x.reshape(-1), 0, False) if ordered else x.reshape(-1)
+        is_new = values.new_ones(values.shape, dtype=bool_)
+        lib.norch_binary_into(is_new[1:], OPCODES["ne"], values[1:], values[:-1])
+        return values[is_new]
     if dim is None:
         rows = x.reshape(-1, 1)
     else:
@@ -206,7 +208,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     if among.numel() == 0:
         found = (x != x) & False
     else:
-        ordered, _ = reshape(among, -1).sort()
+        ordered = lib.norch_sorted(reshape(among, -1), 0, False)
         nearest = searchsorted(ordered, x).clamp(max=among.numel() - 1)
         found = reshape(ordered.index_select(0, reshape(nearest, -1)), x.shape) == x
     return ~found if invert else found
