@@ -1,5 +1,5 @@
-/* cells: what a step of an LSTM and of a GRU makes of one unit, and the gradients of that, for the CPU and for GPUs, in terms of what
- * both have under one name: exp_beside_1, tanh. Whoever includes it defines before
+/* cells: what a step of an LSTM and of a GRU makes of one unit, and the gradients of that, for the CPU and for GPUs, in terms of
+ * what both have under one name: exp_beside_1, tanh. Whoever includes it defines before
  *   T            the type; CELL(name) begins a function of that name without a result
  *   C(number)    the number in T
  *
@@ -8,42 +8,43 @@
 
 #define SIGMOID(x) (C(1) / (C(1) + exp_beside_1(-(x))))
 
-/* c' = f c + i n, h' = o tanh(c'); gates: i, f, n, o before their functions, kept: behind them. */
-CELL(lstm_forward)(const T gates[4], T c, T kept[4], T *new_c, T *h) {
-    kept[0] = SIGMOID(gates[0]);
-    kept[1] = SIGMOID(gates[1]);
-    kept[2] = tanh(gates[2]);
-    kept[3] = SIGMOID(gates[3]);
-    *new_c = kept[1] * c + kept[0] * kept[2];
-    *h = kept[3] * tanh(*new_c);
+/* i, f, o = sigmoid(x), n = tanh(x); c' = f c + i n, h' = o tanh(c'). */
+CELL(lstm_forward)(T x_i, T x_f, T x_n, T x_o, T c, T *i, T *f, T *n, T *o, T *new_c, T *h) {
+    const T in = SIGMOID(x_i), forget = SIGMOID(x_f), candidate = tanh(x_n), out = SIGMOID(x_o);
+    const T state = forget * c + in * candidate;
+    *i = in;
+    *f = forget;
+    *n = candidate;
+    *o = out;
+    *new_c = state;
+    *h = out * tanh(state);
 }
 
-CELL(lstm_backward)(const T kept[4], T c, T new_c, T g_h, T g_c, T grad[4], T *grad_c) {
-    const T i = kept[0], f = kept[1], n = kept[2], o = kept[3], t = tanh(new_c);
-    const T g = g_c + g_h * o * (C(1) - t * t);
-    grad[0] = g * n * i * (C(1) - i);
-    grad[1] = g * c * f * (C(1) - f);
-    grad[2] = g * i * (C(1) - n * n);
-    grad[3] = g_h * t * o * (C(1) - o);
-    *grad_c = g * f;
+CELL(lstm_backward)(T i, T f, T n, T o, T c, T new_c, T g_h, T g_c, T *to_i, T *to_f, T *to_n, T *to_o, T *to_c) {
+    const T t = tanh(new_c), g = g_c + g_h * o * (C(1) - t * t);
+    *to_i = g * n * i * (C(1) - i);
+    *to_f = g * c * f * (C(1) - f);
+    *to_n = g * i * (C(1) - n * n);
+    *to_o = g_h * t * o * (C(1) - o);
+    *to_c = g * f;
 }
 
-/* r, z = sigmoid(x + h'), n = tanh(x + r h'), where h' is what the state gives a gate; the next state is n + z (state - n). kept: r, z,
- * n, and what the state gives n. */
-CELL(gru_forward)(const T from_x[3], const T from_h[3], T state, T kept[4], T *h) {
-    kept[0] = SIGMOID(from_x[0] + from_h[0]);
-    kept[1] = SIGMOID(from_x[1] + from_h[1]);
-    kept[2] = tanh(from_x[2] + kept[0] * from_h[2]);
-    kept[3] = from_h[2];
-    *h = kept[2] + kept[1] * (state - kept[2]);
+/* r, z = sigmoid(x + y), n = tanh(x + r y), where y is what the state gives a gate; the next state is n + z (state - n). */
+CELL(gru_forward)(T x_r, T x_z, T x_n, T y_r, T y_z, T y_n, T state, T *r, T *z, T *n, T *h) {
+    const T reset = SIGMOID(x_r + y_r), keep = SIGMOID(x_z + y_z), candidate = tanh(x_n + reset * y_n);
+    *r = reset;
+    *z = keep;
+    *n = candidate;
+    *h = candidate + keep * (state - candidate);
 }
 
-CELL(gru_backward)(const T kept[4], T state, T g, T grad_x[3], T grad_h[3], T *grad_state) {
-    const T r = kept[0], z = kept[1], n = kept[2];
-    grad_x[2] = g * (C(1) - z) * (C(1) - n * n);
-    grad_x[1] = grad_h[1] = g * (state - n) * z * (C(1) - z);
-    grad_x[0] = grad_h[0] = grad_x[2] * kept[3] * r * (C(1) - r);
-    grad_h[2] = grad_x[2] * r;
-    *grad_state = g * z;
+/* The gradients of the x; those of y are the same but for n, and the one of the state without what goes through y. */
+CELL(gru_backward)(T r, T z, T n, T y_n, T state, T g, T *to_r, T *to_z, T *to_n, T *to_y_n, T *to_state) {
+    const T slope = g * (C(1) - z) * (C(1) - n * n);
+    *to_r = slope * y_n * r * (C(1) - r);
+    *to_z = g * (state - n) * z * (C(1) - z);
+    *to_n = slope;
+    *to_y_n = slope * r;
+    *to_state = g * z;
 }
 #undef SIGMOID

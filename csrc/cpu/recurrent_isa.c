@@ -12,6 +12,13 @@
 
 #define CHUNK 2048 /* units a thread takes at a time */
 
+/* No iteration of the loop behind it touches what another one writes. */
+#ifdef __clang__
+#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define IVDEP _Pragma("GCC ivdep")
+#endif
+
 #define TEMPLATE "recurrent_loops.h"
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"

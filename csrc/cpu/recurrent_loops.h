@@ -5,87 +5,85 @@
 #include "../cells.h"
 #undef CELL
 
+/* Gate k of a row of `gates` gates. */
+#define GATE(field, gates, k) ((T *)(field) + (row * (gates) + (k)) * size)
+
 static void OF_DTYPE(lstm_forward_row)(const nr_recurrent_plan *p, int64_t row) {
     const int64_t size = p->size;
-    const T *restrict x = (const T *)p->from_x + row * 4 * size, *restrict y = (const T *)p->from_h + row * 4 * size;
-    const T *restrict c = (const T *)p->state + row * size;
-    T *restrict h = (T *)p->h + row * size, *restrict new_c = (T *)p->c + row * size;
-    T *restrict kept = (T *)p->kept + row * 4 * size;
-    for (int64_t i = 0; i < size; i++) {
-        T gates[4], values[4];
-        for (int k = 0; k < 4; k++) gates[k] = x[k * size + i] + y[k * size + i];
-        OF_DTYPE(lstm_forward)(gates, c[i], values, new_c + i, h + i);
-        for (int k = 0; k < 4; k++) kept[k * size + i] = values[k];
-    }
+    const T *restrict x_i = GATE(p->from_x, 4, 0), *restrict x_f = x_i + size, *restrict x_n = x_f + size;
+    const T *restrict y_i = GATE(p->from_h, 4, 0), *restrict y_f = y_i + size, *restrict y_n = y_f + size;
+    const T *restrict x_o = x_n + size, *restrict y_o = y_n + size, *restrict c = GATE(p->state, 1, 0);
+    T *restrict i = GATE(p->kept, 4, 0), *restrict f = GATE(p->kept, 4, 1), *restrict n = GATE(p->kept, 4, 2);
+    T *restrict o = GATE(p->kept, 4, 3), *restrict new_c = GATE(p->c, 1, 0), *restrict h = GATE(p->h, 1, 0);
+    IVDEP for (int64_t u = 0; u < size; u++)
+        OF_DTYPE(lstm_forward)(x_i[u] + y_i[u], x_f[u] + y_f[u], x_n[u] + y_n[u], x_o[u] + y_o[u], c[u], i + u, f + u,
+                               n + u, o + u, new_c + u, h + u);
 }
 
 static void OF_DTYPE(gru_forward_row)(const nr_recurrent_plan *p, int64_t row) {
     const int64_t size = p->size;
-    const T *restrict x = (const T *)p->from_x + row * 3 * size, *restrict y = (const T *)p->from_h + row * 3 * size;
-    const T *restrict state = (const T *)p->state + row * size;
-    T *restrict h = (T *)p->h + row * size, *restrict kept = (T *)p->kept + row * 4 * size;
-    for (int64_t i = 0; i < size; i++) {
-        const T from_x[3] = {x[i], x[size + i], x[2 * size + i]}, from_h[3] = {y[i], y[size + i], y[2 * size + i]};
-        T values[4];
-        OF_DTYPE(gru_forward)(from_x, from_h, state[i], values, h + i);
-        for (int k = 0; k < 4; k++) kept[k * size + i] = values[k];
-    }
-}
-
-/* The gradient of h' of the units of a row: the sum of those that there are. */
-INLINE void OF_DTYPE(add_gradients)(const nr_recurrent_plan *p, int64_t row, int64_t first, int64_t n, T *restrict to) {
-    for (int64_t i = 0; i < n; i++) to[i] = 0;
-    for (int k = 0; k < 3; k++) {
-        const T *restrict g = p->g[k];
-        if (!g) continue;
-        g += row * p->size + first;
-        for (int64_t i = 0; i < n; i++) to[i] += g[i];
+    const T *restrict x = GATE(p->from_x, 3, 0), *restrict y = GATE(p->from_h, 3, 0),
+                      *restrict state = GATE(p->state, 1, 0);
+    T *restrict r = GATE(p->kept, 4, 0), *restrict z = GATE(p->kept, 4, 1), *restrict n = GATE(p->kept, 4, 2);
+    T *restrict y_n = GATE(p->kept, 4, 3), *restrict h = GATE(p->h, 1, 0);
+    IVDEP for (int64_t u = 0; u < size; u++) {
+        y_n[u] = y[2 * size + u];
+        OF_DTYPE(gru_forward)(x[u], x[size + u], x[2 * size + u], y[u], y[size + u], y[2 * size + u], state[u], r + u,
+                              z + u, n + u, h + u);
     }
 }
 
 #define UNITS 256 /* whose gradients are added up together */
 
+/* The gradient of h' of some units of a row: the sum of those that there are. */
+INLINE void OF_DTYPE(add_gradients)(const nr_recurrent_plan *p, int64_t first, int64_t n, T *restrict to) {
+    for (int64_t u = 0; u < n; u++) to[u] = 0;
+    for (int k = 0; k < 3; k++) {
+        const T *restrict g = (const T *)p->g[k];
+        for (int64_t u = 0; g && u < n; u++) to[u] += g[first + u];
+    }
+}
+
 /* grad_state may be g_c itself, or g[2]: an element is read before it is written. */
 static void OF_DTYPE(lstm_backward_row)(const nr_recurrent_plan *p, int64_t row) {
     const int64_t size = p->size;
-    const T *restrict kept = (const T *)p->kept + row * 4 * size, *restrict c = (const T *)p->state + row * size;
-    const T *restrict new_c = (const T *)p->c + row * size, *from = p->g_c;
-    T *restrict grad = (T *)p->grad_x + row * 4 * size, *to = (T *)p->grad_state + row * size;
+    const T *restrict i = GATE(p->kept, 4, 0), *restrict f = GATE(p->kept, 4, 1), *restrict n = GATE(p->kept, 4, 2);
+    const T *restrict o = GATE(p->kept, 4, 3), *restrict c = GATE(p->state, 1, 0), *restrict new_c = GATE(p->c, 1, 0);
+    T *restrict to_i = GATE(p->grad_x, 4, 0), *restrict to_f = GATE(p->grad_x, 4, 1), *to_c = GATE(p->grad_state, 1, 0);
+    T *restrict to_n = GATE(p->grad_x, 4, 2), *restrict to_o = GATE(p->grad_x, 4, 3);
     for (int64_t first = 0; first < size; first += UNITS) {
-        const int64_t n = least(UNITS, size - first);
-        T g[UNITS], g_c[UNITS], grad_c[UNITS];
-        OF_DTYPE(add_gradients)(p, row, first, n, g);
-        for (int64_t i = 0; i < n; i++) g_c[i] = from ? from[row * size + first + i] : 0;
-        for (int64_t i = 0, u = first; i < n; i++, u++) {
-            const T values[4] = {kept[u], kept[size + u], kept[2 * size + u], kept[3 * size + u]};
-            T grads[4];
-            OF_DTYPE(lstm_backward)(values, c[u], new_c[u], g[i], g_c[i], grads, grad_c + i);
-            for (int k = 0; k < 4; k++) grad[k * size + u] = grads[k];
+        const int64_t count = least(UNITS, size - first);
+        T g[UNITS], g_c[UNITS];
+        OF_DTYPE(add_gradients)(p, row * size + first, count, g);
+        for (int64_t u = 0; u < count; u++) g_c[u] = p->g_c ? ((const T *)p->g_c)[row * size + first + u] : 0;
+        IVDEP for (int64_t k = 0; k < count; k++) {
+            const int64_t u = first + k;
+            OF_DTYPE(lstm_backward)(i[u], f[u], n[u], o[u], c[u], new_c[u], g[k], g_c[k], to_i + u, to_f + u, to_n + u,
+                                    to_o + u, to_c + u);
         }
-        for (int64_t i = 0; i < n; i++) to[first + i] = grad_c[i];
     }
 }
 
 static void OF_DTYPE(gru_backward_row)(const nr_recurrent_plan *p, int64_t row) {
     const int64_t size = p->size;
-    const T *restrict kept = (const T *)p->kept + row * 4 * size, *restrict state = (const T *)p->state + row * size;
-    T *restrict grad_x = (T *)p->grad_x + row * 3 * size, *restrict grad_h = (T *)p->grad_h + row * 3 * size;
-    T *to = (T *)p->grad_state + row * size;
+    const T *restrict r = GATE(p->kept, 4, 0), *restrict z = GATE(p->kept, 4, 1), *restrict n = GATE(p->kept, 4, 2);
+    const T *restrict y_n = GATE(p->kept, 4, 3), *restrict state = GATE(p->state, 1, 0);
+    T *restrict to_r = GATE(p->grad_x, 3, 0), *restrict to_z = GATE(p->grad_x, 3, 1),
+                *restrict to_n = GATE(p->grad_x, 3, 2);
+    T *restrict to_y = GATE(p->grad_h, 3, 0), *to_state = GATE(p->grad_state, 1, 0);
     for (int64_t first = 0; first < size; first += UNITS) {
-        const int64_t n = least(UNITS, size - first);
-        T g[UNITS], grad_state[UNITS];
-        OF_DTYPE(add_gradients)(p, row, first, n, g);
-        for (int64_t i = 0, u = first; i < n; i++, u++) {
-            const T values[4] = {kept[u], kept[size + u], kept[2 * size + u], kept[3 * size + u]};
-            T of_x[3], of_h[3];
-            OF_DTYPE(gru_backward)(values, state[u], g[i], of_x, of_h, grad_state + i);
-            for (int k = 0; k < 3; k++) {
-                grad_x[k * size + u] = of_x[k];
-                grad_h[k * size + u] = of_h[k];
-            }
+        const int64_t count = least(UNITS, size - first);
+        T g[UNITS];
+        OF_DTYPE(add_gradients)(p, row * size + first, count, g);
+        IVDEP for (int64_t k = 0; k < count; k++) {
+            const int64_t u = first + k;
+            OF_DTYPE(gru_backward)(r[u], z[u], n[u], y_n[u], state[u], g[k], to_r + u, to_z + u, to_n + u,
+                                   to_y + 2 * size + u, to_state + u);
+            to_y[u] = to_r[u];
+            to_y[size + u] = to_z[u];
         }
-        for (int64_t i = 0; i < n; i++) to[first + i] = grad_state[i];
     }
 }
 #undef C
 #undef UNITS
+#undef GATE

@@ -16,7 +16,7 @@
 #include "rows.cuh"
 
 #define SHORT 16        /* elements of a plane up to which neighbouring channels share a block */
-#define PART_LEAST 8192 /* elements of a channel for a block */
+#define PART_LEAST 8192 /* elements of a block */
 #define MOST_PARTS 128
 
 struct batch_norm_args {
@@ -280,7 +280,6 @@ template <class T, int W, int kind> static int32_t launch(const nr_call *call, b
 }
 
 template <class T, int W> static int32_t run(const nr_call *call, const nr_batch_norm_plan &p) {
-    const int64_t count = p.batch * p.inner;
     batch_norm_args a = {};
     a.p = p;
     a.sample = p.channels * p.inner;
@@ -293,7 +292,7 @@ template <class T, int W> static int32_t run(const nr_call *call, const nr_batch
     a.units = p.batch * a.in_sample;
     a.step_samples = a.rows / a.in_sample;
     a.step_in_sample = a.rows % a.in_sample;
-    int64_t parts = (count + PART_LEAST - 1) / PART_LEAST;
+    int64_t parts = (a.width * p.batch * p.inner + PART_LEAST - 1) / PART_LEAST;
     if (parts > MOST_PARTS) parts = MOST_PARTS;
     a.in_part = (a.units + parts - 1) / parts;
     a.parts = (int32_t)((a.units + a.in_part - 1) / a.in_part);

@@ -37,34 +37,42 @@ template <class T, int kind> __global__ void __launch_bounds__(NR_BLOCK) recurre
     if (unit >= p.rows * size) return;
     const int64_t of_three = unit / size * 3 * size + unit % size, of_four = of_three + unit / size * size;
     const T state = static_cast<const T *>(p.state)[unit];
-    T kept[4];
+    T kept[4], to_state;
     if constexpr (kind == NR_LSTM_FORWARD) {
-        T gates[4], more[4];
-        gather(gates, p.from_x, of_four, size);
-        gather(more, p.from_h, of_four, size);
-#pragma unroll
-        for (int k = 0; k < 4; k++) gates[k] += more[k];
-        lstm_forward(gates, state, kept, static_cast<T *>(p.c) + unit, static_cast<T *>(p.h) + unit);
+        T x[4], y[4], c, h;
+        gather(x, p.from_x, of_four, size);
+        gather(y, p.from_h, of_four, size);
+        lstm_forward(x[0] + y[0], x[1] + y[1], x[2] + y[2], x[3] + y[3], state, kept, kept + 1, kept + 2, kept + 3, &c,
+                     &h);
+        static_cast<T *>(p.c)[unit] = c;
+        static_cast<T *>(p.h)[unit] = h;
         scatter(p.kept, kept, of_four, size);
     } else if constexpr (kind == NR_GRU_FORWARD) {
-        T from_x[3], from_h[3];
-        gather(from_x, p.from_x, of_three, size);
-        gather(from_h, p.from_h, of_three, size);
-        gru_forward(from_x, from_h, state, kept, static_cast<T *>(p.h) + unit);
+        T x[3], y[3], h;
+        gather(x, p.from_x, of_three, size);
+        gather(y, p.from_h, of_three, size);
+        gru_forward(x[0], x[1], x[2], y[0], y[1], y[2], state, kept, kept + 1, kept + 2, &h);
+        kept[3] = y[2];
+        static_cast<T *>(p.h)[unit] = h;
         scatter(p.kept, kept, of_four, size);
     } else if constexpr (kind == NR_LSTM_BACKWARD) {
-        T grad[4];
+        T to[4];
         gather(kept, p.kept, of_four, size);
-        const T g_c = p.g_c ? static_cast<const T *>(p.g_c)[unit] : T(0);
-        lstm_backward(kept, state, static_cast<const T *>(p.c)[unit], added<T>(p, unit), g_c, grad,
-                      static_cast<T *>(p.grad_state) + unit);
-        scatter(p.grad_x, grad, of_four, size);
+        const T g_c = p.g_c ? static_cast<const T *>(p.g_c)[unit] : T(0), c = static_cast<const T *>(p.c)[unit];
+        lstm_backward(kept[0], kept[1], kept[2], kept[3], state, c, added<T>(p, unit), g_c, to, to + 1, to + 2, to + 3,
+                      &to_state);
+        static_cast<T *>(p.grad_state)[unit] = to_state;
+        scatter(p.grad_x, to, of_four, size);
     } else {
-        T grad_x[3], grad_h[3];
+        T to_x[3], to_y[3];
         gather(kept, p.kept, of_four, size);
-        gru_backward(kept, state, added<T>(p, unit), grad_x, grad_h, static_cast<T *>(p.grad_state) + unit);
-        scatter(p.grad_x, grad_x, of_three, size);
-        scatter(p.grad_h, grad_h, of_three, size);
+        gru_backward(kept[0], kept[1], kept[2], kept[3], state, added<T>(p, unit), to_x, to_x + 1, to_x + 2, to_y + 2,
+                     &to_state);
+        to_y[0] = to_x[0];
+        to_y[1] = to_x[1];
+        static_cast<T *>(p.grad_state)[unit] = to_state;
+        scatter(p.grad_x, to_x, of_three, size);
+        scatter(p.grad_h, to_y, of_three, size);
     }
 }
 
