@@ -14,6 +14,7 @@
 #include "cuda.cuh"
 
 #define MOST_GROUPS 65535 /* blockIdx.y */
+#define FEW 4             /* channels of a group that are not worth tiles */
 
 /* Phases of positions, those equal modulo the stride, as further rows of the product: row m is phase m % count of channel
  * m / count. A position is then a cell of stride x stride elements of the output. */

@@ -9,7 +9,6 @@
 #include "conv.cuh"
 
 #define RUN 4
-#define FEW 4 /* channels of a group */
 #define THREADS 128
 
 /* Columns of x that a run of outputs sees, and one row of x there, with zeros outside. */

@@ -19,8 +19,6 @@
  * cut into parts, which are added in order. Source of the two parts: see split_tf32. */
 #include "conv_mma.cuh"
 
-#define BK 32
-#define THREADS 128
 #define TABLE_ROUNDS 8 /* that are known at once: twice the stages, since some write while others read */
 
 /* Shapes of tiles; a warp has WM x WN, and a multiprocessor should hold `blocks`. */
@@ -446,6 +444,7 @@ template <class S, int order> static int32_t run(const nr_call *call, const corr
     return failed;
 }
 
+/* Not below a round of rows, nor where the products take less time than arranging the weights. */
 bool nr_conv_mma_pays(const nr_call *call, const correlation &c, int32_t groups) {
     if (call->dtype != NORCH_FLOAT32 || gpu_of(call)->capability < 80) return false;
     const double work = (double)c.m * c.n * c.k * groups;

@@ -5,7 +5,6 @@
 #include "conv.cuh"
 #include "tile.cuh"
 
-#define FEW 4    /* channels of a group that are not worth tiles */
 #define BUSY 128 /* blocks that leave no multiprocessor of a middling device idle */
 
 /* Sources look up the taps of a round in shared memory; those of the next are written meanwhile. */

@@ -12,8 +12,6 @@
  * fill the device in whole waves, and the parts are added in order. What comes out as NaN is summed again by plain products. */
 #include "conv_mma.cuh"
 
-#define BK 32
-#define THREADS 128
 #define STAGES 3
 
 template <int BM_, int BN_, int blocks_> struct weight_shape {
@@ -84,7 +82,10 @@ __global__ void __launch_bounds__(THREADS, S::blocks) sum_weight_mma(const mma_w
         for (int n = (int)threadIdx.x; n < S::BN; n += THREADS) {
             int channel, tap;
             tap_entry e = {0, 0, INT32_MIN / 2, 0}; /* which no position sees */
-            if (find_column<order>(g, n0 + n, &channel, &tap)) e = entry_of(w, channel, tap);
+            if (find_column<order>(g, n0 + n, &channel, &tap)) {
+                e = entry_of(w, channel, tap);
+                e.weight = w.in - channel; /* how many channels are left */
+            }
             table[n] = e;
         }
         __syncthreads();
@@ -99,9 +100,12 @@ __global__ void __launch_bounds__(THREADS, S::blocks) sum_weight_mma(const mma_w
         run.x = __shfl_sync(0xffffffffu, here.x, lane % 8 * 4);
         run.y = __shfl_sync(0xffffffffu, here.y, lane % 8 * 4);
     };
-    /* 32 rows of 32 positions, `plane` apart, of which `left` exist, or zeros: a warp every fourth row, or four positions a lane. */
-    auto copy_rows = [&](uint32_t to, const float *from, int64_t plane, int left, bool is_seen, auto wide) {
-        if constexpr (decltype(wide)::value) {
+    const constant<true> four = {};
+    const constant<false> single = {};
+    /* 32 rows of 32 positions, `plane` apart, of which `left` exist, or zeros: a warp takes every fourth row, or a lane
+     * copies four positions at once. */
+    auto copy_rows = [&](uint32_t to, const float *from, int64_t plane, int left, bool is_seen, auto at_once) {
+        if constexpr (decltype(at_once)::value) {
             const bool in = is_seen && next + lane % 8 * 4 < k_end;
             const int row = (int)threadIdx.x / 8;
             from += row * plane;
@@ -128,26 +132,23 @@ __global__ void __launch_bounds__(THREADS, S::blocks) sum_weight_mma(const mma_w
         for (int e = 0; e < S::BM; e += 32)
             copy_rows(to + e * BK * 4, from + e * y_plane, y_plane, w.m - m0 - e, true, constant<wide_y>());
     };
-    auto copy_x = [&](int stage, int first) { /* 32 columns from `first` on */
-                                              const uint32_t to =
-                                                  base + (uint32_t)((stage * S::stage + (S::BM + first) * BK) * 4);
-                                              if constexpr (order == WIDE) {
-                                                  copy_rows(to, x + run.x + (n0 + first) * x_plane, x_plane,
-                                                            w.n - n0 - first, true, constant<true>());
-                                              } else if constexpr (order == BY_TAP) {
-                                                  const tap_entry tap = table[first];
-                                                  const int left = w.in - (n0 + first) % (g.chunks * 32);
-                                                  copy_rows(to, x + here.x + tap.source, x_plane, left,
-                                                            sees(w, here, tap), constant<false>());
-                                              } else {
-                                                  const bool in = next + lane < k_end;
+    /* 32 columns from `first` on. */
+    auto copy_x = [&](int stage, int first) {
+        const uint32_t to = base + (uint32_t)((stage * S::stage + (S::BM + first) * BK) * 4);
+        if constexpr (order == WIDE) {
+            copy_rows(to, x + run.x + (n0 + first) * x_plane, x_plane, w.n - n0 - first, true, four);
+        } else if constexpr (order == BY_TAP) {
+            const tap_entry tap = table[first];
+            copy_rows(to, x + here.x + tap.source, x_plane, tap.weight, sees(w, here, tap), single);
+        } else {
+            const bool in = next + lane < k_end;
 #pragma unroll
-                                                  for (int e = 0; e < 32; e += 4) {
-                                                      const tap_entry tap = table[first + warp + e];
-                                                      copy_async<4>(to + (e % 8 ? spot4 : spot) + e / 8 * 8 * BK * 4,
-                                                                    x + here.x + tap.source, in && sees(w, here, tap));
-                                                  }
-                                              }
+            for (int e = 0; e < 32; e += 4) {
+                const tap_entry tap = table[first + warp + e];
+                copy_async<4>(to + (e % 8 ? spot4 : spot) + e / 8 * 8 * BK * 4, x + here.x + tap.source,
+                              in && sees(w, here, tap));
+            }
+        }
     };
     /* A quarter of a round: y and columns with the first, and the next round's aim with the last. */
     auto copy = [&](int stage, int e) {
@@ -321,6 +322,7 @@ template <int order> static int32_t run_fitting(const nr_call *call, const weigh
     return by_large * 20 <= by_middle * 21 ? run<large, order>(call, w, out) : run<middle, order>(call, w, out);
 }
 
+/* Not where a tile would be mostly empty, nor for so few positions that plain tiles have them in no time. */
 bool nr_conv_weight_mma_pays(const nr_call *call, const weight_args &w) {
     if (call->dtype != NORCH_FLOAT32 || gpu_of(call)->capability < 80) return false;
     return w.m >= 8 && w.n >= 8 && w.k >= 256 && (double)w.m * w.n * w.k * w.groups >= 1e6;

@@ -132,14 +132,14 @@ static int64_t tiles_of(const weight_args &w) {
 }
 
 /* Products become fewer by 10 of 18 for each pair of channels and position, factors cost memory's time for each channel and
- * position, and sums for each pair; the most is what int and memory bear. */
+ * position, and sums for each pair; the most is half a gigabyte of factors. */
 bool nr_conv_winograd_pays(const nr_call *call, const weight_args &w) {
     if (call->dtype != NORCH_FLOAT32 || gpu_of(call)->capability < 80 || w.groups != 1 || w.k == 0) return false;
     if (w.tap_columns.size != 3 || w.taps.size != 9) return false;
     for (int d = 0; d < 2; d++)
         if (w.stride[d] != 1 || w.dilation[d] != 1) return false;
     const double channels = (double)w.m + w.in, pairs = (double)w.m * w.in;
-    return pairs > 60 * channels && w.k >= 4 * gpu_of(call)->multiprocessors && channels * (double)tiles_of(w) < 6e7 &&
+    return pairs > 60 * channels && w.k >= 4 * gpu_of(call)->multiprocessors && channels * (double)tiles_of(w) < 8e6 &&
            pairs < 1e8;
 }
 
