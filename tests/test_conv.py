@@ -13,6 +13,7 @@ import norch
 import norch.nn.functional as F
 from norch import nn
 from norch._lib import lib
+from norch.ops.conv import _conv_weight
 from norch.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.kernel
@@ -72,7 +73,8 @@ SHAPES = [
     (2, 1, 70, 64, (12, 12), (1, 1), (1, 1), (0, 0), (1, 1)),
     (2, 1, 3, 16, (40, 41), (4, 4), (2, 2), (1, 1), (1, 1)),
     (1, 1, 30, 3, (21, 21), (3, 3), (1, 1), (1, 1), (1, 1)),
-    # groups of few channels, by runs of positions
+    (2, 1, 2, 16, (8, 12), (4, 4), (4, 4), (0, 0), (1, 1)),
+    # few channels, by runs of positions
     (3, 5, 1, 1, (8, 12), (3, 3), (1, 1), (1, 1), (1, 1)),
     (2, 3, 1, 2, (13, 10), (5, 5), (1, 1), (2, 1), (1, 1)),
     (2, 2, 3, 2, (19, 13), (7, 7), (2, 2), (3, 3), (1, 1)),
@@ -229,6 +231,22 @@ def test_infinities_in_float32(fan_in: int, fan_out: int, size: Any, kernel: int
     for mine, theirs in pairs:
         assert mine is not None and theirs is not None
         np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("batch", "fan_in", "fan_out", "size", "padding"), [(1, 128, 128, (8, 8), 1), (2, 124, 130, (5, 7), 0)]
+)
+def test_weights_of_many_channels(batch: int, fan_in: int, fan_out: int, size: Any, padding: int) -> None:
+    """3 x 3 kernels, which CUDA sums by tiles of 2 x 2: an infinity is met by some taps and not by others."""
+    x = drawn(1, batch, fan_in, *size, dtype="float32")
+    g = drawn(2, batch, fan_out, *(one + 2 * padding - 2 for one in size), dtype="float32")
+    x[0, 3, 2, 2] = np.inf
+    geometry = (1, 1, *(padding,) * 4, 1, 1, 1)
+    found = _conv_weight(norch.tensor(x), norch.tensor(g), geometry, (3, 3)).numpy()
+    exact = (norch.tensor(one.astype("float64"), device="cpu") for one in (x, g))
+    wanted = _conv_weight(*exact, geometry, (3, 3)).numpy()
+    assert np.isinf(wanted).any() and np.isfinite(wanted[:, 3]).sum() == wanted[:, 3].size - np.isinf(wanted).sum()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize(("groups", "fan_in", "fan_out"), [(1, 70, 3), (2, 3, 20), (1, 2, 40)])

@@ -10,7 +10,7 @@
 #include "conv.cuh"
 
 #define MOST_POSITIONS ((int64_t)1 << 30) /* of one launch */
-#define MOST_PHASE_ROWS 16                /* rows up to which all phases are one product */
+#define MOST_PHASE_ROWS 16                /* rows that are a tile anyway */
 
 /* One launch, or several where there are more groups than a grid has rows. */
 static int32_t run_correlation(const nr_call *call, const correlation &all) {
@@ -99,13 +99,22 @@ static phase_taps taps_of(const nr_conv_plan &p, int d, int64_t phase) {
     return t;
 }
 
-/* All phases as rows of one product, where channels are so few that each phase would leave its rows mostly empty: a cell
- * of stride x stride positions of x reads every place of y that one of them reads. */
+/* How far back in y, and how many places from there on, the phases of axis d see. */
+static int64_t reach_of(const nr_conv_plan &p, int d, int64_t *low) {
+    const int64_t before = p.kernel[d] - 1 - p.padding[d];
+    *low = before > 0 ? -(before / p.stride[d]) : (-before + p.stride[d] - 1) / p.stride[d];
+    return (p.stride[d] - 1 + p.padding[d]) / p.stride[d] - *low + 1;
+}
+
+/* All phases as rows of one product: a cell of stride x stride positions of x reads every place of y that one of them
+ * sees. It pays where channels are so few that the rows of a phase would be mostly empty, or where most phases see all. */
 static bool phases_pay(const nr_call *call, const nr_conv_plan &p) {
-    const int64_t phases = p.stride[0] * p.stride[1];
-    return call->dtype == NORCH_FLOAT32 && gpu_of(call)->capability >= 80 && phases > 1 && phases <= MOST_PHASE_ROWS &&
-           p.in * phases <= MOST_PHASE_ROWS && p.dilation[0] == 1 && p.dilation[1] == 1 && p.groups <= MOST_GROUPS &&
-           p.kernel[0] >= p.stride[0] && p.kernel[1] >= p.stride[1] && p.out >= 16;
+    int64_t low;
+    const int64_t phases = p.stride[0] * p.stride[1], seen = reach_of(p, 0, &low) * reach_of(p, 1, &low) * phases;
+    return call->dtype == NORCH_FLOAT32 && gpu_of(call)->capability >= 80 && phases > 1 && p.groups <= MOST_GROUPS &&
+           (p.in * phases <= MOST_PHASE_ROWS || p.kernel[0] * p.kernel[1] * 4 >= seen * 3) && p.in * phases < 65536 &&
+           p.dilation[0] == 1 && p.dilation[1] == 1 && p.kernel[0] >= p.stride[0] && p.kernel[1] >= p.stride[1] &&
+           p.out >= 16;
 }
 
 static int32_t input_by_phases(const nr_call *call, const nr_conv_plan &p) {
@@ -120,9 +129,9 @@ static int32_t input_by_phases(const nr_call *call, const nr_conv_plan &p) {
     c.channels = (int32_t)p.out;
     c.m = (int32_t)(p.in * p.stride[0] * p.stride[1]);
     for (int d = 0; d < 2; d++) {
-        const int64_t before = p.kernel[d] - 1 - p.padding[d]; /* output 0 reads as far back in y as before / stride */
-        c.low[d] = (int32_t)(before > 0 ? -(before / p.stride[d]) : (-before + p.stride[d] - 1) / p.stride[d]);
-        reach[d] = (p.stride[d] - 1 + p.padding[d]) / p.stride[d] - c.low[d] + 1;
+        int64_t low;
+        reach[d] = reach_of(p, d, &low);
+        c.low[d] = (int32_t)low;
         cells[d] = (p.size[d] + p.stride[d] - 1) / p.stride[d];
         c.size[d] = (int32_t)p.result[d];
         c.step[d] = c.tap_step[d] = 1;
@@ -150,10 +159,17 @@ static int32_t input_by_phases(const nr_call *call, const nr_conv_plan &p) {
 
 static int32_t input(const nr_call *call, const nr_conv_plan &p) {
     if (phases_pay(call, p)) return input_by_phases(call, p);
+    bool gaps = false; /* phases that no tap reaches */
+    for (int d = 0; d < 2; d++)
+        for (int64_t phase = 0; phase < p.stride[d] && phase < p.size[d]; phase++)
+            gaps = gaps || taps_of(p, d, phase).count == 0;
+    if (gaps)
+        NR_TRY(nr_conv_fill(call, p.x, p.bias, p.batch * p.groups * p.in, p.groups * p.in, p.size[0] * p.size[1]));
     const int64_t taps = p.kernel[0] * p.kernel[1], size = nr_library->dtypes[call->dtype].size;
     for (int64_t row = 0; row < p.stride[0] && row < p.size[0]; row++)
         for (int64_t column = 0; column < p.stride[1] && column < p.size[1]; column++) {
             const phase_taps t[2] = {taps_of(p, 0, row), taps_of(p, 1, column)};
+            if (t[0].count * t[1].count == 0) continue;
             correlation c = {};
             c.source = p.y;
             c.weight = p.weight;
@@ -171,7 +187,6 @@ static int32_t input(const nr_call *call, const nr_conv_plan &p) {
             }
             c.tap_columns = divisor_of(t[1].count);
             c.taps = divisor_of(t[0].count * t[1].count);
-            if (c.k == 0) c.channels = 0; /* the bias alone, or zeros */
             c.weight_group = p.out * p.in * taps;
             c.weight_m = taps;
             c.weight_channel = p.in * taps;
@@ -224,6 +239,7 @@ static int32_t weight(const nr_call *call, const nr_conv_plan &p) {
     w.tap_columns = divisor_of(p.kernel[1]);
     w.taps = divisor_of(p.kernel[0] * p.kernel[1]);
     if (nr_conv_weight_runs_pay(call, w)) return nr_conv_weight_runs(call, w, p.weight);
+    if (nr_conv_winograd_pays(call, w)) return nr_conv_winograd(call, w, p.weight);
     if (nr_conv_weight_mma_pays(call, w)) return nr_conv_weight_mma(call, w, p.weight);
     return nr_conv_weight_plain(call, w, p.weight);
 }

@@ -5,7 +5,8 @@
  *   conv_plain.cu    any dtype and device: tiles of tile.cuh, and a thread an element for groups of few channels
  *   conv_mma.cu      correlations of float32 on tensor cores
  *   conv_weight.cu   the weight of float32 on tensor cores
- *   conv_depthwise.cu  groups of one channel */
+ *   conv_winograd.cu the same of 3 x 3 kernels of many channels
+ *   conv_depthwise.cu  few channels in a group */
 #ifndef NR_CUDA_CONV_H
 #define NR_CUDA_CONV_H
 
@@ -13,6 +14,7 @@
 #include "cuda.cuh"
 
 #define MOST_GROUPS 65535 /* blockIdx.y */
+#define FEW 4             /* channels of a group that are not worth tiles */
 
 /* Phases of positions, those equal modulo the stride, as further rows of the product: row m is phase m % count of channel
  * m / count. A position is then a cell of stride x stride elements of the output. */
@@ -124,9 +126,13 @@ int32_t nr_conv_runs(const nr_call *call, const correlation &c, int32_t groups);
 int32_t nr_conv_weight_plain(const nr_call *call, weight_args w, void *out);
 bool nr_conv_weight_mma_pays(const nr_call *call, const weight_args &w);
 int32_t nr_conv_weight_mma(const nr_call *call, weight_args w, void *out);
+bool nr_conv_winograd_pays(const nr_call *call, const weight_args &w);
+int32_t nr_conv_winograd(const nr_call *call, const weight_args &w, void *out);
 bool nr_conv_weight_runs_pay(const nr_call *call, const weight_args &w);
 int32_t nr_conv_weight_runs(const nr_call *call, weight_args w, void *out);
 
+/* The bias alone, or zeros: to `items` planes, of which `channels` are a sample. */
+int32_t nr_conv_fill(const nr_call *call, void *out, const void *bias, int64_t items, int64_t channels, int64_t plane);
 /* The parts of each element, in order: out[i] = the sum of parts[part][i]; n elements of call's dtype. */
 int32_t nr_conv_add_parts(const nr_call *call, void *out, const void *parts, int64_t n, int count);
 

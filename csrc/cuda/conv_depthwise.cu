@@ -1,4 +1,4 @@
-/* conv_depthwise: convolutions of groups with few channels, float32, kernels of 3 x 3, 5 x 5 and 7 x 7 at strides 1 and 2.
+/* conv_depthwise: convolutions to few channels of a group, float32, kernels of 3 x 3, 5 x 5 and 7 x 7 at strides 1 and 2.
  * Memory bounds them, so that a thread computes a run of four neighbours of a row and keeps in registers what these share:
  *
  *   x   o o o o o o            y   4 neighbours       forward  each row of x is read once for all of the run's taps in it
@@ -9,7 +9,6 @@
 #include "conv.cuh"
 
 #define RUN 4
-#define FEW 4 /* channels of a group */
 #define THREADS 128
 
 /* Columns of x that a run of outputs sees, and one row of x there, with zeros outside. */
@@ -26,44 +25,78 @@ template <int K, int step> struct seen_row {
 
 struct run_grid {
     divisor runs, rows, groups; /* of a row, of a plane, of a sample */
-    int32_t total;              /* runs of all samples and groups */
+    int32_t total;              /* runs of all samples and, of one channel, groups */
 };
 
-template <int K, int step>
+/* A thread: a run of M channels. Of one channel, threads take runs of all groups; of several, a block has one group, and
+ * shares the weights of some channels of x at a time, with 0 for channels beyond the last. */
+template <int K, int step, int M>
 __global__ void __launch_bounds__(THREADS) correlate_runs(const correlation c, const run_grid g) {
-    const int which = (int)(blockIdx.x * THREADS + threadIdx.x), m = (int)blockIdx.y;
-    if (which >= g.total) return;
-    const int line = (int)quotient((uint32_t)which, g.runs), j = (which - line * (int)g.runs.size) * RUN;
-    const int item = (int)quotient((uint32_t)line, g.rows), i = line - item * (int)g.rows.size;
-    const int group = item - (int)quotient((uint32_t)item, g.groups) * (int)g.groups.size;
-    const float *weight =
-        static_cast<const float *>(c.weight) + group * c.weight_group + m * c.weight_m + c.weight_tap[0];
-    const int64_t plane = (int64_t)c.size[0] * c.size[1];
-    const float *x = static_cast<const float *>(c.source) + item * c.channels * plane;
-    const float start = c.bias ? static_cast<const float *>(c.bias)[group * c.m + m] : 0.0f;
-    float sum[RUN];
+    constexpr int SHARED = M == 1 ? 1 : 16; /* channels */
+    __shared__ pack<float, M> weights[SHARED][K * K];
+    const int which = (int)(blockIdx.x * THREADS + threadIdx.x);
+    const bool in = which < g.total;
+    if (M == 1 && !in) return;
+    const int line = (int)quotient(in ? (uint32_t)which : 0, g.runs), j = (which - line * (int)g.runs.size) * RUN;
+    const int plane_number = (int)quotient((uint32_t)line, g.rows), i = line - plane_number * (int)g.rows.size;
+    const int group =
+        M > 1 ? (int)blockIdx.y : plane_number - (int)quotient((uint32_t)plane_number, g.groups) * (int)g.groups.size;
+    const int64_t item = M > 1 ? (int64_t)plane_number * c.groups + group : plane_number,
+                  x_plane = (int64_t)c.size[0] * c.size[1];
+    const float *weight = static_cast<const float *>(c.weight) + group * c.weight_group + c.weight_tap[0];
+    const float *x = static_cast<const float *>(c.source) + item * c.channels * x_plane;
+    float sum[M][RUN];
 #pragma unroll
-    for (int q = 0; q < RUN; q++) sum[q] = start;
-    for (int channel = 0; channel < c.channels; channel++, x += plane, weight += c.weight_channel)
+    for (int m = 0; m < M; m++)
 #pragma unroll
-        for (int r = 0; r < K; r++) {
-            const seen_row<K, step> row(x, i * step + c.low[0] + r, j * step + c.low[1], c.size);
-#pragma unroll
-            for (int s = 0; s < K; s++) {
-                const float w = weight[r * c.weight_tap[1] + s * c.weight_tap[2]];
-#pragma unroll
-                for (int q = 0; q < RUN; q++) sum[q] += w * row.v[q * step + s];
+        for (int q = 0; q < RUN; q++)
+            sum[m][q] = c.bias && m < c.m ? static_cast<const float *>(c.bias)[group * c.m + m] : 0.0f;
+    for (int first = 0; first < c.channels; first += SHARED) {
+        const int end = c.channels - first < SHARED ? c.channels - first : SHARED;
+        if (M > 1) {
+            __syncthreads();
+            for (int at = (int)threadIdx.x; at < end * K * K * M; at += THREADS) {
+                const int m = at % M, t = at / M % (K * K), channel = at / M / (K * K);
+                weights[channel][t].v[m] = m < c.m ? weight[m * c.weight_m + (first + channel) * c.weight_channel +
+                                                            t / K * c.weight_tap[1] + t % K * c.weight_tap[2]]
+                                                   : 0.0f;
             }
+            __syncthreads();
+            if (!in) continue;
         }
-    const int columns = (int)c.columns.size;
-    float *out = static_cast<float *>(c.out) + item * c.out_group + m * c.out_plane + (int64_t)i * columns + j;
-    if (columns % RUN == 0 && c.out_wide) {
-        *reinterpret_cast<pack<float, RUN> *>(out) = {{sum[0], sum[1], sum[2], sum[3]}};
-        return;
-    }
+        for (int channel = 0; channel < end; channel++, x += x_plane)
 #pragma unroll
-    for (int q = 0; q < RUN; q++)
-        if (j + q < columns) out[q] = sum[q];
+            for (int r = 0; r < K; r++) {
+                const seen_row<K, step> row(x, i * step + c.low[0] + r, j * step + c.low[1], c.size);
+#pragma unroll
+                for (int s = 0; s < K; s++) {
+                    pack<float, M> w;
+                    if (M > 1)
+                        w = weights[channel][r * K + s];
+                    else
+                        w.v[0] =
+                            weight[(first + channel) * c.weight_channel + r * c.weight_tap[1] + s * c.weight_tap[2]];
+#pragma unroll
+                    for (int m = 0; m < M; m++)
+#pragma unroll
+                        for (int q = 0; q < RUN; q++) sum[m][q] += w.v[m] * row.v[q * step + s];
+                }
+            }
+    }
+    if (!in) return;
+    const int columns = (int)c.columns.size;
+    float *out = static_cast<float *>(c.out) + item * c.out_group + (int64_t)i * columns + j;
+#pragma unroll
+    for (int m = 0; m < M; m++, out += c.out_plane) {
+        if (m >= c.m) break;
+        if (columns % RUN == 0 && c.out_wide) {
+            *reinterpret_cast<pack<float, RUN> *>(out) = {{sum[m][0], sum[m][1], sum[m][2], sum[m][3]}};
+            continue;
+        }
+#pragma unroll
+        for (int q = 0; q < RUN; q++)
+            if (j + q < columns) out[q] = sum[m][q];
+    }
 }
 
 struct run_weight_args {
@@ -125,9 +158,11 @@ template <int K, int step> __global__ void __launch_bounds__(THREADS) sum_weight
 
 /* ---- which kernel -------------------------------------------------------------------------------------------------- */
 
-#define KERNELS(name)                                                                  \
-    {                                                                                  \
-        {name<3, 1>, name<3, 2>}, {name<5, 1>, name<5, 2>}, { name<7, 1>, name<7, 2> } \
+#define KERNELS(name, ...)                                      \
+    {                                                           \
+        {name<3, 1, ##__VA_ARGS__>, name<3, 2, ##__VA_ARGS__>}, \
+        {name<5, 1, ##__VA_ARGS__>, name<5, 2, ##__VA_ARGS__>}, \
+        {name<7, 1, ##__VA_ARGS__>, name<7, 2, ##__VA_ARGS__>}, \
     }
 
 static bool has_kernel(int64_t rows, int64_t columns, int64_t step0, int64_t step1) {
@@ -138,14 +173,14 @@ bool nr_conv_runs_pay(const nr_call *call, const correlation &c, int32_t groups)
     const int64_t columns = c.tap_columns.size, runs = (c.columns.size + RUN - 1) / RUN;
     bool dense = c.out_whole && c.out_column == 1 && c.phases.count.size == 1;
     for (int d = 0; d < 2; d++) dense = dense && (c.tap_step[d] == 1 || (c.tap_step[d] == -1 && c.step[d] == 1));
-    return call->dtype == NORCH_FLOAT32 && dense && groups == c.groups && c.m <= FEW && c.channels <= FEW &&
-           has_kernel(c.taps.size / columns, columns, c.step[0], c.step[1]) &&
+    return call->dtype == NORCH_FLOAT32 && dense && groups == c.groups && c.m <= FEW &&
+           (c.channels <= FEW || c.m > 1) && has_kernel(c.taps.size / columns, columns, c.step[0], c.step[1]) &&
            (double)c.n / c.columns.size * (double)runs * c.groups < 1e9;
 }
 
 int32_t nr_conv_runs(const nr_call *call, const correlation &all, int32_t groups) {
     using kernel = void (*)(const correlation, const run_grid);
-    static const kernel kernels[3][2] = KERNELS(correlate_runs);
+    static const kernel one[3][2] = KERNELS(correlate_runs, 1), few[3][2] = KERNELS(correlate_runs, FEW);
     correlation c = all;
     for (int d = 0; d < 2; d++) { /* taps that go backward, from the other end */
         if (c.tap_step[d] != -1) continue;
@@ -158,9 +193,10 @@ int32_t nr_conv_runs(const nr_call *call, const correlation &all, int32_t groups
     g.runs = divisor_of((c.columns.size + RUN - 1) / RUN);
     g.rows = divisor_of(c.positions.size / c.columns.size);
     g.groups = divisor_of(groups);
-    g.total = (int32_t)(c.n / (int32_t)c.columns.size * (int32_t)g.runs.size * groups);
-    LAUNCH(kernels[c.tap_columns.size / 2 - 1][c.step[0] - 1], dim3(blocks_for(g.total, THREADS), (unsigned)c.m),
-           THREADS, 0, gpu_of(call)->stream, c, g);
+    g.total = (int32_t)(c.n / (int32_t)c.columns.size * (int32_t)g.runs.size * (c.m == 1 ? groups : 1));
+    LAUNCH((c.m == 1 ? one : few)[c.tap_columns.size / 2 - 1][c.step[0] - 1],
+           dim3(blocks_for(g.total, THREADS), c.m == 1 ? 1u : (unsigned)groups), THREADS, 0, gpu_of(call)->stream, c,
+           g);
     return launched(call);
 }
 

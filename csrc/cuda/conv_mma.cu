@@ -19,8 +19,6 @@
  * cut into parts, which are added in order. Source of the two parts: see split_tf32. */
 #include "conv_mma.cuh"
 
-#define BK 32
-#define THREADS 128
 #define TABLE_ROUNDS 8 /* that are known at once: twice the stages, since some write while others read */
 
 /* Shapes of tiles; a warp has WM x WN, and a multiprocessor should hold `blocks`. */
@@ -39,7 +37,7 @@ using flat = mma_shape<16, 256, 16, 64, 2, 3>;
 
 struct mma_args {
     correlation c;
-    const float *arranged;           /* [group][tile of channels][round][4 times 8 rows][16 channels][lane][4] */
+    const float *arranged;           /* [group][tile of channels][round][8 rows][16 channels][lane][4] */
     int32_t rounds, part_rounds;     /* part_rounds < rounds: c.out holds parts */
     int64_t group_size, part_stride; /* of arranged, of c.out */
 };
@@ -293,8 +291,9 @@ template <class S, int order> __global__ void __launch_bounds__(THREADS, S::bloc
         const uint32_t to = base + (uint32_t)(stage * S::stage * 4);
         if (left > 0) {
             x.copy(to + S::weights * 4, e);
-            if (e < S::BM / 16)
-                copy_async<16>(to + (uint32_t)(e * THREADS + (int)threadIdx.x) * 16, weights + e * THREADS * 4, true);
+#pragma unroll
+            for (int i = e; i < S::weights / 4 / THREADS; i += 4)
+                copy_async<16>(to + (uint32_t)(i * THREADS + (int)threadIdx.x) * 16, weights + i * THREADS * 4, true);
         }
         if (e < BK / 8 - 1) return;
         commit_copies();
@@ -412,7 +411,7 @@ template <class S, int order> static int32_t run(const nr_call *call, const corr
     const int64_t slots = (int64_t)S::blocks * gpu->multiprocessors;
     int32_t parts = 1;
     if (c.out_whole && groups == c.groups && tiles * groups * 4 <= slots * 3) {
-        int64_t most = slots / (tiles * groups), deepest = g.rounds / 8;
+        int64_t most = slots / (tiles * groups), deepest = g.rounds / 4;
         if (most > deepest) most = deepest;
         if (most > 1) {
             g.part_rounds = (int32_t)((g.rounds + most - 1) / most);
@@ -445,10 +444,11 @@ template <class S, int order> static int32_t run(const nr_call *call, const corr
     return failed;
 }
 
+/* Not below a round of rows, nor where the products take less time than arranging the weights. */
 bool nr_conv_mma_pays(const nr_call *call, const correlation &c, int32_t groups) {
     if (call->dtype != NORCH_FLOAT32 || gpu_of(call)->capability < 80) return false;
     const double work = (double)c.m * c.n * c.k * groups;
-    return c.m >= 3 && c.k >= 24 && c.n >= 64 && work >= 1e6;
+    return c.m >= 3 && c.k >= 32 && c.n >= 64 && work >= 1e6;
 }
 
 int32_t nr_conv_mma(const nr_call *call, const correlation &c, int32_t groups) {

@@ -5,6 +5,9 @@
 #include "conv.cuh"
 #include "mma.cuh"
 
+#define BK 32       /* rows or positions of a round */
+#define THREADS 128 /* of a block: four warps */
+
 template <int n> struct constant {
     static constexpr int value = n;
 };

@@ -5,7 +5,6 @@
 #include "conv.cuh"
 #include "tile.cuh"
 
-#define FEW 4    /* channels of a group that are not worth tiles */
 #define BUSY 128 /* blocks that leave no multiprocessor of a middling device idle */
 
 /* Sources look up the taps of a round in shared memory; those of the next are written meanwhile. */
@@ -270,6 +269,15 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out, const T *parts, in
     out[i] = sum;
 }
 
+template <class T>
+__global__ void __launch_bounds__(NR_BLOCK)
+    fill_planes(T *out, const T *bias, int64_t items, int64_t channels, int64_t plane) {
+    const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (i >= plane) return;
+    for (int64_t item = blockIdx.y; item < items; item += gridDim.y)
+        out[item * plane + i] = bias ? bias[item % channels] : T(0);
+}
+
 /* ---- which kernel ------------------------------------------------------------------------------------------------ */
 
 template <class S> static int64_t tiles_of(int64_t m, int64_t n) {
@@ -306,6 +314,20 @@ template <class T> static int32_t plain(const nr_call *call, const correlation &
 
 int32_t nr_conv_plain(const nr_call *call, const correlation &c, int32_t groups) {
     return call->dtype == NORCH_FLOAT32 ? plain<float>(call, c, groups) : plain<double>(call, c, groups);
+}
+
+template <class T>
+static int32_t fill(const nr_call *call, void *out, const void *bias, int64_t items, int64_t channels, int64_t plane) {
+    const dim3 grid(blocks_for(plane, NR_BLOCK), (unsigned)(items < MOST_GROUPS ? items : MOST_GROUPS));
+    LAUNCH(fill_planes<T>, grid, NR_BLOCK, 0, gpu_of(call)->stream, static_cast<T *>(out), static_cast<const T *>(bias),
+           items, channels, plane);
+    return launched(call);
+}
+
+int32_t nr_conv_fill(const nr_call *call, void *out, const void *bias, int64_t items, int64_t channels, int64_t plane) {
+    if (items == 0) return NORCH_OK;
+    return call->dtype == NORCH_FLOAT32 ? fill<float>(call, out, bias, items, channels, plane)
+                                        : fill<double>(call, out, bias, items, channels, plane);
 }
 
 int32_t nr_conv_add_parts(const nr_call *call, void *out, const void *parts, int64_t n, int count) {
