@@ -61,7 +61,9 @@ def test_infinities(layout: str) -> None:
     a, b = drawn(0, 130, 320), drawn(1, 320, 224)
     a[3, 7], a[100, 5], b[9, 11], b[300, 200] = np.inf, np.nan, -np.inf, 3.4028e38  # the last rounds to infinity
     a[50, 9], a[:, 300], b[7, 60:] = 0, 1e-30, 0
-    with np.errstate(invalid="ignore"):
+    a[60:70, 20], b[20, 100:120] = 1.1e38, np.linspace(-1e20, 1e20, 20)  # products that overflow
+    a[70:, 20] = a[:60, 20] = 0
+    with np.errstate(invalid="ignore", over="ignore"):
         exact = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
     found = (laid_out(a, layout[0]) @ laid_out(b, layout[1])).cpu().numpy()
     finite = np.isfinite(exact)

@@ -191,8 +191,9 @@ int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t by
 
 /* ---- tiles of tensor cores --------------------------------------------------------------------------------------- */
 
-#define FIXED 64    /* what a block's beginning and end take, in columns of k */
-#define A_PART 5e-3 /* what an element of a part takes to be written and added, in nanoseconds */
+#define BLOCK_COLUMNS 64 /* what the beginning and end of a block take, in columns of k */
+#define ADD_NS 5e-3      /* what an element of a part takes to be written and added */
+#define PARTS_NS 4000    /* what parts cost at all: their memory, and a launch */
 #define MOST_WAVES 4
 
 struct staged_cut {
@@ -224,9 +225,9 @@ static staged_cut cut_for(staged_shape *shape, const nr_gpu *gpu, const nr_matmu
         int64_t parts = waves * slots / (tiles * batches);
         if (waves > 0 && parts <= 1) continue;
         parts = parts < 1 ? 1 : parts < most ? parts : most;
-        double time =
-            time_of(shape, tiles * batches * parts, gpu->multiprocessors) * ((double)p.k / (double)parts + FIXED);
-        if (parts > 1) time += A_PART * (double)(parts * batches * p.m * p.n);
+        double time = time_of(shape, tiles * batches * parts, gpu->multiprocessors) *
+                      ((double)p.k / (double)parts + BLOCK_COLUMNS);
+        if (parts > 1) time += PARTS_NS + ADD_NS * (double)(parts * batches * p.m * p.n);
         if (waves == 0 || time < best.time) best.parts = parts, best.time = time;
         if (parts == most) break;
     }

@@ -42,7 +42,7 @@ template <class S> __global__ void __launch_bounds__(S::threads, S::blocks) mult
 #pragma unroll
             for (int j = 0; j < S::TN; j++)
 #pragma unroll
-                for (int q = 0; q < 4; q++) special = special || sum[i][j][q] != sum[i][j][q];
+                for (int q = 0; q < 4; q++) special = special || is_special(sum[i][j][q]);
         if (__syncthreads_or(special)) {
             auto from_a = a();
             auto from_b = b();

@@ -59,7 +59,7 @@ template <class T, class Tile, int threads, int W> struct tile_copier {
         for (int i = 0; i < count; i++) {
             const int r = i * step;
             const bool valid = along_k ? outer_left > r && k_left > 0 : k_left > r && outer_left > 0;
-            copy_async<W * (int)sizeof(T)>(to + Tile::at(row + r, column), x + (int64_t)r * stride, inside || valid);
+            copy_async<W *(int)sizeof(T)>(to + Tile::at(row + r, column), x + (int64_t)r * stride, inside || valid);
         }
     }
 
@@ -253,8 +253,11 @@ template <class Tile> DEVICE uint32_t element_at(int outer, int k) {
     return Tile::along_k ? Tile::at(outer, k) : Tile::at(k, outer);
 }
 
-/* Sums that came out as NaN once more, in plain float32: infinities, and numbers that round to one, are no sums of two
- * TF32 numbers, and their products are NaN. Seldom, so that nothing here is hidden behind anything else. */
+/* What three terms may have made of infinities, of numbers that round to one, or of products that overflow: NaN, or an
+ * infinity of the wrong sign. */
+DEVICE bool is_special(float sum) { return !(fabsf(sum) < INFINITY); }
+
+/* Special sums once more, in plain float32. Seldom, so that nothing here is hidden behind anything else. */
 template <class S>
 DEVICE void multiply_specials(float (&sum)[S::TM][S::TN][4], mma_stages<S> &s, typename S::copier_a &a,
                               typename S::copier_b &b, int rounds) {
@@ -287,7 +290,7 @@ DEVICE void multiply_specials(float (&sum)[S::TM][S::TN][4], mma_stages<S> &s, t
         for (int j = 0; j < S::TN; j++)
 #pragma unroll
             for (int q = 0; q < 4; q++)
-                if (sum[i][j][q] != sum[i][j][q]) sum[i][j][q] = again[i][j][q];
+                if (is_special(sum[i][j][q])) sum[i][j][q] = again[i][j][q];
 }
 
 #endif
