@@ -153,6 +153,8 @@ static int32_t run_tiles(const nr_call *call, const nr_matmul_plan &p) {
                                  (size_t)kernels->sum_size);
 }
 
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
 int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel kernel, int64_t blocks, int64_t batches,
                               unsigned threads, size_t shared, matmul_adder add_parts, size_t sum_size) {
     const nr_gpu *gpu = gpu_of(call);
@@ -183,9 +185,9 @@ int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel 
 
 int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed) {
     const uint64_t bit = (uint64_t)1 << gpu_of(call)->index;
-    if (__atomic_load_n(allowed, __ATOMIC_RELAXED) & bit) return NORCH_OK;
+    if (*allowed & bit) return NORCH_OK;
     TRY(nr_call_name(call), cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    __atomic_fetch_or(allowed, bit, __ATOMIC_RELAXED);
+    *allowed |= bit; /* what two threads may lose is done once more */
     return NORCH_OK;
 }
 

@@ -89,7 +89,7 @@ template <class S> __global__ void __launch_bounds__(S::threads, S::blocks) mult
 #endif
 }
 
-template <int BM, int BN, int blocks, bool wide> static staged_shape shape_of(double alone, double full) {
+template <int BM, int BN, int blocks, bool wide> static constexpr staged_shape shape_of(double alone, double full) {
     using S = float64_shape<BM, BN, blocks, true, true, wide>; /* of all layouts the largest, by its gaps */
     return {BM,
             BN,

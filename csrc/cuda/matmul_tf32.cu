@@ -2,7 +2,7 @@
 #include "matmul_tf32.cuh"
 
 template <int BM, int BN, int WM, int WN, int blocks, bool wide, int terms>
-static staged_shape shape_of(double alone, double full) {
+static constexpr staged_shape shape_of(double alone, double full) {
     using S = mma_shape<BM, BN, WM, WN, 3, blocks, true, true, wide, terms>;
     return {BM,
             BN,

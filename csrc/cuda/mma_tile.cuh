@@ -40,9 +40,11 @@ template <class T, class Tile, int threads, int W> struct tile_copier {
     static constexpr int a_row = Tile::columns / W; /* copies */
     static constexpr int count = Tile::rows * a_row / threads, step = threads / a_row;
     static_assert(Tile::rows * a_row % threads == 0 && threads % a_row == 0, "a tile is no whole number of copies");
-    const T *x; /* this thread's next element */
-    int stride; /* of the matrix's other direction */
-    int outer_left, k_left, row, column, whole;
+    const T *x;             /* this thread's next element */
+    int stride;             /* of the matrix's other direction */
+    int outer_left, k_left; /* how far the matrix goes on from it */
+    int row, column;        /* where it lies in a tile */
+    int whole;              /* tiles to come that lie in the matrix */
 
     /* `outer` elements from o0 on, below o_end, columns from k_begin on, below k_end. */
     DEVICE tile_copier(const T *matrix, int64_t other_stride, int o0, int o_end, int k_begin, int k_end)
