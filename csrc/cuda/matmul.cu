@@ -154,6 +154,8 @@ static int32_t run_tiles(const nr_call *call, const nr_matmul_plan &p) {
                                  (size_t)kernels->sum_size);
 }
 
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
 int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel kernel, int64_t blocks, int64_t batches,
                               unsigned threads, size_t shared, matmul_adder add_parts, size_t sum_size) {
     const nr_gpu *gpu = gpu_of(call);
@@ -184,16 +186,17 @@ int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel 
 
 int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed) {
     const uint64_t bit = (uint64_t)1 << gpu_of(call)->index;
-    if (__atomic_load_n(allowed, __ATOMIC_RELAXED) & bit) return NORCH_OK;
+    if (*allowed & bit) return NORCH_OK;
     TRY(nr_call_name(call), cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    __atomic_fetch_or(allowed, bit, __ATOMIC_RELAXED);
+    *allowed |= bit; /* what two threads may lose is done once more */
     return NORCH_OK;
 }
 
 /* ---- tiles of tensor cores --------------------------------------------------------------------------------------- */
 
-#define FIXED 64    /* what a block's beginning and end take, in columns of k */
-#define A_PART 5e-3 /* what an element of a part takes to be written and added, in nanoseconds */
+#define BLOCK_COLUMNS 64 /* what the beginning and end of a block take, in columns of k */
+#define ADD_NS 5e-3      /* what an element of a part takes to be written and added */
+#define PARTS_NS 4000    /* what parts cost at all: their memory, and a launch */
 #define MOST_WAVES 4
 
 struct staged_cut {
@@ -225,9 +228,9 @@ static staged_cut cut_for(staged_shape *shape, const nr_gpu *gpu, const nr_matmu
         int64_t parts = waves * slots / (tiles * batches);
         if (waves > 0 && parts <= 1) continue;
         parts = parts < 1 ? 1 : parts < most ? parts : most;
-        double time =
-            time_of(shape, tiles * batches * parts, gpu->multiprocessors) * ((double)p.k / (double)parts + FIXED);
-        if (parts > 1) time += A_PART * (double)(parts * batches * p.m * p.n);
+        double time = time_of(shape, tiles * batches * parts, gpu->multiprocessors) *
+                      ((double)p.k / (double)parts + BLOCK_COLUMNS);
+        if (parts > 1) time += PARTS_NS + ADD_NS * (double)(parts * batches * p.m * p.n);
         if (waves == 0 || time < best.time) best.parts = parts, best.time = time;
         if (parts == most) break;
     }

@@ -89,7 +89,7 @@ template <class S> __global__ void __launch_bounds__(S::threads, S::blocks) mult
 #endif
 }
 
-template <int BM, int BN, int blocks, bool wide> static staged_shape shape_of(double alone, double full) {
+template <int BM, int BN, int blocks, bool wide> static constexpr staged_shape shape_of(double alone, double full) {
     using S = float64_shape<BM, BN, blocks, true, true, wide>; /* of all layouts the largest, by its gaps */
     return {BM,
             BN,
@@ -104,8 +104,8 @@ template <int BM, int BN, int blocks, bool wide> static staged_shape shape_of(do
               {multiply_float64<float64_shape<BM, BN, blocks, true, true, wide>>, 0}}}};
 }
 
-static staged_shape wide_shapes[] = {shape_of<128, 64, 1, true>(38, 38), shape_of<64, 64, 2, true>(22, 40)};
-static staged_shape narrow_shapes[] = {shape_of<128, 64, 1, false>(38, 38), shape_of<64, 64, 2, false>(22, 40)};
+static staged_shape wide_shapes[] = {shape_of<128, 64, 2, true>(54, 78), shape_of<64, 64, 3, true>(27, 65)};
+static staged_shape narrow_shapes[] = {shape_of<128, 64, 2, false>(60, 90), shape_of<64, 64, 3, false>(30, 75)};
 
 bool nr_cuda_matmul_float64_takes(const nr_call *call, const nr_matmul_plan &p) {
     return call->dtype == NORCH_FLOAT64 && gpu_of(call)->capability >= 90 && is_dense(p) && p.m >= 16 && p.n >= 16 &&

@@ -2,7 +2,7 @@
 #include "matmul_tf32.cuh"
 
 template <int BM, int BN, int WM, int WN, int blocks, bool wide, int terms>
-static staged_shape shape_of(double alone, double full) {
+static constexpr staged_shape shape_of(double alone, double full) {
     using S = mma_shape<BM, BN, WM, WN, 3, blocks, true, true, wide, terms>;
     return {BM,
             BN,
@@ -23,24 +23,28 @@ static staged_shape precise[] = {
     shape_of<32, 128, 32, 32, 3, true, 3>(18, 46), shape_of<128, 32, 32, 32, 3, true, 3>(19, 50)};
 static staged_shape precise_narrow[] = {shape_of<64, 128, 32, 64, 2, false, 3>(45, 75),
                                         shape_of<32, 128, 32, 32, 3, false, 3>(25, 62)};
-static staged_shape quick[] = {shape_of<64, 128, 32, 64, 2, true, 1>(18, 25)};
+static staged_shape quick[] = {shape_of<64, 128, 32, 64, 2, true, 1>(20, 33),
+                               shape_of<128, 128, 64, 64, 2, true, 1>(33, 50)};
 static staged_shape quick_narrow[] = {shape_of<64, 128, 32, 64, 2, false, 1>(25, 40)};
 
-/* Products and sums for each multiprocessor, from where on this pays: before, plain arithmetic, of smaller tiles, is
- * done first. Sums of fewer terms than SHORTEST are more precise in it, too. */
-#define LEAST ((int64_t)1 << 21)
+/* Products and sums for each multiprocessor, from where on this pays, counted as if there were 8 rows and columns at
+ * least: before, plain arithmetic, of smaller tiles, is done first. Sums of fewer terms than SHORTEST are more precise in
+ * it, too. */
+#define LEAST 2e6
 #define SHORTEST 256
 
 bool nr_cuda_matmul_tf32_takes(const nr_call *call, const nr_matmul_plan &p) {
     if (call->dtype != NORCH_FLOAT32 || gpu_of(call)->capability < 80 || p.precision == NR_PRECISION_IEEE) return false;
+    const double rows = p.m < 8 ? 8 : (double)p.m, columns = p.n < 8 ? 8 : (double)p.n;
     return is_dense(p) && p.k >= SHORTEST && p.m > 1 && p.n > 1 &&
-           p.m * p.n * batches_of(p) >= LEAST * gpu_of(call)->multiprocessors / p.k;
+           rows * columns * (double)(p.k * batches_of(p)) >= LEAST * gpu_of(call)->multiprocessors;
 }
 
 int32_t nr_cuda_matmul_tf32(const nr_call *call, const nr_matmul_plan &p) {
     static const staged_family family = {SHORTEST, NR_TF32_BK, add_parts<float, float>, sizeof(float)};
     const bool wide = are_wide(p, 4, sizeof(float));
-    if (p.precision == NR_PRECISION_TF32) return nr_cuda_matmul_staged(call, p, wide ? quick : quick_narrow, 1, family);
+    if (p.precision == NR_PRECISION_TF32)
+        return nr_cuda_matmul_staged(call, p, wide ? quick : quick_narrow, wide ? 2 : 1, family);
     return wide ? nr_cuda_matmul_staged(call, p, precise, 4, family)
                 : nr_cuda_matmul_staged(call, p, precise_narrow, 2, family);
 }

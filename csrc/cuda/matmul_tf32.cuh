@@ -3,8 +3,8 @@
  *
  *   a b = small_a big_b + big_a small_b + big_a big_b          (3xTF32; small_a small_b is below float32's precision)
  *
- * Source: Ootomo, Yokota, "Recovering single precision accuracy from Tensor Cores" (2022), who round where tensor cores
- * cut sums as mma_tile.cuh does it. */
+ * Source: Ootomo, Yokota, "Recovering single precision accuracy from Tensor Cores" (2022); so is the cure of sums that
+ * tensor cores cut, in mma_tile.cuh. */
 #ifndef NR_CUDA_MATMUL_TF32_H
 #define NR_CUDA_MATMUL_TF32_H
 
@@ -42,7 +42,7 @@ template <class S> __global__ void __launch_bounds__(S::threads, S::blocks) mult
 #pragma unroll
             for (int j = 0; j < S::TN; j++)
 #pragma unroll
-                for (int q = 0; q < 4; q++) special = special || sum[i][j][q] != sum[i][j][q];
+                for (int q = 0; q < 4; q++) special = special || is_special(sum[i][j][q]);
         if (__syncthreads_or(special)) {
             auto from_a = a();
             auto from_b = b();

@@ -40,9 +40,11 @@ template <class T, class Tile, int threads, int W> struct tile_copier {
     static constexpr int a_row = Tile::columns / W; /* copies */
     static constexpr int count = Tile::rows * a_row / threads, step = threads / a_row;
     static_assert(Tile::rows * a_row % threads == 0 && threads % a_row == 0, "a tile is no whole number of copies");
-    const T *x; /* this thread's next element */
-    int stride; /* of the matrix's other direction */
-    int outer_left, k_left, row, column, whole;
+    const T *x;             /* this thread's next element */
+    int stride;             /* of the matrix's other direction */
+    int outer_left, k_left; /* how far the matrix goes on from it */
+    int row, column;        /* where it lies in a tile */
+    int whole;              /* tiles to come that lie in the matrix */
 
     /* `outer` elements from o0 on, below o_end, columns from k_begin on, below k_end. */
     DEVICE tile_copier(const T *matrix, int64_t other_stride, int o0, int o_end, int k_begin, int k_end)
@@ -253,8 +255,11 @@ template <class Tile> DEVICE uint32_t element_at(int outer, int k) {
     return Tile::along_k ? Tile::at(outer, k) : Tile::at(k, outer);
 }
 
-/* Sums that came out as NaN once more, in plain float32: infinities, and numbers that round to one, are no sums of two
- * TF32 numbers, and their products are NaN. Seldom, so that nothing here is hidden behind anything else. */
+/* What three terms may have made of infinities, of numbers that round to one, or of products that overflow: NaN, or an
+ * infinity of the wrong sign. */
+DEVICE bool is_special(float sum) { return !(fabsf(sum) < INFINITY); }
+
+/* Special sums once more, in plain float32. Seldom, so that nothing here is hidden behind anything else. */
 template <class S>
 DEVICE void multiply_specials(float (&sum)[S::TM][S::TN][4], mma_stages<S> &s, typename S::copier_a &a,
                               typename S::copier_b &b, int rounds) {
@@ -287,7 +292,7 @@ DEVICE void multiply_specials(float (&sum)[S::TM][S::TN][4], mma_stages<S> &s, t
         for (int j = 0; j < S::TN; j++)
 #pragma unroll
             for (int q = 0; q < 4; q++)
-                if (sum[i][j][q] != sum[i][j][q]) sum[i][j][q] = again[i][j][q];
+                if (is_special(sum[i][j][q])) sum[i][j][q] = again[i][j][q];
 }
 
 #endif

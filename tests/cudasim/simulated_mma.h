@@ -47,7 +47,7 @@ template <class Sum, class Word> struct product : warp_task {
 
 static inline float cut_toward_zero(double x) {
     float y = (float)x;
-    return fabs((double)y) > fabs(x) && !isinf(x) ? nextafterf(y, 0.0f) : y;
+    return fabs((double)y) > fabs(x) && !isinf(y) ? nextafterf(y, 0.0f) : y;
 }
 
 using product32 = product<float, uint32_t>;
