@@ -42,6 +42,9 @@ def as_torch(torch: Any, x: Any) -> Any:
     x = x.detach().contiguous()
     dtype = getattr(torch, x.dtype.name)
     if x.is_cuda and torch.cuda.is_available() and x.numel():
+        import norch
+
+        norch.cuda.synchronize()  # PyTorch reads in a stream of its own
         lent = torch.as_tensor(_Lent(x), device="cuda")
         return lent.view(dtype).reshape(tuple(x.shape)).clone()
     return torch.tensor(x.tolist(), dtype=dtype).reshape(tuple(x.shape))

@@ -80,8 +80,6 @@ def measure(case: Case, libraries: list[OnDevice], budget: float, torch: Any, on
         runs[lib.name] = lib, run
         results.append(result)
     if len(libraries) > 1:
-        if not only_agree:
-            libraries[0].module.cuda.synchronize()
         found = agreement.difference(torch, *results)
         row |= {"error": found._asdict(), "agrees": found.within(case.tolerance)}
     del results, result
