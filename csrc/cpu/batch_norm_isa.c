@@ -8,6 +8,9 @@
  *
  * Ioffe and Szegedy, "Batch Normalization" (2015). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing
  * the Sample Variance" (1983). */
+#ifndef __clang__
+#pragma GCC optimize("no-unswitch-loops") /* whose copies double the code and gain nothing here */
+#endif
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -36,20 +39,17 @@ static tile tile_of(const job *j, int64_t number) {
     return (tile){first, channels, channels * p->inner, p->inner > LANES ? LANES : p->inner};
 }
 
-/* Statements for each row of lanes of a tile: `at` is the place of its first element, `width` the number of its lanes, a constant
- * where they are all there. */
+/* Statements for each row of lanes of a tile: `at` is the place of its first element, `width` the number of its lanes. */
 #define EACH_ROW(p, t, ...)                                                                 \
     for (int64_t sample = 0; sample < (p)->batch; sample++)                                 \
         for (int64_t begin = 0; begin < (t).length; begin += LANES) {                       \
             const int64_t at = (sample * (p)->channels + (t).channel) * (p)->inner + begin; \
-            if ((t).length - begin >= LANES) {                                              \
-                const int64_t width = LANES;                                                \
-                __VA_ARGS__                                                                 \
-            } else {                                                                        \
-                const int64_t width = (t).length - begin;                                   \
-                __VA_ARGS__                                                                 \
-            }                                                                               \
+            const int64_t width = least(LANES, (t).length - begin);                         \
+            __VA_ARGS__                                                                     \
         }
+
+/* What runs once for many rows is not copied into each loop. */
+#define ONCE static __attribute__((noinline))
 
 #define NAME OF_DTYPE
 #define SQRT _Generic((T)0, float: sqrtf, double: sqrt)

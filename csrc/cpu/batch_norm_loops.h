@@ -9,7 +9,7 @@ typedef struct NAME(lanes) {
 } NAME(lanes);
 
 /* Moves the sums of some rows to those of all. */
-INLINE void NAME(flush)(double *restrict sums, NAME(lanes) *restrict part) {
+ONCE void NAME(flush)(double *restrict sums, NAME(lanes) *restrict part) {
     for (int64_t k = 0; k < LANES; k++) {
         sums[k] += (double)part->v[k];
         part->v[k] = 0;
@@ -17,7 +17,7 @@ INLINE void NAME(flush)(double *restrict sums, NAME(lanes) *restrict part) {
 }
 
 /* The sums of the lanes of each channel. */
-INLINE void NAME(fold)(const tile *t, const double *sums, double *of_channel) {
+ONCE void NAME(fold)(const tile *t, const double *sums, double *of_channel) {
     for (int64_t c = 0; c < t->channels; c++) {
         of_channel[c] = 0;
         for (int64_t k = 0; k < t->each; k++) of_channel[c] += sums[c * t->each + k];
@@ -25,33 +25,42 @@ INLINE void NAME(fold)(const tile *t, const double *sums, double *of_channel) {
 }
 
 /* A number for each channel, for each of its lanes. */
-INLINE void NAME(spread)(const tile *t, const double *of_channel, NAME(lanes) *restrict to) {
+ONCE void NAME(spread)(const tile *t, const double *of_channel, NAME(lanes) *restrict to) {
     for (int64_t c = 0; c < t->channels; c++)
         for (int64_t k = 0; k < t->each; k++) to->v[c * t->each + k] = (T)of_channel[c];
 }
 
-static void NAME(find_moments)(const nr_batch_norm_plan *p, const tile *t, double *mean, double *variance) {
+/* Of each lane the sums of d = x - center and of d^2. */
+ONCE void NAME(deviations)(const nr_batch_norm_plan *p, const tile *t, const NAME(lanes) * center, double *sums,
+                           double *squares) {
     const T *restrict x = p->x;
-    const double n = (double)(p->batch * p->inner);
-    double sums[LANES] = {0}, squares[LANES] = {0};
-    NAME(lanes) part = {{0}}, center = {{0}};
+    NAME(lanes) part = {{0}}, part_squares = {{0}};
     int64_t rows = 0;
+    for (int64_t k = 0; k < LANES; k++) sums[k] = squares[k] = 0;
     EACH_ROW(p, *t, {
-        for (int64_t k = 0; k < width; k++) part.v[k] += x[at + k];
-        if (++rows % STEPS == 0) NAME(flush)(sums, &part);
+        for (int64_t k = 0; k < width; k++) {
+            const T d = x[at + k] - center->v[k];
+            part.v[k] += d;
+            part_squares.v[k] += d * d;
+        }
+        if (++rows % STEPS == 0) {
+            NAME(flush)(sums, &part);
+            NAME(flush)(squares, &part_squares);
+        }
     })
     NAME(flush)(sums, &part);
+    NAME(flush)(squares, &part_squares);
+}
+
+static void NAME(find_moments)(const nr_batch_norm_plan *p, const tile *t, double *mean, double *variance) {
+    const double n = (double)(p->batch * p->inner);
+    double sums[LANES], squares[LANES];
+    NAME(lanes) center = {{0}};
+    NAME(deviations)(p, t, &center, sums, squares);
     NAME(fold)(t, sums, mean);
     for (int64_t c = 0; c < t->channels; c++) mean[c] = (double)(T)(mean[c] / n);
     NAME(spread)(t, mean, &center);
-    EACH_ROW(p, *t, {
-        for (int64_t k = 0; k < width; k++) {
-            const T d = x[at + k] - center.v[k];
-            part.v[k] += d * d;
-        }
-        if (++rows % STEPS == 0) NAME(flush)(squares, &part);
-    })
-    NAME(flush)(squares, &part);
+    NAME(deviations)(p, t, &center, sums, squares);
     NAME(fold)(t, squares, variance);
     for (int64_t c = 0; c < t->channels; c++) variance[c] /= n;
 }
@@ -110,7 +119,8 @@ static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const dou
     const T *restrict x = p->x, *restrict g = p->g;
     T *restrict out = p->out;
     const double n = (double)(p->batch * p->inner);
-    double of_g[LANES] = {0}, of_gd[LANES] = {0}, sum[LANES], product[LANES], factor[LANES], slope[LANES];
+    double of_g[LANES] = {0}, of_gd[LANES] = {0}, sum[LANES], product[LANES];
+    double factor[LANES] = {0}, slope[LANES] = {0};
     NAME(lanes) part_g = {{0}}, part_gd = {{0}}, center = {{0}};
     NAME(spread)(t, mean, &center);
     int64_t rows = 0;
@@ -142,15 +152,11 @@ static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const dou
     NAME(spread)(t, factor, &factors);
     NAME(spread)(t, sum, &means);
     NAME(spread)(t, slope, &slopes);
-    if (training)
-        EACH_ROW(p, *t, {
-            for (int64_t k = 0; k < width; k++)
-                out[at + k] = factors.v[k] * (g[at + k] - means.v[k] - (x[at + k] - center.v[k]) * slopes.v[k]);
-        })
-    else
-        EACH_ROW(p, *t, {
-            for (int64_t k = 0; k < width; k++) out[at + k] = factors.v[k] * g[at + k];
-        })
+    EACH_ROW(p, *t, { /* slopes and means are 0 where the statistics do not depend on x */
+                      for (int64_t k = 0; k < width; k++)
+                          out[at + k] =
+                              factors.v[k] * (g[at + k] - means.v[k] - (x[at + k] - center.v[k]) * slopes.v[k]);
+    })
 }
 
 static void NAME(run)(const nr_batch_norm_plan *p, int32_t kind, const tile *t) {
