@@ -293,7 +293,7 @@ except norch.DeviceError as error:
 """
     text = said(program, **simulated)
     assert text.startswith("exp: this build of norch has no code that cuda:0 (cudasim") and "no kernel image" in text
-    assert text.endswith("build it with `make cuda CUDA_ARCHS=80`")
+    assert text.endswith("build it with `make cuda CUDA_ARCHS=90`")
 
 
 def test_a_fault_is_told_with_what_it_costs(simulated: dict[str, str]) -> None:
