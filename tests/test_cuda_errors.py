@@ -294,7 +294,7 @@ except norch.DeviceError as error:
 """
     text = said(program, **simulated)
     assert text.startswith("exp: this build of norch has no code that cuda:0 (cudasim") and "no kernel image" in text
-    assert text.endswith("build it with `make cuda CUDA_ARCHS=80`")
+    assert text.endswith("build it with `make cuda CUDA_ARCHS=90`")
 
 
 def test_what_an_older_device_has_no_instructions_for(simulated: dict[str, str]) -> None:

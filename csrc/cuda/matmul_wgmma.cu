@@ -252,7 +252,7 @@ static constexpr kernels_wgmma kernels_of(double speed, double start) {
 template <class D> static const kernels_wgmma *kernels_for() {
     static const kernels_wgmma all[NR_WGMMA_TILES] = {
         kernels_of<D, 256, 4, 1, 128>(1580, 210), kernels_of<D, 192, 4, 1, 192>(1580, 210),
-        kernels_of<D, 128, 5, 1, 128>(1300, 120), kernels_of<D, 64, 4, 2, 0>(820, 30)};
+        kernels_of<D, 128, 5, 1, 128>(1300, 120), kernels_of<D, 64, 4, 2, 0>(820, 110)};
     return all;
 }
 
