@@ -33,7 +33,8 @@ template <class T> struct sum_scan {
     using In = T;
     using Out = T;
     using State = typename choose<is_same<T, int64_t>, int64_t, double>::type;
-    static constexpr int PACKS = sizeof(T) == 4 ? 8 : 4; /* of ITEMS elements that a thread takes of a tile */
+    static constexpr int PACKS = 2;        /* of ITEMS elements that a thread takes of a tile */
+    static constexpr bool ORDERED = false; /* a total may join elements in any order, which is a fixed one still */
     static DEVICE State begin() { return 0; }
     static DEVICE State of(T x, int64_t) { return (State)x; }
     static DEVICE State join(State a, State b) { return (State)(a + b); }
@@ -64,6 +65,7 @@ template <class T, int sign> struct extreme_scan {
     using Out = int64_t;
     using State = best<T>;
     static constexpr int PACKS = 2;
+    static constexpr bool ORDERED = true;
     static DEVICE State begin() { return {T(), -1}; }
     static DEVICE State of(T x, int64_t index) { return {x, index}; }
     static DEVICE State join(State a, State b) {
@@ -166,13 +168,23 @@ template <class Scan, int PACKS> struct scan_place {
     }
 };
 
+/* What the threads of a block have, joined in order: lane 0 of the first warp gets it. */
+template <class Scan> DEVICE typename Scan::State join_block(typename Scan::State own, typename Scan::State *of_warps) {
+    const int t = (int)threadIdx.x;
+    own = join_warp<Scan>(own);
+    if (t % 32 == 0) of_warps[t / 32] = own;
+    __syncthreads();
+    if (t < 32) own = join_warp<Scan>(t < WARPS ? of_warps[t] : Scan::begin());
+    __syncthreads();
+    return own;
+}
+
 template <class Scan, int PACKS> __global__ void __launch_bounds__(NR_BLOCK) total_of_part(const scan_args a) {
     using State = typename Scan::State;
     using In = typename Scan::In;
-    __shared__ __align__(16) unsigned char memory[PACKS * WARPS * sizeof(State)];
+    __shared__ __align__(16) unsigned char memory[WARPS * sizeof(State)];
     State *of_warps = reinterpret_cast<State *>(memory);
     const scan_place<Scan, PACKS> place(a);
-    const int t = (int)threadIdx.x;
     State total = Scan::begin();
     for (int64_t tile = place.first; tile < place.last; tile += place.TILE) {
         In x[PACKS][ITEMS];
@@ -180,22 +192,15 @@ template <class Scan, int PACKS> __global__ void __launch_bounds__(NR_BLOCK) tot
         for (int p = 0; p < PACKS; p++) place.load(place.index(tile, p), x[p]);
 #pragma unroll
         for (int p = 0; p < PACKS; p++) {
-            const State own = place.join_on(Scan::begin(), place.index(tile, p), x[p], [](int, State) {});
-            const State joined = join_warp<Scan>(own);
-            if (t % 32 == 0) of_warps[p * WARPS + t / 32] = joined;
+            const auto own = [&](State s) { return place.join_on(s, place.index(tile, p), x[p], [](int, State) {}); };
+            if constexpr (Scan::ORDERED)
+                total = Scan::join(total, join_block<Scan>(own(Scan::begin()), of_warps));
+            else
+                total = own(total);
         }
-        __syncthreads();
-        if (t < 32) {
-            constexpr int EACH = (PACKS * WARPS + 31) / 32;
-            State own = Scan::begin();
-#pragma unroll
-            for (int e = 0; e < EACH; e++)
-                if (t * EACH + e < PACKS * WARPS) own = Scan::join(own, of_warps[t * EACH + e]);
-            total = Scan::join(total, join_warp<Scan>(own)); /* lane 0 has it */
-        }
-        __syncthreads();
     }
-    if (t == 0) place.totals()[place.part] = total;
+    if constexpr (!Scan::ORDERED) total = join_block<Scan>(total, of_warps);
+    if (threadIdx.x == 0) place.totals()[place.part] = total;
 }
 
 /* What the parts before this one of its lane come to: each thread joins some, then all. */
@@ -341,7 +346,7 @@ static int32_t run_part(const nr_call *call, const nr_plan &lanes) {
     const int64_t parts = tiles * a.lanes <= MOST_PARTS ? tiles : MOST_PARTS / a.lanes + 1;
     a.part_size = (tiles + parts - 1) / parts * kernels->tile;
     a.parts = (int32_t)((a.n + a.part_size - 1) / a.part_size);
-    const bool is_short = a.n < kernels->tile / 2;
+    const bool is_short = a.n <= kernels->tile / 2;
     const scratch totals(gpu, a.parts > 1 ? (size_t)(a.lanes * a.parts * kernels->state_size) : 0);
     if (!totals.memory) return NORCH_ERROR_MEMORY;
     a.totals = totals.memory;

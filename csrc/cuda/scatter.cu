@@ -19,6 +19,7 @@
 struct scatter_args {
     index_args to; /* the nest holds the columns */
     uint32_t steps;
+    divisor columns;
     nest<2> along;                /* the steps of a column: dense and index */
     const int64_t *order, *index; /* of the steps by their index, and their indices: [lane][steps] */
     bool one_lane;                /* of indices for all columns, or one each */
@@ -65,9 +66,9 @@ template <class D> struct sorted_step {
     int64_t column, step, at[3];
     const int64_t *order, *index;
 
-    DEVICE sorted_step(const scatter_args &args, int64_t number) : a(args) {
-        column = number % a.to.n;
-        step = number / a.to.n;
+    DEVICE sorted_step(const scatter_args &args, uint32_t number) : a(args) {
+        step = quotient(number, a.columns);
+        column = number - step * a.to.n;
         a.to.where.find((uint32_t)column, at);
         const int64_t first = a.one_lane ? 0 : column * a.steps;
         order = a.order + first;
@@ -87,8 +88,8 @@ template <class D> struct sorted_step {
 /* A thread a step: where a run begins, or a piece in a run, it takes what follows in the piece. The last write stays. */
 template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter_sorted(const scatter_args a) {
     using S = typename D::S;
-    const int64_t number = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
-    if (number >= (int64_t)a.to.n * a.steps) return;
+    const uint32_t number = blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (number >= a.to.n * a.steps) return;
     const sorted_step<D> own(a, number);
     int64_t k = own.step;
     const int64_t index = own.index[k], offset = kind == NR_SCATTER && !own.ends(k) ? LOST : offset_of(a.to, index);
@@ -113,9 +114,9 @@ template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter
 /* A thread a piece of a column: a run that leaves it gets what the next pieces have of it. */
 template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) join_pieces(const scatter_args a) {
     using S = typename D::S;
-    const int64_t number = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, piece = number / a.to.n;
+    const sorted_step<D> own(a, blockIdx.x * NR_BLOCK + threadIdx.x);
+    const int64_t piece = own.step; /* the number is that of a piece here */
     if (piece + 1 >= a.pieces) return;
-    const sorted_step<D> own(a, number); /* its step is the piece */
     const int64_t last = (piece + 1) * PIECE - 1, index = own.index[last];
     if (own.ends(last)) return;
     if (piece > 0 && own.index[piece * PIECE - 1] == index) return; /* the run began before this piece */
@@ -199,6 +200,7 @@ static int32_t run_sorted(const nr_call *call, const nr_plan &columns, const nr_
     const nr_gpu *gpu = gpu_of(call);
     const scatter_kernels kernels = kernels_of(call);
     const size_t steps = (size_t)((a.one_lane ? 1 : columns.numel) * along.numel);
+    a.columns = divisor_of(a.to.n);
     a.pieces = blocks_for(along.numel, PIECE);
     const bool joins = call->op != NR_SCATTER && a.pieces > 1;
     const size_t kept = (size_t)a.pieces * a.to.n * (size_t)nr_library->dtypes[call->dtype].size;
