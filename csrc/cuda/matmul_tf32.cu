@@ -23,8 +23,8 @@ static staged_shape precise[] = {
     shape_of<32, 128, 32, 32, 3, true, 3>(18, 46), shape_of<128, 32, 32, 32, 3, true, 3>(19, 50)};
 static staged_shape precise_narrow[] = {shape_of<64, 128, 32, 64, 2, false, 3>(45, 75),
                                         shape_of<32, 128, 32, 32, 3, false, 3>(25, 62)};
-static staged_shape quick[] = {shape_of<64, 128, 32, 64, 2, true, 1>(20, 33),
-                               shape_of<128, 128, 64, 64, 2, true, 1>(33, 50)};
+static staged_shape quick[] = {shape_of<64, 128, 32, 64, 2, true, 1>(23, 32),
+                               shape_of<128, 128, 64, 64, 2, true, 1>(46, 58)};
 static staged_shape quick_narrow[] = {shape_of<64, 128, 32, 64, 2, false, 1>(25, 40)};
 
 /* Products and sums for each multiprocessor, from where on this pays, counted as if there were 8 rows and columns at

@@ -145,7 +145,8 @@ template <class T> static int32_t multiply(const nr_call *call, const nr_matmul_
                                     : 2 * WARPS,
                   shortest = !rows ? 128 : 1024; /* of k */
     const int64_t batches = batches_of(p), blocks = (p.m + a_block - 1) / a_block;
-    const int64_t wanted = (int64_t)gpu_of(call)->multiprocessors * 8 / (blocks * batches), most = p.k / shortest;
+    const int64_t wanted = (int64_t)gpu_of(call)->multiprocessors * (rows ? 8 : 4) / (blocks * batches);
+    const int64_t most = p.k / shortest;
     matmul_args g = matmul_args_of(call, p);
     g.bias_row = exchanged;
     if (wanted > 1 && most > 1) cut_k(&g, wanted < most ? wanted : most, 64);
