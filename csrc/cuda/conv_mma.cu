@@ -274,6 +274,7 @@ DEVICE float bias_of(const correlation &c, int group, int m) {
 
 template <class S, int order> __global__ void __launch_bounds__(THREADS, S::blocks) correlate_mma(const mma_args g) {
     DYNAMIC_SHARED(uint32_t, memory);
+    TELL_SHARED(S::bytes);
     const correlation &c = g.c;
     const int tiles_m = (c.m + S::BM - 1) / S::BM, tile_m = (int)blockIdx.x % tiles_m, group = (int)blockIdx.y;
     const int n0 = (int)blockIdx.x / tiles_m * S::BN;

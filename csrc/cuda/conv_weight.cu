@@ -68,6 +68,7 @@ DEVICE uint32_t place(int row, int k) { return (uint32_t)(row * BK + ((k / 4 ^ (
 template <class S, int order, bool wide_y>
 __global__ void __launch_bounds__(THREADS, S::blocks) sum_weight_mma(const mma_weight_args g) {
     DYNAMIC_SHARED(uint32_t, memory);
+    TELL_SHARED(S::bytes);
     const weight_args &w = g.w;
     const int tiles_m = (w.m + S::BM - 1) / S::BM, group = (int)blockIdx.y;
     const int m0 = (int)blockIdx.x % tiles_m * S::BM, n0 = (int)blockIdx.x / tiles_m * S::BN;

@@ -125,6 +125,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks) multiply(const product_
     using B = source_16bit<S::BN, S::BK, layout_b, S::threads>;
     constexpr int BK = S::BK, stages = S::stages, down = S::WM / 16, across = S::WN / 16;
     DYNAMIC_SHARED(unsigned char, shared);
+    TELL_SHARED(S::bytes);
     unsigned char *a_stages = shared, *b_stages = shared + stages * A::bytes;
     const uint32_t a_at = shared_address(a_stages), b_at = shared_address(b_stages);
     const work_item at = item_of<S::BM, S::BN>(g, (int)blockIdx.x);

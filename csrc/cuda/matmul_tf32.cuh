@@ -14,6 +14,7 @@
 template <class S> __global__ void __launch_bounds__(S::threads, S::blocks) multiply_tf32(const matmul_args g) {
 #if NR_HAS_MMA
     DYNAMIC_SHARED(unsigned char, shared);
+    TELL_SHARED(S::shared);
     const tile_place place = tile_of<S::BM, S::BN>(g);
     int64_t at[3];
     g.batch.find(blockIdx.y, at);
