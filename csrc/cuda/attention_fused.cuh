@@ -386,7 +386,7 @@ template <class P, int W, int N, int pass, int most, bool held, bool general>
 __global__ void __launch_bounds__(THREADS, most) fused(const fused_args a) {
 #if NR_HAS_MMA
     DYNAMIC_SHARED(unsigned char, shared);
-    TELL_SHARED(((pass == FUSED_FORWARD ? 1 : 2) * ROWS + 4 * N) * tile<typename P::S, W>::ROW);
+    TELL_SHARED((((pass == FUSED_FORWARD ? 1 : 2) * ROWS + 4 * N) * tile<typename P::S, W>::ROW));
     const auto run = [&](uint32_t number) {
         if constexpr (pass == FUSED_FORWARD)
             forward_block<P, W, N, held, general>(a, number, shared);
