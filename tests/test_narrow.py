@@ -40,7 +40,8 @@ def test_every_float16() -> None:
         x.float().half().numpy().view(np.uint16)[~np.isnan(halves)], EVERY_HALF[~np.isnan(halves)]
     )
     assert x.float().half().isnan().numpy().tolist() == np.isnan(halves).tolist()
-    np.testing.assert_array_equal(np.signbit(x.double().numpy()), np.signbit(halves))
+    numbers = ~np.isnan(halves)  # a device does not keep the sign of NaN
+    np.testing.assert_array_equal(np.signbit(x.double().numpy())[numbers], np.signbit(halves)[numbers])
 
 
 @pytest.mark.kernel

@@ -45,7 +45,6 @@ template <class T, bool PLACES>
 __global__ void __launch_bounds__(NR_BLOCK) count_digits(const __grid_constant__ sweep_args a) {
     using Key = key_type<T>;
     constexpr int PASSES = radix_key<T>::passes, ROUND = 8;
-    constexpr bool VOTES = is_same<T, int64_t> || is_same<T, bounded>;
     __shared__ uint32_t counts[PASSES * NR_DIGITS][COPIES];
     for (int i = (int)threadIdx.x; i < PASSES * NR_DIGITS * COPIES; i += NR_BLOCK) counts[i / COPIES][i % COPIES] = 0;
     __syncthreads();
@@ -67,8 +66,7 @@ __global__ void __launch_bounds__(NR_BLOCK) count_digits(const __grid_constant__
 #pragma unroll
             for (int p = 0; p < PASSES; p++) {
                 uint32_t *to = counts[p * NR_DIGITS + digit_of(key[r], p)];
-                /* high digits of integers are often equal in all of a warp */
-                if (VOTES && __all_sync(NR_ALL, own && digit_of(other, p) == 0)) {
+                if (__all_sync(NR_ALL, own && digit_of(other, p) == 0)) { /* high digits of a warp are often equal */
                     if (threadIdx.x % 32 == 0) atomicAdd(to, 32u);
                 } else if (own) {
                     atomicAdd(to + threadIdx.x % COPIES, 1u);
@@ -116,25 +114,15 @@ __global__ void __launch_bounds__(NR_BLOCK) plan_passes(const __grid_constant__ 
 /* What a tile has told: 0, nothing yet; 1 + its own count of a digit; or, above OWN, that of all tiles to it. */
 #define OWN 8192u
 
-#define WINDOW 8 /* tiles asked at once: what one has told takes as long to arrive as what eight have */
-
 /* How many keys of this thread's digit the tiles before this one of a lane have. status: of that digit in its tile 0. */
 DEVICE uint32_t look_back(const uint32_t *status, uint32_t tile) {
     uint32_t before = 0;
-    while (tile > 0) {
-        uint32_t told[WINDOW];
-#pragma unroll
-        for (uint32_t w = 0; w < WINDOW; w++) { /* in front of tile 0 again that one, which ends every walk */
-            const uint32_t at = tile > w ? tile - 1 - w : 0;
-            told[w] = *(const volatile uint32_t *)(status + (int64_t)at * NR_DIGITS);
-        }
-#pragma unroll
-        for (int w = 0; w < WINDOW; w++) {
-            if (told[w] == 0) break;
-            if (told[w] > OWN) return before + (told[w] - OWN - 1);
-            before += told[w] - 1;
-            tile--;
-        }
+    while (tile-- > 0) {
+        uint32_t told;
+        do told = *(const volatile uint32_t *)(status + (int64_t)tile * NR_DIGITS);
+        while (told == 0);
+        if (told > OWN) return before + (told - OWN - 1);
+        before += told - 1;
     }
     return before;
 }
@@ -177,16 +165,20 @@ __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __grid_constant__ swe
         rank[i] += counts.of[warp][digit_of(key[i], a.pass)];
         keys[rank[i]] = key[i];
     }
-    const uint32_t before = look_back(status, tile); /* and told at once: tiles behind wait for it */
-    if (tile > 0) *told = before + total[0] + 1 + OWN;
-    base[t] = a.starts[((int64_t)row * a.passes + a.pass) * NR_DIGITS + t] + before - start[0];
-    if constexpr (PLACES) {
-        const bool is_lane = way.from == LANE;
-        const uint32_t *from = a.places[is_lane ? 0 : way.from - BUFFER] + begin;
+    if (!PLACES) {
+    } else if (way.from == LANE) {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
-            if (own + i * 32 < count) places[rank[i]] = is_lane ? lane.place(first + own + i * 32) : from[own + i * 32];
+            if (own + i * 32 < count) places[rank[i]] = lane.place(first + own + i * 32);
+    } else {
+        const uint32_t *from = a.places[way.from - BUFFER] + begin;
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            if (own + i * 32 < count) places[rank[i]] = from[own + i * 32];
     }
+    const uint32_t before = look_back(status, tile);
+    if (tile > 0) *told = before + total[0] + 1 + OWN;
+    base[t] = a.starts[((int64_t)row * a.passes + a.pass) * NR_DIGITS + t] + before - start[0];
     __syncthreads();
     if (way.to == LANE) {
 #pragma unroll

@@ -64,7 +64,11 @@ DEVICE void multiply_tiles(typename S::A (&sum)[S::TM][S::TN], SourceA &a, Sourc
     a.put(a_tiles);
     b.put(b_tiles);
     __syncthreads();
+    constexpr bool BY_ROUND =
+        S::TM * S::TN <= 4; /* with so few sums those of a round are cheaply added first: less error */
     for (; rounds > 0; rounds--) {
+        typename S::A of_round[S::TM][S::TN] = {};
+        auto &to = BY_ROUND ? of_round : sum;
         a.fetch(); /* after the last round nothing is in reach; a branch here would put the loads behind the sums */
         b.fetch();
         step();
@@ -86,8 +90,12 @@ DEVICE void multiply_tiles(typename S::A (&sum)[S::TM][S::TN], SourceA &a, Sourc
 #pragma unroll
             for (int i = 0; i < S::TM; i++)
 #pragma unroll
-                for (int j = 0; j < S::TN; j++) sum[i][j] += (typename S::A)x[i] * (typename S::A)y[j];
+                for (int j = 0; j < S::TN; j++) to[i][j] += (typename S::A)x[i] * (typename S::A)y[j];
         }
+#pragma unroll
+        for (int i = 0; BY_ROUND && i < S::TM; i++)
+#pragma unroll
+            for (int j = 0; j < S::TN; j++) sum[i][j] += of_round[i][j];
         a_now ^= a_size;
         b_now ^= b_size;
         a.put(a_tiles + a_now); /* free: all threads have passed the last barrier */
