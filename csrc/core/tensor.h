@@ -19,6 +19,10 @@ void nr_preserve_strides(norch_tensor *out, const norch_tensor *x);
 /* A new header over the storage of x, `shift` elements further; checks nothing. */
 norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
                            int64_t shift);
+/* A tensor over memory of the caller, which the backend reads; strides count elements. release(context) is called when the
+ * storage is freed. The shape and dtype are checked already. */
+norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *data, int64_t ndim, const int64_t *shape,
+                             const int64_t *strides, int32_t dtype, void (*release)(void *), void *context);
 static inline bool nr_same_device(const norch_tensor *a, const norch_tensor *b) {
     return a->device_type == b->device_type && a->device_index == b->device_index;
 }

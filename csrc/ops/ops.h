@@ -36,12 +36,6 @@ norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);
 /* Whether x must be widened before the kernels of the family on its device: its dtype is narrow, and they do not take it. */
 bool nr_needs_widening(const norch_tensor *x, nr_family family);
 
-/* create */
-/* A tensor over memory of the caller, which the backend reads; strides count elements. release(context) is called when the
- * storage is freed. The shape and dtype are checked already. */
-norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *data, int64_t ndim, const int64_t *shape,
-                             const int64_t *strides, int32_t dtype, void (*release)(void *), void *context);
-
 /* scan */
 /* x for scans and sorts, which have kernels for int64, float32 and float64: retained, or cast to the one that holds it. */
 norch_tensor *nr_scannable(const norch_tensor *x);

@@ -108,7 +108,7 @@ void nr_program_free(nr_program *program);
 /* graph.c: notes the segments of a program for a device, each as a graph; and frees them. */
 int32_t nr_program_make_graphs(nr_program *program);
 void nr_program_free_graphs(nr_program *program);
-/* Runs one call. */
+/* step.c: runs one call. */
 int32_t nr_program_run_step(const nr_step *step);
 
 /* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */

@@ -12,7 +12,6 @@
 #include "../core/memory.h"
 #include "../core/storage.h"
 #include "../core/tensor.h"
-#include "../ops/ops.h"
 #include "abi.h"
 #include "calls.h"
 #include "object.h"

@@ -293,7 +293,10 @@ def pin_memory(self: Any, device: Any = None) -> Any:
 def record_stream(self: Any, s: Any) -> None:
     """Says that the stream s (norch.cuda.Stream) uses this tensor, which was made in another: once it is freed, its
     memory is not used anew before what s has been given until then is done. DeviceError on the CPU."""
-    lib.norch_record_stream(tensor_of(self, "record_stream"), s.stream_id)
+    number = getattr(s, "stream_id", None)
+    if number is None:
+        raise TypeError(f"record_stream: expected a norch.cuda.Stream, not {type(s).__name__}")
+    lib.norch_record_stream(tensor_of(self, "record_stream"), number)
 
 
 @method

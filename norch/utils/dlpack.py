@@ -19,6 +19,7 @@ from .._lib import lib
 from .._recording import unseen
 from ..device import device as Device  # noqa: N812
 from ..errors import ArgumentError
+from ..ops._operand import tensor_of
 
 _CPU, _CUDA = 1, 2
 
@@ -59,7 +60,7 @@ def _capsule_of(array: Any) -> Any:
 
 def to_dlpack(tensor: Any) -> Any:
     """A DLPack capsule over the elements of a tensor, of the form before DLPack 1.0, for one consumer."""
-    return tensor.__dlpack__()
+    return __dlpack__(tensor_of(tensor, "to_dlpack"))
 
 
 def __dlpack__(  # noqa: N807

@@ -1,0 +1,20 @@
+/* step: runs one call of a program. */
+#define NR_SHARED static inline __attribute__((unused))
+#include "../families/random.h"
+#include "program.h"
+
+static int32_t draw(const nr_call *call) {
+    nr_random_plan *plan = (nr_random_plan *)(uintptr_t)call->plan;
+    plan->seed = plan->state[0];
+    plan->counter = plan->state[1];
+    NR_TRY(call->backend->run[NR_RANDOM](call));
+    plan->state[1] += plan->blocks;
+    return NORCH_OK;
+}
+
+int32_t nr_program_run_step(const nr_step *step) {
+    if (step->dead) return NORCH_OK;
+    const nr_call *call = &step->call;
+    if (call->load) call->load(call);
+    return call->family == NR_RANDOM ? draw(call) : call->backend->run[call->family](call);
+}
