@@ -490,3 +490,28 @@ def test_devices_draw_the_same() -> None:
     cuda.set_rng_state(state)
     assert norch.rand(3, device="cuda").tolist() == first
     cuda.seed()
+
+
+# ---- memory shared with other libraries ------------------------------------------------------------------------------
+
+
+def test_dlpack_shares_memory_of_the_device():
+    x = norch.arange(6.0, device="cuda").view(2, 3).T
+    y = norch.from_dlpack(x)
+    assert (y.device, y.stride(), y.data_ptr(), x.__dlpack_device__()) == (x.device, (1, 3), x.data_ptr(), (2, 0))
+    y[0, 0] = 9.0
+    assert x.tolist() == [[9.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    assert norch.from_dlpack(x, device="cpu").tolist() == x.tolist()
+    with norch.cuda.Stream():
+        assert norch.from_dlpack(y * 2).tolist() == [[18.0, 6.0], [2.0, 8.0], [4.0, 10.0]]
+
+
+def test_dlpack_with_pytorch_on_the_device():
+    torch = pytest.importorskip("torch")
+    if norch.cuda.get_device_properties().simulated or not torch.cuda.is_available():
+        pytest.skip("PyTorch sees no GPU")
+    theirs = torch.arange(6.0, device="cuda") * 2
+    ours = norch.from_dlpack(theirs)
+    assert ours.data_ptr() == theirs.data_ptr()
+    assert ours.tolist() == theirs.tolist()
+    assert torch.from_dlpack(ours + 1).tolist() == (theirs + 1).tolist()
