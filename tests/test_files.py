@@ -262,7 +262,7 @@ def test_a_pipe_without_a_buffer() -> None:
     writer = threading.Thread(target=write)
     writer.start()
     with open(out, "rb", buffering=0) as pipe:
-        assert norch.equal(norch.load(pipe), norch.arange(100_000))
+        assert norch.equal(norch.load(pipe), norch.arange(100_000, device="cpu"))
     writer.join()
 
 
