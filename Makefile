@@ -111,7 +111,7 @@ ABI = 0x$(shell cat $(ABI_FILES) | { sha256sum 2>/dev/null || shasum -a 256; } |
 
 CUDA_LIB ?= $(dir $(LIB))libnorch_cuda.so
 
-# With the library for this machine `make` builds the CUDA backend too, where there is an nvcc: over a minute of two
+# With the library for this machine `make` builds the CUDA backend too, where there is an nvcc: some three minutes of two
 # cores, for one architecture only (CUDA_ARCHS). If it fails the library stands, and it is tried again when sources change.
 CUDA_TRIED := $(BUILD)/cuda/tried
 all: $(LIB) $(if $(and $(NVCC_FOUND),$(filter norch/libnorch.so,$(LIB))),$(CUDA_TRIED))  ## norch/libnorch.so, and the CUDA backend where nvcc is found (the default)
