@@ -19,7 +19,7 @@ from pathlib import Path
 
 CUDA = Path(__file__).resolve().parent.parent / "csrc" / "cuda"
 DTYPES = re.findall(r"^WIDE\( *\w+, *(\w+)", (CUDA.parent / "dtypes.def").read_text(), re.M)
-HOST_ONLY = ("cuda.cu", "pinned.cu")  # no kernels
+HOST_ONLY = ("cuda.cu", "graph.cu", "pinned.cu", "stream.cu")  # no kernels
 
 HEADERS = {
     "stdint.h": """
