@@ -447,4 +447,19 @@ static int32_t run_fused(const nr_call *call, const fused_args &a) {
     return run_pass<P, X, W, by_keys, FUSED_KEYS, 2, held>(call, a);
 }
 
+/* The fused attention of a dtype of 16 bits, by its width. */
+template <class D, int W, int keys, int by_queries, int by_keys, int most, bool held>
+static int32_t run_16bit(const nr_call *call, const fused_args &a) {
+    using P = half16<D, W>;
+    return run_fused<P, P, W, keys, by_queries, by_keys, most, held>(call, a);
+}
+
+template <class D> static int32_t attend_16bit(const nr_call *call, const fused_args &a) {
+    const int32_t width = a.width > a.value_width ? a.width : a.value_width;
+    if (width <= 32) return run_16bit<D, 32, 64, 64, 64, 3, true>(call, a);
+    if (width <= 64) return run_16bit<D, 64, 64, 64, 64, 3, true>(call, a);
+    if (width <= 128) return run_16bit<D, 128, 64, 32, 32, 2, false>(call, a);
+    return run_16bit<D, 256, 32, 16, 16, 1, false>(call, a);
+}
+
 #endif

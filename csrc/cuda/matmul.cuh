@@ -13,17 +13,28 @@ struct matmul_way {
     int32_t (*run)(const nr_call *, const nr_matmul_plan &);
 };
 
-struct matmul_args {
+/* What all kernels of products are given. */
+struct matmul_operands {
     const void *a, *b, *bias;
     void *c;
     int32_t m, n, k;
-    int64_t a_row, a_col, b_row, b_col, c_row;
+    int64_t c_row;
+    nest<3> batch; /* c, a, b, in elements */
+};
+
+static inline matmul_operands operands_of(const nr_matmul_plan &p) {
+    return {p.a,          p.b,          p.bias,
+            p.c,          (int32_t)p.m, (int32_t)p.n,
+            (int32_t)p.k, p.c_row,      nest_of<3>(p.batch_ndim, p.batch, p.batch_stride)};
+}
+
+struct matmul_args : matmul_operands {
+    int64_t a_row, a_col, b_row, b_col;
     int64_t bias_row;      /* from one row to the next: 0, but where C is a column that was a row */
     int32_t k_part, parts; /* parts > 1: c holds sums of k_part terms, [part][batch][m][n]; blockIdx.z: the part */
     int64_t part_stride;
     int32_t lanes; /* that add the parts of an element: 1 or 32 */
     bool c_wide;   /* 16 bytes of a row of C may be written at once */
-    nest<3> batch; /* c, a, b, in elements */
 };
 
 /* A thread's run of `count` neighbours of a row, `left` of them in the matrix. */
@@ -120,20 +131,12 @@ static inline bool is_wide(const void *x, int64_t dense_size, int64_t other_stri
 static inline matmul_args matmul_args_of(const nr_call *call, const nr_matmul_plan &p) {
     const int64_t size = nr_library->dtypes[call->dtype].size;
     matmul_args g = {};
-    g.a = p.a;
-    g.b = p.b;
-    g.bias = p.bias;
-    g.c = p.c;
-    g.m = (int32_t)p.m;
-    g.n = (int32_t)p.n;
-    g.k = (int32_t)p.k;
+    static_cast<matmul_operands &>(g) = operands_of(p);
     g.a_row = p.a_row;
     g.a_col = p.a_col;
     g.b_row = p.b_row;
     g.b_col = p.b_col;
-    g.c_row = p.c_row;
     g.c_wide = is_wide(p.c, p.n, p.c_row, p, 0, 16 / size, size);
-    g.batch = nest_of<3>(p.batch_ndim, p.batch, p.batch_stride);
     g.parts = 1;
     g.k_part = g.k;
     return g;
@@ -160,6 +163,14 @@ struct staged_shape {
     double alone, full;
     staged_kernel kernel[2][2]; /* [A along k][B along k] */
 };
+
+/* S: that of all layouts which takes the most shared memory; kernels: of B across k and along it, for A across k, then A
+ * along it. */
+template <class S, int BM, int BN, int blocks>
+static constexpr staged_shape staged_shape_of(double alone, double full, const matmul_kernel (&kernels)[4]) {
+    return {BM,         BN,    blocks, S::shared,
+            S::threads, alone, full,   {{{kernels[0], 0}, {kernels[1], 0}}, {{kernels[2], 0}, {kernels[3], 0}}}};
+}
 
 /* What tiles of a dtype have in common. */
 struct staged_family {

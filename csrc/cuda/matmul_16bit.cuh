@@ -7,22 +7,19 @@
 #ifndef NR_CUDA_MATMUL_16BIT_H
 #define NR_CUDA_MATMUL_16BIT_H
 
-#include "../families/matmul.h"
+#include "matmul.cuh"
 #include "mma.cuh"
 
 /* Products on a device of capability 8.0 or later; the plan is one of float16 or bfloat16. */
 int32_t nr_cuda_matmul_16bit(const nr_call *call, const nr_matmul_plan &p);
 
-/* A product of outer x k by k x outer. */
-struct product_16bit {
-    const void *a, *b, *bias;
-    void *c;         /* of the dtype; with parts > 1 float sums of k_part terms each, [part][batch][m][n] */
-    int32_t m, n, k; /* the outer sizes are m and n */
+/* A product of outer x k by k x outer, of sizes m and n; c is of the dtype, or, with parts > 1, float sums of k_part terms
+ * each, [part][batch][m][n]. */
+struct product_16bit : matmul_operands {
     int32_t k_part, parts, batches;
-    int64_t a_outer, a_k, b_outer, b_k, c_row; /* strides */
-    int64_t c_end;                             /* elements of a part */
-    bool c_wide;                               /* 16 bytes of a row of C may be written at once */
-    nest<3> batch;                             /* c, a, b, in elements */
+    int64_t a_outer, a_k, b_outer, b_k; /* strides */
+    int64_t c_end;                      /* elements of a part */
+    bool c_wide;                        /* 16 bytes of a row of C may be written at once */
 };
 
 /* How a kernel computes C: tiles of bm x bn, bk at a time; so many blocks on a multiprocessor, each of which a tile keeps

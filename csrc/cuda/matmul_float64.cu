@@ -91,17 +91,11 @@ template <class S> __global__ void __launch_bounds__(S::threads, S::blocks) mult
 
 template <int BM, int BN, int blocks, bool wide> static constexpr staged_shape shape_of(double alone, double full) {
     using S = float64_shape<BM, BN, blocks, true, true, wide>; /* of all layouts the largest, by its gaps */
-    return {BM,
-            BN,
-            blocks,
-            S::shared,
-            S::threads,
-            alone,
-            full,
-            {{{multiply_float64<float64_shape<BM, BN, blocks, false, false, wide>>, 0},
-              {multiply_float64<float64_shape<BM, BN, blocks, false, true, wide>>, 0}},
-             {{multiply_float64<float64_shape<BM, BN, blocks, true, false, wide>>, 0},
-              {multiply_float64<float64_shape<BM, BN, blocks, true, true, wide>>, 0}}}};
+    return staged_shape_of<S, BM, BN, blocks>(alone, full,
+                                              {multiply_float64<float64_shape<BM, BN, blocks, false, false, wide>>,
+                                               multiply_float64<float64_shape<BM, BN, blocks, false, true, wide>>,
+                                               multiply_float64<float64_shape<BM, BN, blocks, true, false, wide>>,
+                                               multiply_float64<float64_shape<BM, BN, blocks, true, true, wide>>});
 }
 
 static staged_shape wide_shapes[] = {shape_of<128, 64, 2, true>(54, 78), shape_of<64, 64, 3, true>(27, 65)};

@@ -4,17 +4,12 @@
 template <int BM, int BN, int WM, int WN, int blocks, bool wide, int terms>
 static constexpr staged_shape shape_of(double alone, double full) {
     using S = mma_shape<BM, BN, WM, WN, 3, blocks, true, true, wide, terms>;
-    return {BM,
-            BN,
-            blocks,
-            S::shared,
-            S::threads,
-            alone,
-            full,
-            {{{multiply_tf32<mma_shape<BM, BN, WM, WN, 3, blocks, false, false, wide, terms>>, 0},
-              {multiply_tf32<mma_shape<BM, BN, WM, WN, 3, blocks, false, true, wide, terms>>, 0}},
-             {{multiply_tf32<mma_shape<BM, BN, WM, WN, 3, blocks, true, false, wide, terms>>, 0},
-              {multiply_tf32<mma_shape<BM, BN, WM, WN, 3, blocks, true, true, wide, terms>>, 0}}}};
+    return staged_shape_of<S, BM, BN, blocks>(
+        alone, full,
+        {multiply_tf32<mma_shape<BM, BN, WM, WN, 3, blocks, false, false, wide, terms>>,
+         multiply_tf32<mma_shape<BM, BN, WM, WN, 3, blocks, false, true, wide, terms>>,
+         multiply_tf32<mma_shape<BM, BN, WM, WN, 3, blocks, true, false, wide, terms>>,
+         multiply_tf32<mma_shape<BM, BN, WM, WN, 3, blocks, true, true, wide, terms>>});
 }
 
 /* Of matrices that can be copied by 16 bytes, and of others. Times: measured on an H100. */

@@ -28,11 +28,18 @@ static int32_t check_kept(const char *op, const norch_tensor *wide, const norch_
     return count ? nr_check_written(op, "the count", count, wide, 0, NULL) : NORCH_OK;
 }
 
-static int32_t run(nr_cross_entropy_kind kind, nr_cross_entropy_plan *plan, const norch_tensor *x) {
-    plan->rows = x->ndim == 2 ? x->shape[0] : 1;
-    plan->n = x->shape[x->ndim - 1];
-    plan->x = x->data;
-    return nr_run(NR_CROSS_ENTROPY, kind, plan, (double)x->numel * NANOSECONDS, x);
+/* out, computed; the caller has filled in the options and g. */
+static norch_tensor *run(nr_cross_entropy_kind kind, nr_cross_entropy_plan plan, const norch_tensor *x,
+                         const norch_tensor *target, const norch_tensor *log_sums, const norch_tensor *count,
+                         norch_tensor *out) {
+    plan.rows = x->ndim == 2 ? x->shape[0] : 1;
+    plan.n = x->shape[x->ndim - 1];
+    plan.x = x->data;
+    plan.target = target->data;
+    plan.out = out->data;
+    plan.log_sums = log_sums->data;
+    plan.count = count ? count->data : NULL;
+    return nr_finished(out, nr_run(NR_CROSS_ENTROPY, kind, &plan, (double)x->numel * NANOSECONDS, x));
 }
 
 norch_tensor *norch_cross_entropy(const norch_tensor *x, const norch_tensor *target, const norch_tensor *log_sums,
@@ -43,12 +50,8 @@ norch_tensor *norch_cross_entropy(const norch_tensor *x, const norch_tensor *tar
     if (wide && indices && check_kept(op, wide, log_sums, optional_count) == NORCH_OK)
         out = nr_make(reduced ? 0 : target->ndim, target->shape, wide->dtype, x);
     if (out) {
-        nr_cross_entropy_plan plan = {.ignored = ignored, .reduced = reduced, .smoothing = smoothing};
-        plan.target = indices->data;
-        plan.out = out->data;
-        plan.log_sums = log_sums->data;
-        plan.count = optional_count ? optional_count->data : NULL;
-        out = nr_finished(out, run(NR_CROSS_ENTROPY_FORWARD, &plan, wide));
+        const nr_cross_entropy_plan plan = {.ignored = ignored, .reduced = reduced, .smoothing = smoothing};
+        out = run(NR_CROSS_ENTROPY_FORWARD, plan, wide, indices, log_sums, optional_count, out);
     }
     nr_release(wide);
     nr_release(indices);
@@ -69,13 +72,9 @@ norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_te
     if (grad && indices && check_kept(op, wide, log_sums, optional_count) == NORCH_OK)
         out = nr_make(x->ndim, x->shape, wide->dtype, x);
     if (out && out->numel) {
-        nr_cross_entropy_plan plan = {.ignored = ignored, .reduced = reduced, .smoothing = smoothing};
-        plan.target = indices->data;
-        plan.g = grad->data;
-        plan.out = out->data;
-        plan.log_sums = log_sums->data;
-        plan.count = optional_count ? optional_count->data : NULL;
-        out = nr_finished(out, run(NR_CROSS_ENTROPY_BACKWARD, &plan, wide));
+        const nr_cross_entropy_plan plan = {
+            .ignored = ignored, .reduced = reduced, .smoothing = smoothing, .g = grad->data};
+        out = run(NR_CROSS_ENTROPY_BACKWARD, plan, wide, indices, log_sums, optional_count, out);
     }
     nr_release(wide);
     nr_release(indices);
