@@ -34,6 +34,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     if hasattr(ext_tensor, "__dlpack__"):
         ext_tensor = _capsule_of(ext_tensor)
+    elif type(ext_tensor).__name__ != "PyCapsule":
+        kind = type(ext_tensor).__name__
+        raise TypeError(f"from_dlpack: expected an array that has __dlpack__, or a DLPack capsule, not {kind}")
     unseen("from_dlpack shares memory with another library")
     x, read_only = lib.norch_from_dlpack(ext_tensor)
     wanted = x.device if device is None else Device(device)
