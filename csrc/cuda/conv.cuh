@@ -58,11 +58,11 @@ DEVICE tap_entry tap_of(const correlation &c, int k) {
 }
 
 /* Where position n reads and writes. */
-struct spot {
+struct output_position {
     int64_t source, out; /* of its sample's first channel in the group; the source's is that of tap 0 */
     int32_t row, column;
 
-    DEVICE spot(const correlation &c, int group, int n) {
+    DEVICE output_position(const correlation &c, int group, int n) {
         const uint32_t sample = quotient((uint32_t)n, c.positions), rest = (uint32_t)n - sample * c.positions.size;
         const uint32_t i = quotient(rest, c.columns), j = rest - i * c.columns.size;
         const int64_t item = (int64_t)sample * c.groups + group;

@@ -108,15 +108,15 @@ template <class S> struct mma_source<S, BY_TAP> {
         for (int p = 0; p < S::each; p++) {
             const int n = n0 + p * THREADS + (int)threadIdx.x;
             in[p] = n < g.n;
-            const spot here(g, group, in[p] ? n : 0);
+            const output_position here(g, group, in[p] ? n : 0);
             row[p] = here.row;
             column[p] = here.column;
             x[p] = static_cast<const float *>(g.source) + here.source + channel * plane;
         }
-        aim();
+        set_addresses();
     }
 
-    DEVICE void aim() {
+    DEVICE void set_addresses() {
         const int down = r * c.tap_step[0], across = s * c.tap_step[1];
 #pragma unroll
         for (int p = 0; p < S::each; p++) {
@@ -136,20 +136,20 @@ template <class S> struct mma_source<S, BY_TAP> {
                 for (int p = 0; p < S::each; p++) x[p] += BK * plane;
             }
         }
-        aim();
+        set_addresses();
     }
 
     DEVICE void copy(uint32_t to, int e) {
 #pragma unroll
         for (int p = 0; p < S::each; p++) {
-            const uint32_t spot = to + (e * 8 * S::pitch + p * THREADS + (int)threadIdx.x) * 4;
+            const uint32_t cell = to + (e * 8 * S::pitch + p * THREADS + (int)threadIdx.x) * 4;
             if (left >= BK) {
 #pragma unroll
-                for (int k = 0; k < 8; k++, from[p] += plane) copy_async<4>(spot + k * S::pitch * 4, from[p], sees[p]);
+                for (int k = 0; k < 8; k++, from[p] += plane) copy_async<4>(cell + k * S::pitch * 4, from[p], sees[p]);
             } else {
 #pragma unroll
                 for (int k = 0; k < 8; k++, from[p] += plane)
-                    copy_async<4>(spot + k * S::pitch * 4, from[p], sees[p] && e * 8 + k < left);
+                    copy_async<4>(cell + k * S::pitch * 4, from[p], sees[p] && e * 8 + k < left);
             }
         }
     }
@@ -168,7 +168,7 @@ template <class S> struct mma_source<S, BY_TABLE> {
         for (int p = 0; p < S::each; p++) {
             const int n = n0 + p * THREADS + (int)threadIdx.x;
             in[p] = n < g.n;
-            const spot here(g, group, in[p] ? n : 0);
+            const output_position here(g, group, in[p] ? n : 0);
             row[p] = here.row;
             column[p] = here.column;
             x[p] = static_cast<const float *>(g.source) + here.source;
@@ -218,7 +218,7 @@ template <class S> struct mma_source<S, WIDE> {
         static_assert(S::BN == 128, "");
         const int n = n0 + (int)threadIdx.x % 32 * 4;
         in = n < g.n;
-        x = static_cast<const float *>(g.source) + spot(g, group, in ? n : 0).source +
+        x = static_cast<const float *>(g.source) + output_position(g, group, in ? n : 0).source +
             (round * BK + (int)threadIdx.x / 32) * plane;
     }
 
@@ -236,7 +236,8 @@ template <class S> struct mma_source<S, WIDE> {
 
 /* One element by plain products, of the rounds of a part. */
 template <int order>
-DEVICE float sum_plainly(const mma_args &g, const float *weight, const spot &here, int m, int begin, int end) {
+DEVICE float sum_plainly(const mma_args &g, const float *weight, const output_position &here, int m, int begin,
+                         int end) {
     const correlation &c = g.c;
     const float *x = static_cast<const float *>(c.source) + here.source;
     float sum = 0;
@@ -251,7 +252,7 @@ DEVICE float sum_plainly(const mma_args &g, const float *weight, const spot &her
 }
 
 /* Where row m of position `here` is written; false: nowhere. */
-DEVICE bool find_out(const correlation &c, const spot &here, int m, int64_t *at) {
+DEVICE bool find_out(const correlation &c, const output_position &here, int m, int64_t *at) {
     if (m >= c.m) return false;
     const phase_rows &p = c.phases;
     if (p.count.size == 1) {
@@ -362,7 +363,7 @@ template <class S, int order> __global__ void __launch_bounds__(THREADS, S::bloc
         for (int run = 0; run < 2; run++) { /* of four neighbours, one from each product */
             const int n = first_n + j * 8 + run * 4;
             if (n >= c.n) continue;
-            const spot here(c, group, n);
+            const output_position here(c, group, n);
 #pragma unroll
             for (int i = 0; i < S::TM; i++)
 #pragma unroll
@@ -383,7 +384,7 @@ template <class S, int order> __global__ void __launch_bounds__(THREADS, S::bloc
 #pragma unroll
                     for (int q = 0; q < 4; q++) {
                         int64_t at;
-                        if (n + q < c.n && find_out(c, spot(c, group, n + q), m, &at)) out[at] = four.v[q];
+                        if (n + q < c.n && find_out(c, output_position(c, group, n + q), m, &at)) out[at] = four.v[q];
                     }
                 }
         }
@@ -393,7 +394,7 @@ template <class S, int order> __global__ void __launch_bounds__(THREADS, S::bloc
         const int n = first_n + one % S::TN / 4 * 32 + one % 4 + one / S::TN % 2 * 4;
         const int m = first_m + one / S::TN / 2 * 8;
         if (n >= c.n) continue;
-        const spot here(c, group, n);
+        const output_position here(c, group, n);
         int64_t at;
         if (find_out(c, here, m, &at) && !(out[at] == out[at]))
             out[at] = sum_plainly<order>(g, weight, here, m, begin, begin + rounds) + bias_of(c, group, m);

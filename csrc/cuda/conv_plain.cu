@@ -27,7 +27,7 @@ template <class T, int outer, int BK> struct position_source {
     const correlation &c;
     const T *x;
     const tap_entry *entries;
-    spot here;
+    output_position here;
     int k, left; /* this thread's first row in a round; rows to come */
     bool in;
     T next[count];
@@ -120,7 +120,7 @@ template <class S> __global__ void __launch_bounds__(NR_BLOCK) correlate(const c
         if (n >= c.n) continue;
         int64_t to[S::RUN_N];
 #pragma unroll
-        for (int q = 0; q < S::RUN_N; q++) to[q] = n + q < c.n ? spot(c, group, n + q).out : 0;
+        for (int q = 0; q < S::RUN_N; q++) to[q] = n + q < c.n ? output_position(c, group, n + q).out : 0;
 #pragma unroll
         for (int i = 0; i < S::TM; i++) {
             const int m = m0 + S::row(i);
@@ -145,7 +145,7 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK, 4) correlate_few(
     const int64_t n = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (n >= c.n) return;
     const int group = (int)blockIdx.y, m = (int)blockIdx.z;
-    const spot here(c, group, (int)n);
+    const output_position here(c, group, (int)n);
     const T *x = static_cast<const T *>(c.source) + here.source;
     const T *weight = static_cast<const T *>(c.weight) + group * c.weight_group + m * c.weight_m;
     T sum = c.bias ? static_cast<const T *>(c.bias)[(int64_t)group * c.m + m] : T(0);

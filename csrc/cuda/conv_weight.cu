@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS, S::blocks) sum_weight_mma(const mma_w
     position_entry here, run; /* of this lane; of the four that one of the eight lanes of a row copies */
     const uint32_t spot = place(warp, lane), spot4 = place(warp + 4, lane);
     const uint32_t wide_spot = place((int)threadIdx.x / 8, lane % 8 * 4);
-    auto aim = [&]() {
+    auto set_addresses = [&]() {
         here = position_of(w, group, next + lane < k_end ? next + lane : k_begin);
         run.x = __shfl_sync(0xffffffffu, here.x, lane % 8 * 4);
         run.y = __shfl_sync(0xffffffffu, here.y, lane % 8 * 4);
@@ -151,11 +151,11 @@ __global__ void __launch_bounds__(THREADS, S::blocks) sum_weight_mma(const mma_w
             }
         }
     };
-    /* A quarter of a round: y and columns with the first, and the next round's aim with the last. */
+    /* A quarter of a round: y and columns with the first, and the addresses of the next round with the last. */
     auto copy = [&](int stage, int e) {
         if (next < k_end) {
             if (e == 0) {
-                aim();
+                set_addresses();
                 copy_y(stage);
             }
             if (e * 32 < S::BN) copy_x(stage, e * 32);

@@ -16,9 +16,9 @@
 
 #include <stdlib.h>
 
-/* How a matrix lies in memory: dense along k or along its outer direction, in rows of whole chunks of 16 bytes; or anyhow,
+/* How a matrix lies in memory: dense along k or along its outer direction, in rows of whole chunks of 16 bytes; or strided,
  * when its elements are collected one by one. */
-enum layout_16bit { ALONG_K, ALONG_OUTER, ANYHOW };
+enum layout_16bit { ALONG_K, ALONG_OUTER, STRIDED };
 
 /* BM x BN x BK a block, WM x WN a warp; so many stages; so many blocks should run on a multiprocessor. */
 template <class D_, int BM_, int BN_, int BK_, int WM_, int WN_, int stages_, int blocks_> struct shape_16bit {
@@ -66,8 +66,8 @@ template <int outer, int BK, int layout, int threads> struct source_16bit {
     DEVICE void put(unsigned char *) {}
 };
 
-/* The same for elements that lie anyhow. They pass through registers: fetch() reads them, put() writes them. */
-template <int outer, int BK, int threads> struct source_16bit<outer, BK, ANYHOW, threads> {
+/* The same for strided elements. They pass through registers: fetch() reads them, put() writes them. */
+template <int outer, int BK, int threads> struct source_16bit<outer, BK, STRIDED, threads> {
     using in_shared = source_16bit<outer, BK, ALONG_K, threads>;
     static constexpr bool along_k = true;
     static constexpr int chunks = BK / 8, bytes = in_shared::bytes, accesses = in_shared::accesses;
@@ -250,7 +250,7 @@ typedef void (*kernel_16bit)(product_16bit);
 struct kernels_16bit {
     tile_16bit tile;
     int threads, bytes;
-    kernel_16bit dense[2][2], anyhow; /* [A along k][B along k]; NULL: for the other layouts */
+    kernel_16bit dense[2][2], strided; /* [A along k][B along k]; NULL: for the other layouts */
 };
 
 template <class S> static constexpr tile_16bit tile_of(double speed, double start) {
@@ -264,8 +264,8 @@ template <class S> static constexpr kernels_16bit dense_kernels(double speed, do
              {multiply<S, ALONG_K, ALONG_OUTER>, multiply<S, ALONG_K, ALONG_K>}},
             nullptr};
 }
-template <class S> static constexpr kernels_16bit anyhow_kernels(double speed, double start) {
-    return {tile_of<S>(speed, start), S::threads, S::bytes, {}, multiply<S, ANYHOW, ANYHOW>};
+template <class S> static constexpr kernels_16bit strided_kernels(double speed, double start) {
+    return {tile_of<S>(speed, start), S::threads, S::bytes, {}, multiply<S, STRIDED, STRIDED>};
 }
 
 #define KERNELS 4
@@ -273,7 +273,7 @@ template <class D> static const kernels_16bit *kernels_for() {
     static const kernels_16bit all[KERNELS] = {dense_kernels<shape_16bit<D, 128, 256, 64, 64, 64, 3, 1>>(1020, 170),
                                                dense_kernels<shape_16bit<D, 128, 128, 32, 64, 64, 4, 2>>(915, 115),
                                                dense_kernels<shape_16bit<D, 64, 64, 64, 32, 32, 3, 4>>(670, 150),
-                                               anyhow_kernels<shape_16bit<D, 64, 64, 64, 32, 32, 3, 3>>(150, 150)};
+                                               strided_kernels<shape_16bit<D, 64, 64, 64, 32, 32, 3, 3>>(150, 150)};
     return all;
 }
 
@@ -281,11 +281,11 @@ template <class D> static const kernels_16bit *kernels_for() {
 static layout_16bit layout_of(const void *x, int64_t outer, int64_t k, int64_t outer_stride, int64_t k_stride,
                               const nr_matmul_plan &p, int operand) {
     const bool along_k = k_stride == 1;
-    if (!along_k && outer_stride != 1) return ANYHOW;
+    if (!along_k && outer_stride != 1) return STRIDED;
     const int64_t size = along_k ? k : outer, others = along_k ? outer : k, pitch = along_k ? outer_stride : k_stride;
     bool whole = size % 8 == 0 && (pitch % 8 == 0 || others == 1) && is_aligned(x, 16);
     for (int32_t d = 0; d < p.batch_ndim; d++) whole = whole && p.batch_stride[operand][d] % 8 == 0;
-    return !whole ? ANYHOW : along_k ? ALONG_K : ALONG_OUTER;
+    return !whole ? STRIDED : along_k ? ALONG_K : ALONG_OUTER;
 }
 
 #define LEAST_PART 256 /* of k */
@@ -441,7 +441,7 @@ struct ready_product {
     choice_16bit choice;
 
     kernel_16bit kernel_of(const kernels_16bit &one) const {
-        return a != ANYHOW && b != ANYHOW ? one.dense[a == ALONG_K][b == ALONG_K] : one.anyhow;
+        return a != STRIDED && b != STRIDED ? one.dense[a == ALONG_K][b == ALONG_K] : one.strided;
     }
 };
 
@@ -537,12 +537,12 @@ int32_t nr_cuda_matmul_16bit(const nr_call *call, const nr_matmul_plan &p) {
     if (p.m > LARGEST || p.n > LARGEST) return run_halves(call, p, p.m > LARGEST ? CUT_ROWS : CUT_COLUMNS);
     if (last >= 0 && ((p.m + 63) / 64) * ((p.n + 63) / 64) * batches > MOST_TILES) return run_halves(call, p, last);
     const ready_product r = prepare(call, p, batches);
-    if (r.wgmma || (r.a != ANYHOW && r.b != ANYHOW) || p.k == 0) return run_prepared(call, p, r);
+    if (r.wgmma || (r.a != STRIDED && r.b != STRIDED) || p.k == 0) return run_prepared(call, p, r);
 
     nr_matmul_plan q = p;
     row_copy copies[2] = {};
-    if (r.a == ANYHOW) plan_copy(p, &q, 1, &copies[0]);
-    if (r.b == ANYHOW) plan_copy(p, &q, 2, &copies[1]);
+    if (r.a == STRIDED) plan_copy(p, &q, 1, &copies[0]);
+    if (r.b == STRIDED) plan_copy(p, &q, 2, &copies[1]);
     const int multiprocessors = gpu_of(call)->multiprocessors;
     const double chunks = (double)copies[0].all + copies[1].all, launches = 4000, chunks_in_clock = 0.4;
     const double copying = launches + chunks / multiprocessors / chunks_in_clock;

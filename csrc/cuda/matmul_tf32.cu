@@ -13,14 +13,14 @@ static constexpr staged_shape shape_of(double alone, double full) {
 }
 
 /* Of matrices that can be copied by 16 bytes, and of others. Times: measured on an H100. */
-static staged_shape precise[] = {
+static staged_shape three_terms[] = {
     shape_of<64, 128, 32, 64, 2, true, 3>(36, 56), shape_of<128, 64, 32, 64, 2, true, 3>(36, 59),
     shape_of<32, 128, 32, 32, 3, true, 3>(18, 46), shape_of<128, 32, 32, 32, 3, true, 3>(19, 50)};
-static staged_shape precise_narrow[] = {shape_of<64, 128, 32, 64, 2, false, 3>(45, 75),
-                                        shape_of<32, 128, 32, 32, 3, false, 3>(25, 62)};
-static staged_shape quick[] = {shape_of<64, 128, 32, 64, 2, true, 1>(23, 32),
-                               shape_of<128, 128, 64, 64, 2, true, 1>(46, 58)};
-static staged_shape quick_narrow[] = {shape_of<64, 128, 32, 64, 2, false, 1>(25, 40)};
+static staged_shape three_terms_narrow[] = {shape_of<64, 128, 32, 64, 2, false, 3>(45, 75),
+                                            shape_of<32, 128, 32, 32, 3, false, 3>(25, 62)};
+static staged_shape one_term[] = {shape_of<64, 128, 32, 64, 2, true, 1>(23, 32),
+                                  shape_of<128, 128, 64, 64, 2, true, 1>(46, 58)};
+static staged_shape one_term_narrow[] = {shape_of<64, 128, 32, 64, 2, false, 1>(25, 40)};
 
 /* Products and sums for each multiprocessor, from where on this pays, counted as if there were 8 rows and columns at
  * least: before, plain arithmetic, of smaller tiles, is done first. Sums of fewer terms than SHORTEST are more precise in
@@ -39,7 +39,7 @@ int32_t nr_cuda_matmul_tf32(const nr_call *call, const nr_matmul_plan &p) {
     static const staged_family family = {SHORTEST, NR_TF32_BK, add_parts<float, float>, sizeof(float)};
     const bool wide = are_wide(p, 4, sizeof(float));
     if (p.precision == NR_PRECISION_TF32)
-        return nr_cuda_matmul_staged(call, p, wide ? quick : quick_narrow, wide ? 2 : 1, family);
-    return wide ? nr_cuda_matmul_staged(call, p, precise, 4, family)
-                : nr_cuda_matmul_staged(call, p, precise_narrow, 2, family);
+        return nr_cuda_matmul_staged(call, p, wide ? one_term : one_term_narrow, wide ? 2 : 1, family);
+    return wide ? nr_cuda_matmul_staged(call, p, three_terms, 4, family)
+                : nr_cuda_matmul_staged(call, p, three_terms_narrow, 2, family);
 }
