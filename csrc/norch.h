@@ -74,7 +74,7 @@ typedef struct norch_tensor {
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
-/* The text of this header, and a hash of all that a plugin is compiled with: this header, the tables, core/backend.h and
+/* The text of this header, and a hash of all that a plugin is compiled with: this header, the tables, core/backend.h, device.h and
  * families/. */
 const char *norch_header(void);
 uint64_t norch_abi(void);

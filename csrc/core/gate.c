@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "device.h"
 #include "interpreter.h"
 #include "observer.h"
 

@@ -1,6 +1,7 @@
 /* run: a program's calls, one after the other, without Python. */
 #include <time.h>
 
+#include "../core/device.h"
 #include "../core/gate.h"
 #include "program.h"
 
