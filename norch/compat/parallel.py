@@ -1,4 +1,5 @@
-"""``norch.nn.parallel``: DataParallel on one device; the rest, which is for many, says so when it is called."""
+"""``norch.nn.parallel``: DataParallel on one device, and DistributedDataParallel; functions that drive several devices
+from one process say so when they are called."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._left_out import nothing_more
+from ..distributed.data_parallel import DistributedDataParallel
 from ..errors import ArgumentError
 from ..nn.module import Module
 from .refused import refused
@@ -56,8 +58,8 @@ def _one_device(name: str, device_ids: Sequence[Any] | None) -> None:
         raise ArgumentError(f"{name}: a module runs on one device, not on {len(device_ids)}: {list(device_ids)}")
 
 
-DistributedDataParallel, gather, parallel_apply, replicate, scatter = refused(
+gather, parallel_apply, replicate, scatter = refused(
     "norch.nn.parallel",
-    "norch trains in one process on one device",
-    "DistributedDataParallel gather parallel_apply replicate scatter",
+    "a process of norch computes on one device; DistributedDataParallel trains in many processes",
+    "gather parallel_apply replicate scatter",
 )
