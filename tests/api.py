@@ -27,6 +27,7 @@ norch.autograd.grad_mode: enable_grad inference_mode is_grad_enabled no_grad set
 norch.autograd.graph
 norch.backends
 norch.cuda
+norch.distributed
 norch.distributions
 norch.distributions.constraints
 norch.distributions.distribution: Distribution
