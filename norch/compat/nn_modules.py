@@ -15,7 +15,7 @@ from ..nn import __all__ as __all__
 
 # A module of PyTorch: those of norch.nn that have its names.
 _MODULES = {
-    "activation": "activation attention", "batchnorm": "norm", "channelshuffle": "flatten", "container": "container",
+    "activation": "activation attention", "batchnorm": "norm .distributed.sync_batch_norm", "channelshuffle": "flatten", "container": "container",
     "conv": "conv", "distance": "distance", "dropout": "dropout", "flatten": "flatten", "fold": "resample",
     "instancenorm": "norm", "linear": "linear distance", "loss": "loss extras.ctc", "module": "module",
     "normalization": "norm", "padding": "pad", "pixelshuffle": "flatten", "pooling": "pool", "rnn": "recurrent",
@@ -31,7 +31,7 @@ def _tuple_of(count: int) -> Callable[[Any], tuple[Any, ...]]:
 def _module(name: str, ours: str) -> ModuleType:
     """A module of PyTorch's name with the names of ours."""
     made = ModuleType(f"norch.nn.modules.{name}", f"Names of norch.nn at the path that PyTorch has for them: {ours}.")
-    for source in (import_module(f"norch.nn.{each}") for each in ours.split()):
+    for source in (import_module(f".{each}", "norch.nn") for each in ours.split()):
         found = {key: thing for key, thing in vars(source).items() if key in nn.__all__ or key in _BASES.values()}
         found |= {theirs: found[base] for theirs, base in _BASES.items() if base in found}
         vars(made).update(found)

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from .._exports import lazy
 from .._left_out import nothing_more
 from . import collectives, objects, process_group
 from .collectives import *  # noqa: F403
@@ -17,4 +18,4 @@ from .process_group import *  # noqa: F403
 
 __all__ = [*process_group.__all__, *collectives.__all__, *objects.__all__]
 __dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.distributed")
+__getattr__ = lazy(globals(), {".": "optim"}, nothing_more("norch.distributed"))

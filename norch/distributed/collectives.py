@@ -80,13 +80,13 @@ def broadcast(tensor: Tensor, src: int, group: Any = None, async_op: bool = Fals
     """Gives all ranks the tensor of rank src, in place."""
     call = _Call("broadcast", group, async_op, tensor, src)
     x = _Bytes(tensor)
-    return call("Bcast", x.spec, call.group.rank_of(src, call.name), done=[x])
+    return call("Bcast", x.spec, call.group._rank_of(src, call.name), done=[x])
 
 
 def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Combines the tensors of all ranks into that of rank dst, in place. Those of the others stay as they are."""
     call = _Call("reduce", group, async_op, tensor, op, dst)
-    x, root = call.numbers(tensor, op), call.group.rank_of(dst, call.name)
+    x, root = call.numbers(tensor, op), call.group._rank_of(dst, call.name)
     if call.group.rank() == root:
         return call("Reduce", mpi.mpi().IN_PLACE, x.spec, x.op, root, done=[x])
     return call("Reduce", x.spec, None, x.op, root)
@@ -177,7 +177,7 @@ def gather(
 ) -> Work | None:  # fmt: skip
     """Writes the tensors of all ranks into the gather_list of rank dst; the others give None."""
     call = _Call("gather", group, async_op, tensor, dst)
-    root = call.group.rank_of(dst, call.name)
+    root = call.group._rank_of(dst, call.name)
     x = _Bytes(tensor)
     listed = call.one_list("gather_list", gather_list, root, tensor)
     if listed is None:
@@ -192,7 +192,7 @@ def scatter(
 ) -> Work | None:  # fmt: skip
     """Writes into tensor the part, with this rank's number, of the scatter_list of rank src; the others give None."""
     call = _Call("scatter", group, async_op, tensor, src)
-    root, out = call.group.rank_of(src, call.name), _Bytes(tensor)
+    root, out = call.group._rank_of(src, call.name), _Bytes(tensor)
     listed = call.one_list("scatter_list", scatter_list, root, tensor)
     return call("Scatter", None if listed is None else _Joined(listed).parts(call.group), out.spec, root, done=[out])
 
@@ -230,7 +230,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
 
 def _to_other(name: str, group: Any, rank: int | None) -> tuple[_Call, int]:
     call = _Call(name, group, False, compare=False)
-    other = mpi.mpi().ANY_SOURCE if rank is None else call.group.rank_of(rank, name)
+    other = mpi.mpi().ANY_SOURCE if rank is None else call.group._rank_of(rank, name)
     if other == call.group.rank():
         raise ArgumentError(f"{name}: rank {rank} is this process")
     return call, other
@@ -260,7 +260,7 @@ class _Call:
                 words.append(f"of {tuple(x.shape)} {x.dtype}" if shapes else f"of {x.dtype}")
         self.what = " ".join(words)
         if compare:
-            self.group.compare(self.what)
+            self.group._compare(self.what)
 
     def __call__(self, method: str, *arguments: Any, done: Sequence[Any] = ()) -> Work | None:
         if self.async_op:

@@ -14,7 +14,7 @@ __all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "scatt
 def _begin(name: str, group: Any) -> ProcessGroup:
     found = group_of(group, name)
     unseen(f"{name} talks to other processes")
-    found.compare(name)
+    found._compare(name)
     return found
 
 
@@ -37,7 +37,7 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: Any = Non
     """Writes into object_list what that of rank src has."""
     found = _begin("broadcast_object_list", group)
     with found.watch("broadcast_object_list"):
-        given = found.comm.bcast(object_list, found.rank_of(src, "broadcast_object_list"))
+        given = found.comm.bcast(object_list, found._rank_of(src, "broadcast_object_list"))
     _fill("broadcast_object_list", "object_list", object_list, given)
 
 
@@ -45,7 +45,7 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
     """Writes the obj of each rank into the object_gather_list of rank dst; the others give None."""
     found = _begin("gather_object", group)
     with found.watch("gather_object"):
-        gathered = found.comm.gather(obj, found.rank_of(dst, "gather_object"))
+        gathered = found.comm.gather(obj, found._rank_of(dst, "gather_object"))
     if gathered is not None:
         _fill("gather_object", "object_gather_list", object_gather_list, gathered)
 
@@ -56,7 +56,7 @@ def scatter_object_list(
 ) -> None:  # fmt: skip
     """Writes into scatter_object_output_list[0] this rank's object of the input list of rank src."""
     found = _begin("scatter_object_list", group)
-    root = found.rank_of(src, "scatter_object_list")
+    root = found._rank_of(src, "scatter_object_list")
     given = scatter_object_input_list if found.rank() == root else None
     if found.rank() == root and (not isinstance(given, list) or len(given) != found.size()):
         raise ArgumentError(

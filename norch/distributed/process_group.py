@@ -43,14 +43,14 @@ class ProcessGroup:
         """ "mpi"."""
         return "mpi"
 
-    def rank_of(self, rank: int, name: str) -> int:
+    def _rank_of(self, rank: int, name: str) -> int:
         """The number in the group of a process by its number in the world. ArgumentError if it is none of them."""
         at = self.position.get(rank) if type(rank) is int else None
         if at is None:
             raise ArgumentError(f"{name}: rank {rank!r} is not in the group of the ranks {list(self.ranks)}")
         return at
 
-    def compare(self, what: str) -> None:
+    def _compare(self, what: str) -> None:
         """Error on every rank where ranks are about to run different collectives (NORCH_DISTRIBUTED_DEBUG=1)."""
         self.calls += 1
         if self.checks is None:
@@ -61,7 +61,7 @@ class ProcessGroup:
             each = "; ".join(f"rank {rank}: {call}" for rank, (_, call) in zip(self.ranks, calls, strict=True))
             raise Error(f"{what.partition(' ')[0]}: the ranks do not call the same, call {self.calls}: {each}")
 
-    def free(self) -> None:
+    def _free(self) -> None:
         """Gives the communicators back to MPI."""
         for comm in (self.checks, self.comm):
             if comm is not None:
@@ -187,7 +187,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         GroupMember.WORLD = None
     for one in ended:
         _groups.remove(one)
-        one.free()
+        one._free()
 
 
 def new_group(
@@ -206,7 +206,7 @@ def new_group(
     chosen = list(everyone.ranks) if ranks is None else sorted(ranks)
     if len(set(chosen)) != len(chosen) or not set(chosen) <= set(everyone.ranks) or not chosen:
         raise ArgumentError(f"new_group: ranks are numbers of 0 to {everyone.size() - 1}, each once, not {ranks}")
-    everyone.compare(f"new_group of {chosen}")
+    everyone._compare(f"new_group of {chosen}")
     of_group = everyone.comm.Get_group().Incl(chosen)
     comm = everyone.comm.Create(of_group)
     of_group.Free()
@@ -247,7 +247,7 @@ def get_process_group_ranks(group: ProcessGroup | None = None) -> list[int]:
 
 def get_group_rank(group: ProcessGroup | None, global_rank: int) -> int:
     """The number in the group of the process that has the number global_rank in the world."""
-    return group_of(group, "get_group_rank").rank_of(global_rank, "get_group_rank")
+    return group_of(group, "get_group_rank")._rank_of(global_rank, "get_group_rank")
 
 
 def get_global_rank(group: ProcessGroup | None, group_rank: int) -> int:

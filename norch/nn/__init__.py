@@ -28,11 +28,14 @@ from .resample import *  # noqa: F403
 from .transformer import *  # noqa: F403
 
 if _TYPE_CHECKING:
+    from ..distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
     from .extras.ctc import CTCLoss as CTCLoss
     from .extras.embedding_bag import EmbeddingBag as EmbeddingBag
     from .parallel import DataParallel as DataParallel
 
-__all__ = _exported(globals(), "functional", "init", "utils", "CTCLoss", "DataParallel", "EmbeddingBag")
+__all__ = _exported(
+    globals(), "functional", "init", "utils", "CTCLoss", "DataParallel", "EmbeddingBag", "SyncBatchNorm"
+)
 __dir__ = __all__.copy  # completion shows the public names only
 
 _LAZY = {
@@ -40,5 +43,6 @@ _LAZY = {
     ".extras.ctc": "CTCLoss",
     ".extras.embedding_bag": "EmbeddingBag",
     ".parallel": "DataParallel",
+    "..distributed.sync_batch_norm": "SyncBatchNorm",
 }
 __getattr__ = _lazy(globals(), _LAZY, _nothing_more(__name__))

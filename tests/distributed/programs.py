@@ -12,6 +12,7 @@ import numpy as np
 import norch
 import norch.distributed as dist
 from norch import nn, optim
+from norch.distributed.optim import ZeroRedundancyOptimizer
 from norch.nn.parallel import DistributedDataParallel
 
 SHAPES = [(), (0,), (5,), (3, 4), (2, 3, 65)]
@@ -236,6 +237,82 @@ def training() -> None:
             every = [norch.empty_like(q) for _ in range(n)]
             dist.all_gather(every, q.detach())
             assert all(norch.equal(one, every[0]) for one in every)
+
+
+def synchronized_norm() -> None:
+    """SyncBatchNorm on parts of a batch is BatchNorm on the whole: outputs, statistics, gradients of x and weights."""
+    me, n = dist.get_rank(), dist.get_world_size()
+    for shape, make in (((4 * n, 3), nn.BatchNorm1d), ((2 * n + 1, 3, 4, 5), nn.BatchNorm2d)):
+        norch.manual_seed(3)
+        x, g = norch.randn(shape, dtype=norch.float64), norch.randn(shape, dtype=norch.float64)
+        part = slice(me, None, n)
+        whole, mine = make(3, dtype=norch.float64), make(3, dtype=norch.float64)
+        sync = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(mine))[0]
+        assert type(sync) is nn.SyncBatchNorm and sync.weight is mine.weight
+        of_whole, of_part = x.clone().requires_grad_(), x[part].clone().requires_grad_()
+        for _ in range(2):
+            expected, got = whole(of_whole), sync(of_part)
+        norch.testing.assert_close(got, expected[part])
+        norch.testing.assert_close(sync.running_mean, whole.running_mean)
+        norch.testing.assert_close(sync.running_var, whole.running_var)
+        assert sync.num_batches_tracked == 2
+        (expected * g).sum().backward()
+        (got * g[part]).sum().backward()
+        norch.testing.assert_close(of_part.grad, of_whole.grad[part])
+        dist.all_reduce(sync.weight.grad)
+        norch.testing.assert_close(sync.weight.grad, whole.weight.grad)
+        sync.eval()
+        whole.eval()
+        norch.testing.assert_close(sync(x), whole(x))
+
+
+def divided_optimizer() -> None:
+    """ZeroRedundancyOptimizer steps as the optimizer itself does; its state goes on in that, and with other ranks."""
+    me, n = dist.get_rank(), dist.get_world_size()
+
+    def model() -> nn.Module:
+        norch.manual_seed(0)
+        return perceptron()
+
+    def step(model: nn.Module, optimizer: Any, seed: int) -> None:
+        norch.manual_seed(seed)
+        optimizer.zero_grad()
+        model(norch.randn(8, 64, dtype=norch.float64)).square().mean().backward()
+        optimizer.step()
+
+    alone, together = model(), model()
+    plain = optim.AdamW(alone.parameters(), lr=1e-2)
+    divided = ZeroRedundancyOptimizer(together.parameters(), optim.AdamW, lr=1e-2)
+    schedules = [optim.lr_scheduler.StepLR(one, 2, 0.5) for one in (plain, divided)]
+    for seed in range(5):
+        for one, optimizer, schedule in zip((alone, together), (plain, divided), schedules, strict=True):
+            step(one, optimizer, seed)
+            schedule.step()
+    assert all(norch.equal(p, q) for p, q in zip(alone.parameters(), together.parameters(), strict=True))
+    held: list[Any] = [None] * n
+    dist.all_gather_object(held, len(divided.state))
+    assert sum(held) == 4 and max(held) < 4, held
+    assert all(p.grad is not None for p in together.parameters())
+
+    try:
+        divided.state_dict()
+    except norch.Error as error:
+        assert "consolidate_state_dict" in str(error)
+    else:
+        raise AssertionError("a part went for the whole")
+    divided.consolidate_state_dict(to=n - 1)
+    whole: list[Any] = [divided.state_dict() if me == n - 1 else None]
+    dist.broadcast_object_list(whole, n - 1)
+    expected = plain.state_dict()
+    assert whole[0]["param_groups"] == expected["param_groups"] and list(whole[0]["state"]) == list(expected["state"])
+    for number, entry in expected["state"].items():
+        assert all(norch.equal(norch.tensor(entry[k]), norch.tensor(whole[0]["state"][number][k])) for k in entry)
+
+    again = ZeroRedundancyOptimizer(together.parameters(), optim.AdamW, lr=1.0)
+    again.load_state_dict(whole[0])
+    step(alone, plain, 9)
+    step(together, again, 9)
+    assert all(norch.equal(p, q) for p, q in zip(alone.parameters(), together.parameters(), strict=True))
 
 
 class Branches(nn.Module):

@@ -45,7 +45,9 @@ def run(name: str, ranks: int, **env: str) -> subprocess.CompletedProcess[str]:
     return launch(Path(__file__).with_name("programs.py"), name, ranks=ranks, **env)
 
 
-PROGRAMS = "reductions movement layouts objects_and_groups training data_parallel wrong".split()
+PROGRAMS = (
+    "reductions movement layouts objects_and_groups training synchronized_norm divided_optimizer data_parallel wrong"
+).split()
 
 
 @with_mpi
