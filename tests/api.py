@@ -28,6 +28,7 @@ norch.autograd.graph
 norch.backends
 norch.cuda
 norch.distributed
+norch.distributed.checkpoint
 norch.distributed.optim
 norch.distributions
 norch.distributions.constraints

@@ -18,4 +18,4 @@ from .process_group import *  # noqa: F403
 
 __all__ = [*process_group.__all__, *collectives.__all__, *objects.__all__]
 __dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = lazy(globals(), {".": "optim"}, nothing_more("norch.distributed"))
+__getattr__ = lazy(globals(), {".": "checkpoint optim"}, nothing_more("norch.distributed"))

@@ -110,6 +110,10 @@ class ZeroRedundancyOptimizer(Optimizer):
         found, self._whole = self._whole, None
         return found
 
+    def _state_dict_of_rank(self) -> dict[str, Any]:
+        """The state of this rank's part, and all options: checkpoint.py joins the parts."""
+        return self.optim.state_dict()
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads what state_dict() gave, for any number of ranks, or the state dict of an optimizer_class alone."""
         state = state_dict["state"] if isinstance(state_dict, dict) and "state" in state_dict else {}

@@ -40,9 +40,9 @@ def launch(*program: object, ranks: int, **env: str) -> subprocess.CompletedProc
     )
 
 
-def run(name: str, ranks: int, **env: str) -> subprocess.CompletedProcess[str]:
+def run(name: str, ranks: int, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
     """A function of programs.py on each rank."""
-    return launch(Path(__file__).with_name("programs.py"), name, ranks=ranks, **env)
+    return launch(Path(__file__).with_name("programs.py"), name, *arguments, ranks=ranks, **env)
 
 
 PROGRAMS = (
@@ -58,6 +58,27 @@ def test_ranks(name: str, ranks: int) -> None:
     done = run(name, ranks)
     assert done.returncode == 0, done.stderr[-3000:]
     assert sorted(done.stdout.splitlines()) == [f"rank {i} of {ranks} is done" for i in range(ranks)]
+
+
+@with_mpi
+@pytest.mark.slow
+def test_checkpoints(tmp_path: Path) -> None:
+    done = run("checkpoints", 2, tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@with_mpi
+@pytest.mark.slow
+def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    whole = run("resumed", 2, tmp_path / "whole", 6)
+    assert whole.returncode == 0, whole.stderr[-3000:]
+    killed = run("resumed", 2, tmp_path / "killed", 6, 4)
+    assert killed.returncode != 0
+    again = run("resumed", 2, tmp_path / "killed", 6)
+    assert again.returncode == 0 and again.stdout == whole.stdout, again.stderr[-3000:]
+    assert len(list((tmp_path / "killed").iterdir())) == 3  # what the killed run left is gone
+    alone = run("read", 1, tmp_path / "whole")  # other ranks than those that wrote it
+    assert alone.returncode == 0 and alone.stdout.splitlines()[0] in whole.stdout, alone.stderr[-3000:]
 
 
 @with_mpi
