@@ -212,7 +212,7 @@ def test_completion_shows_public_names_only(name: str) -> None:
     """No underscore, no module of the package alone, nothing that is imported from elsewhere."""
     module = importlib.import_module(f"norch.{name}".rstrip("."))
     shown = [name for name in dir(module) if not name.startswith("__")]
-    public = {"autograd", "constraints", "functional", "graph", *norch._MODULES.split()}
+    public = {"autograd", "constraints", "functional", "graph", "transforms", *norch._MODULES.split()}
     assert len(shown) == len(set(shown)) >= 3 and not [name for name in shown if name[0] == "_"]
     for name in shown:
         thing = getattr(module, name)
