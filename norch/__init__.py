@@ -31,6 +31,8 @@ from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.distance import *  # noqa: F403
 from .ops.composed.einsum import einsum
 from .ops.composed.grid import *  # noqa: F403
+from .ops.composed.histogram import *  # noqa: F403
+from .ops.composed.numeric import *  # noqa: F403
 from .ops.composed.order import *  # noqa: F403
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403

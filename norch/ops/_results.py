@@ -80,6 +80,12 @@ class aminmax_result(_Named):
     min, max = (property(itemgetter(i)) for i in range(2))
 
 
+class histogram_result(_Named):
+    __slots__ = ()
+    _fields = ("hist", "bin_edges")
+    hist, bin_edges = (property(itemgetter(i)) for i in range(2))
+
+
 class frexp_result(_Named):
     __slots__ = ()
     _fields = ("mantissa", "exponent")
