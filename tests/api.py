@@ -69,6 +69,7 @@ norch.utils.data.dataloader
 norch.utils.data.dataset: ChainDataset ConcatDataset Dataset IterableDataset StackDataset Subset TensorDataset
     random_split
 norch.utils.data.sampler: BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSampler WeightedRandomSampler
+norch.utils.safetensors
 norch.utils.tensorboard: SummaryWriter
 """
 LINES = PUBLIC.strip().replace("\n ", " ").splitlines()
