@@ -472,7 +472,13 @@ def versions_of(lib: Any) -> tuple[Any, ...]:
     net.load_state_dict(state)
     net.load_state_dict(plain)
     part = net.state_dict(prefix="net.")._metadata
-    return type(state).__name__, list(metadata.items()), seen, list(part), hasattr(net.state_dict(plain), "_metadata")
+    return (
+        type(state).__name__,
+        list(metadata.items()),
+        seen,
+        list(part),
+        hasattr(net.state_dict(destination=plain), "_metadata"),
+    )
 
 
 def test_versions_of_modules(torch: Any) -> None:

@@ -33,7 +33,7 @@ def tensors() -> dict[str, Any]:
 
 def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
     return found.keys() == expected.keys() and all(
-        found[name].dtype is x.dtype and found[name].shape == x.shape and norch.equal(found[name], x)
+        found[name].dtype is x.dtype and found[name].shape == x.shape and norch.equal(found[name].cpu(), x.cpu())
         for name, x in expected.items()
     )
 
@@ -63,7 +63,8 @@ def test_round_trip(tmp_path: Path, metadata: Any) -> None:
     norch.save(expected, path, format="safetensors")
     assert same(norch.load(io.BytesIO(path.read_bytes()), map_location="cpu"), expected)
     with safetensors.safe_open(path, framework="pt", device=DEVICE) as file:
-        assert file.keys() == sorted(expected) and file.get_tensor("float32").device == norch.device(DEVICE)
+        assert file.keys() == sorted(expected)
+        assert file.get_tensor("float32").device.type == DEVICE.partition(":")[0]
 
 
 def test_the_bytes_are_those_of_the_package(package: Any) -> None:
@@ -243,13 +244,11 @@ def test_what_is_refused(tmp_path: Path, name: str) -> None:
         norch.load(tmp_path / "x", mmap=True)
 
 
-STRICTER = {"a name twice", "a space first", "an overlap of nothing"}  # which the package lets through
+STRICTER = {"a name twice", "a space first"}  # which the package lets through
 
 
-@pytest.mark.parametrize("name", [*GOOD, *BAD])
+@pytest.mark.parametrize("name", [name for name in (*GOOD, *BAD) if name not in STRICTER])
 def test_the_package_judges_alike(package: Any, name: str) -> None:
-    if name in STRICTER:
-        pytest.skip("the package takes the last of two, and spaces")
     content = GOOD.get(name) or BAD[name]
     if name in GOOD:
         package.load(content)
