@@ -133,6 +133,23 @@ def test_promotion(strict: Any, dtypes: Any) -> None:
         agree(strict, lambda ns, x, y: ns.add(x, y), a[0, 0], b)
 
 
+@pytest.mark.parametrize(
+    "dtypes", [("float32", "float64"), ("float64", "float32"), ("int8", "int64"), ("uint8", "int8")]
+)
+def test_products_promote(strict: Any, dtypes: Any) -> None:
+    a, b = X[:, :3].astype(dtypes[0]), Y[:, :3].astype(dtypes[1])
+    agree(strict, lambda ns, x, y: [ns.matmul(x, y), ns.vecdot(x, y), ns.tensordot(x, y, axes=1)], a, b)
+    agree(strict, lambda ns, x, y: [ns.linalg.outer(x[0, :], y[0, :]), ns.linalg.cross(x, y)], a, b)
+    if a.dtype.kind == "f":
+        agree(strict, lambda ns, x, y: ns.linalg.solve(x, y), a, b)
+
+
+def test_arguments_as_numpy_has_them() -> None:
+    x = xp.asarray([1, 4, 9])
+    assert xp.diff(x, 2).tolist() == [2] and xp.expand_dims(x, 1).shape == (3, 1)
+    assert xp.where(x > 3)[0].tolist() == [1, 2]
+
+
 AXES = [None, 0, 1, -1, (0, 1), ()]
 
 
@@ -381,8 +398,8 @@ import numpy as np, norch, sklearn, warnings
 from sklearn.datasets import make_classification, make_regression
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import Ridge
-from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, mean_squared_error, r2_score, roc_auc_score
 from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
@@ -394,6 +411,7 @@ checks = {
     "PCA random": lambda c: PCA(3, svd_solver="randomized", random_state=0,
                                 power_iteration_normalizer="QR").fit_transform(c(x)),
     "Ridge": lambda c: Ridge(1.0, solver="svd").fit(c(r), c(t)).predict(c(r)),
+    "LogisticRegression": lambda c: LogisticRegression(tol=1e-9).fit(c(x), c(y)).predict_proba(c(x)),
     "LDA": lambda c: LinearDiscriminantAnalysis().fit(c(x), c(y)).predict_proba(c(x)),
     "scaler": lambda c: MinMaxScaler().fit_transform(c(x)),
     "standard scaler": lambda c: StandardScaler().fit_transform(c(x)),
@@ -401,6 +419,7 @@ checks = {
     "normalizer": lambda c: Normalizer().fit_transform(c(x)),
     "accuracy": lambda c: accuracy_score(c(y), c(y[::-1].copy())),
     "errors": lambda c: mean_squared_error(c(t), c(t * 2)),
+    "roc": lambda c: roc_auc_score(c(y), c(np.abs(x[:, 0]))),
     "r2": lambda c: r2_score(c(t), c(t * 1.1)),
     "distances": lambda c: euclidean_distances(c(x), c(x[:5] + 1)),
     "cosine": lambda c: cosine_similarity(c(x), c(x[:5])),

@@ -22,15 +22,13 @@ from ._creation import *  # noqa: F403
 from ._creation import __array_namespace_info__ as __array_namespace_info__
 from ._elementwise import *  # noqa: F403
 from ._functions import *  # noqa: F403
-from .linalg import matrix_transpose, tensordot, vecdot  # noqa: F401
+from .linalg import matmul, matrix_transpose, tensordot, vecdot  # noqa: F401
 
 __array_api_version__ = "2024.12"
 newaxis = None
 
 globals().update(_creation.STANDARD)
 
-__all__ = sorted(
-    ["__array_api_version__", "e", "inf", "linalg", "matrix_transpose", "nan", "newaxis", "pi", "tensordot", "vecdot"]
-    + [*_creation.__all__, *_creation.STANDARD, *_elementwise.__all__, *_functions.__all__]
-)
+_OWN = "__array_api_version__ e inf linalg matmul matrix_transpose nan newaxis pi tensordot vecdot".split()
+__all__ = sorted([*_OWN, *_creation.__all__, *_creation.STANDARD, *_elementwise.__all__, *_functions.__all__])
 __dir__ = __all__.copy  # completion shows the public names only

@@ -54,6 +54,12 @@ def promoted(*values: Any) -> list[Any]:
     return [x.to(wanted) if isinstance(x, Tensor) else x for x in values]
 
 
+def of_one_dtype(*arrays: Tensor) -> list[Tensor]:
+    """The arrays, cast to the dtype that they promote to."""
+    dtype = result_type(*arrays)
+    return [x.to(dtype) for x in arrays]
+
+
 def axes_of(x: Tensor, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
     """The axes to reduce: all of them for None."""
     return tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)

@@ -82,7 +82,6 @@ __all__ = [
     "tan",
     "tanh",
     "trunc",
-    "where",
 ]  # fmt: skip
 
 
@@ -156,11 +155,6 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:  # noqa: A00
         return x.clone()
     low, high = (bound.to(x.dtype) if isinstance(bound, Tensor) else bound for bound in (min, max))
     return ops.clamp(x, low, high).to(x.dtype)
-
-
-def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
-    """x1 where condition holds, x2 elsewhere."""
-    return ops.where(condition, *promoted(x1, x2))
 
 
 def nextafter(x1: Tensor, x2: Tensor, /) -> Tensor:

@@ -14,17 +14,16 @@ from ..ops.composed import order
 from ..ops.composed import shape as shapes
 from ..ops.copy import clone
 from ..ops.create import zeros
-from ..ops.matmul import matmul
-from ..ops.pointwise import where
+from ..ops.pointwise import where as _where
 from ..ops.scatter import take_along_dim
 from ..tensor import Tensor
-from ._checks import promoted, reduced, result_type, sum_dtype
+from ._checks import of_one_dtype, promoted, reduced, sum_dtype
 
 __all__ = [
     "all", "any", "argmax", "argmin", "argsort", "concat", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff",
-    "expand_dims", "flip", "isin", "matmul", "max", "mean", "min", "moveaxis", "nonzero", "permute_dims", "prod",
+    "expand_dims", "flip", "isin", "max", "mean", "min", "moveaxis", "nonzero", "permute_dims", "prod",
     "repeat", "reshape", "roll", "searchsorted", "sort", "squeeze", "stack", "std", "sum", "take", "take_along_axis",
-    "tile", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var",
+    "tile", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "where",
 ]  # fmt: skip
 
 Axis = int | tuple[int, ...] | None
@@ -35,15 +34,13 @@ Axis = int | tuple[int, ...] | None
 
 def concat(arrays: tuple[Tensor, ...] | list[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Arrays behind each other along axis; None: flattened first."""
-    dtype = result_type(*arrays)
-    parts = [x.to(dtype) for x in arrays]
+    parts = of_one_dtype(*arrays)
     return copy.cat([x.reshape(-1) for x in parts], 0) if axis is None else copy.cat(parts, axis)
 
 
 def stack(arrays: tuple[Tensor, ...] | list[Tensor], /, *, axis: int = 0) -> Tensor:
     """Arrays of one shape along a new axis."""
-    dtype = result_type(*arrays)
-    return copy.stack([x.to(dtype) for x in arrays], axis)
+    return copy.stack(of_one_dtype(*arrays), axis)
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
@@ -51,7 +48,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(x.unbind(axis))
 
 
-def expand_dims(x: Tensor, /, *, axis: int = 0) -> Tensor:
+def expand_dims(x: Tensor, /, axis: int = 0) -> Tensor:
     """x with a new axis of size 1."""
     return view.unsqueeze(x, axis)
 
@@ -113,7 +110,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
         if x.ndim != 1:
             raise ArgumentError(f"take: axis is needed for {x.ndim} dimensions")
         axis = 0
-    return indexing.index_select(x, axis, where(indices < 0, indices + x.shape[axis], indices))
+    return indexing.index_select(x, axis, _where(indices < 0, indices + x.shape[axis], indices))
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -128,10 +125,16 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     return tuple(indexing.nonzero(x).unbind(1))
 
 
+def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Any:
+    """x1 where condition holds, x2 elsewhere; nonzero(condition) without them, as in NumPy."""
+    if x1 is None and x2 is None:
+        return nonzero(condition)
+    return _where(condition, *promoted(x1, x2))
+
+
 def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where in x1, sorted, the elements of x2 belong."""
-    dtype = result_type(x1, x2)
-    return sorting.searchsorted(x1.to(dtype), x2.to(dtype), side=side, sorter=sorter)
+    return sorting.searchsorted(*of_one_dtype(x1, x2), side=side, sorter=sorter)
 
 
 # ---- sets ----------------------------------------------------------------------------------------------------------
@@ -324,6 +327,6 @@ def _cumulative(function: Any, x: Tensor, axis: int | None, dtype: DType | None,
     return copy.cat([out.new_full(first, initial), out], axis)
 
 
-def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(x: Tensor, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """The differences of neighbours along axis, n times."""
     return order.diff(x, n, axis, prepend, append)

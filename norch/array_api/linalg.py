@@ -9,9 +9,9 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..linalg import inv, matrix_power, pinv, svdvals
 from ..ops.composed.products import outer as _outer
 from ..ops.composed.products import tensordot as _tensordot
-from ..ops.matmul import matmul
+from ..ops.matmul import matmul as _matmul
 from ..tensor import Tensor
-from ._checks import promoted, result_type, sum_dtype
+from ._checks import of_one_dtype, sum_dtype
 from ._functions import sum as _sum
 
 __all__ = [
@@ -71,6 +71,7 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The y of x1 y = x2; x2 is one vector where it is 1-d, else matrices."""
+    x1, x2 = of_one_dtype(x1, x2)
     if x2.ndim == 1:
         return _linalg.solve(x1, x2.unsqueeze(1)).squeeze(-1)
     shape = x1.shape[:-2]
@@ -79,12 +80,12 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The vector product along an axis of size 3."""
-    return _linalg.cross(*promoted(x1, x2), dim=axis)
+    return _linalg.cross(*of_one_dtype(x1, x2), dim=axis)
 
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The products of all elements of two vectors."""
-    return _outer(*promoted(x1, x2))
+    return _outer(*of_one_dtype(x1, x2))
 
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
@@ -126,10 +127,15 @@ def vector_norm(
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
     """Sums of products over several axes."""
-    return _tensordot(*promoted(x1, x2), axes=axes)
+    return _tensordot(*of_one_dtype(x1, x2), axes=axes)
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Sums of products along an axis, which both have; the others broadcast."""
-    x1, x2 = promoted(x1, x2)
-    return (x1.movedim(axis, -1).conj() * x2.movedim(axis, -1)).sum(-1, dtype=result_type(x1, x2))
+    x1, x2 = of_one_dtype(x1, x2)
+    return (x1.movedim(axis, -1).conj() * x2.movedim(axis, -1)).sum(-1, dtype=x1.dtype)
+
+
+def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The product of matrices (..., M, K) and (..., K, N), or of vectors."""
+    return _matmul(*of_one_dtype(x1, x2))
