@@ -153,7 +153,7 @@ def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int
     if tensors_only:
         from .utils import safetensors
 
-        return safetensors.read(source, head, device, size)
+        return safetensors.read(source, head, device, size, size_of(f))
     try:
         return _reader(f, source, head, device, weights_only).load()
     except (Refusal, DeviceError, MemoryError):

@@ -257,6 +257,12 @@ def test_the_package_judges_alike(package: Any, name: str) -> None:
         package.load(content)
 
 
+def test_what_a_stream_claims_is_checked_first() -> None:
+    header = {"x": entry("U8", [1 << 40], [0, 1 << 40])}
+    with pytest.raises(SafetensorError, match="1099511627776 bytes of elements in a file of"):
+        norch.load(io.BytesIO(file_of(header, bytes(8))))
+
+
 def test_a_dtype_that_norch_lacks_is_named() -> None:
     with pytest.raises(SafetensorError, match="'x' is of U32, for which norch has no dtype"):
         safetensors.load(file_of({"x": entry("U32")}, bytes(8)))

@@ -238,13 +238,16 @@ def _entry(name: str, said: Any) -> Entry:
     return Entry(name, code, tuple(shape), offsets[0], offsets[1] - offsets[0])
 
 
-def read(source: Source, head: bytes, device: Device | None, size: int | None) -> dict[str, Tensor]:
-    """The tensors of a file of size bytes, if that is known, whose head has been read: mapped where the source is."""
-    count = _header_size(head, size) + SIZE.size
+def read(source: Source, head: bytes, device: Device | None, size: int | None, most: int | None) -> dict[str, Tensor]:
+    """The tensors of a file whose head has been read: mapped where the source is. size: its bytes, if these are known;
+    most: or how many they may be."""
+    count = _header_size(head, most) + SIZE.size
     header = head[SIZE.size : count] + source.read(count - len(head))
     if len(header) < count - SIZE.size:
         raise _refuse(f"{len(header)} bytes of a header of {count - SIZE.size}")
     entries, _ = _parsed(header, None if size is None else size - count)
+    if most is not None and (claimed := sum(entry.nbytes for entry in entries)) > most:  # before memory is taken
+        raise _refuse(f"{claimed} bytes of elements in a file of {most}")
     found = {}
     try:
         for entry in entries:
@@ -268,7 +271,7 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
 def load(data: bytes) -> dict[str, Tensor]:
     """The tensors, by name, of the bytes of a file."""
     source = Source(io.BytesIO(data))
-    return read(source, source.read(SIZE.size), None, len(data))
+    return read(source, source.read(SIZE.size), None, len(data), len(data))
 
 
 class safe_open:  # noqa: N801  (the name in safetensors)
