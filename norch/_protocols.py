@@ -79,6 +79,8 @@ class ProtocolMethods(Handle):
 
     __dlpack__ = DeferredMethod("norch.utils.dlpack", "__dlpack__")
     __dlpack_device__ = DeferredMethod("norch.utils.dlpack", "__dlpack_device__")
+    __array_namespace__ = DeferredMethod("norch.array_api._methods", "__array_namespace__")
+    to_device = DeferredMethod("norch.array_api._methods", "to_device")
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """The result of an elementwise function of NumPy: a tensor where norch has the dtype, else the array."""

@@ -20,6 +20,8 @@ STORED = Path(__file__).with_name("api.txt")
 # Of a module all that it hands on, or where the colon says so these names: the rest of its file is for norch.
 PUBLIC = """
 norch
+norch.array_api
+norch.array_api.linalg
 norch.autograd
 norch.autograd.function: Function once_differentiable
 norch.autograd.functional
@@ -72,6 +74,7 @@ norch.utils.data.dataloader
 norch.utils.data.dataset: ChainDataset ConcatDataset Dataset IterableDataset StackDataset Subset TensorDataset
     random_split
 norch.utils.data.sampler: BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSampler WeightedRandomSampler
+norch.utils.safetensors
 norch.utils.tensorboard: SummaryWriter
 """
 LINES = PUBLIC.strip().replace("\n ", " ").splitlines()

@@ -25,7 +25,7 @@ class DataParallel(Module):
     device_ids, output_device: one device at most (ArgumentError otherwise); a batch is not divided.
 
     >>> norch.nn.DataParallel(norch.nn.Linear(2, 1)).state_dict().keys()
-    dict_keys(['module.weight', 'module.bias'])
+    odict_keys(['module.weight', 'module.bias'])
     """
 
     def __init__(

@@ -216,9 +216,17 @@ def from_numpy(array: Any) -> Tensor:
     """
     if not _is_ndarray(array):
         raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
-    found = _array_dtype(array.dtype.str)
     if not array.flags.writeable:
-        warnings.warn("from_numpy: this array is read-only, and a tensor is not; do not write to it", stacklevel=2)
+        _warn_of_read_only("from_numpy", 3)
+    return _over_array(array)
+
+
+def _warn_of_read_only(name: str, level: int) -> None:
+    warnings.warn(f"{name}: this array is read-only, and a tensor is not; do not write to it", stacklevel=level)
+
+
+def _over_array(array: Any) -> Tensor:
+    found = _array_dtype(array.dtype.str)
     shape, steps = array.shape, array.strides
     if any(step % found.itemsize for step in steps):
         raise ArgumentError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
@@ -232,12 +240,21 @@ def from_numpy(array: Any) -> Tensor:
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """data as a tensor, which shares memory with tensors and writable NumPy arrays where dtype and device allow."""
+    """data as a tensor, which shares memory with tensors and NumPy arrays where dtype and device allow; with those that
+    are read-only, too, with a warning."""
+    return _as_tensor(data, dtype, device, "as_tensor")
+
+
+def _as_tensor(data: Any, dtype: Any, device: Any, name: str) -> Tensor:
     if isinstance(data, Handle):
         return data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
-    if _is_ndarray(data) and data.flags.writeable:
-        return finished(from_numpy(data), device, False).to(dtype=dtype)
-    return tensor(data, dtype=dtype, device=device)
+    if not _is_ndarray(data):
+        return tensor(data, dtype=dtype, device=device)
+    shared = _over_array(data)
+    made = finished(shared, device, False).to(dtype=dtype)
+    if made is shared and not data.flags.writeable:
+        _warn_of_read_only(name, 4)
+    return made
 
 
 def asarray(
@@ -250,7 +267,7 @@ def asarray(
     elif copy:
         made = obj.to(dtype=dtype, device=device, copy=True)
     else:
-        made = as_tensor(obj, dtype, device)
+        made = _as_tensor(obj, dtype, device, "asarray")
         shared = made is obj or (_is_ndarray(obj) and obj.ctypes.data == made.data_ptr())
         if copy is False and not shared:
             raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")

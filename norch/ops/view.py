@@ -144,8 +144,10 @@ _Permute = view_derivative("permute", grad=lambda g, arguments: permute(g, _inve
 
 
 @method
-def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    """Two axes exchanged."""
+def transpose(input: Any, dim0: Any, dim1: int | None = None) -> Any:
+    """Two axes exchanged; or, with a sequence of all axes as dim0, in another order, as NumPy has it."""
+    if dim1 is None and isinstance(dim0, (tuple, list)):
+        return permute(input, dim0)
     return record_view(_Transpose, lib.norch_transpose(input, dim0, dim1), input, transpose, (dim0, dim1))
 
 

@@ -1,4 +1,4 @@
-"""``norch.utils``: data loading, checkpoints, and memory shared with other libraries."""
+"""``norch.utils``: data loading, checkpoints, memory shared with other libraries, and their files."""
 
 from .._exports import lazy as _lazy
 from .._left_out import nothing_more as _nothing_more
@@ -8,4 +8,4 @@ from . import data as data
 __all__ = ["checkpoint", "data"]
 __dir__ = __all__.copy  # completion shows the public names only
 
-__getattr__ = _lazy(globals(), {".": "_pytree dlpack tensorboard"}, _nothing_more(__name__))
+__getattr__ = _lazy(globals(), {".": "_pytree dlpack safetensors tensorboard"}, _nothing_more(__name__))

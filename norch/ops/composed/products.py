@@ -145,15 +145,17 @@ def inner(input: Any, other: Any) -> Any:  # noqa: A002
 
 
 @rename_errors
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+def tensordot(a: Any, b: Any, dims: Any = 2, *, axes: Any = None) -> Any:
     """The sum of products over several axes of a and as many of b; the axes left, a's first, are those of the result.
 
-    dims is a number (the last axes of a and the first of b) or two lists of axes. ShapeError when sizes differ.
+    dims is a number (the last axes of a and the first of b) or two lists of axes; axes is NumPy's name for it.
+    ShapeError when sizes differ.
 
     >>> norch.tensordot(norch.ones(2, 3, 4), norch.ones(4, 3, 5), ([1, 2], [1, 0])).shape
     norch.Size([2, 5])
     """
     a, b = as_operand(a, "tensordot"), as_operand(b, "tensordot")
+    dims = dims if axes is None else axes
     if isinstance(dims, Handle):
         dims = dims.tolist()  # type: ignore[attr-defined]
     if isinstance(dims, (list, tuple)) and len(dims) == 2:
