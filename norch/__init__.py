@@ -65,8 +65,8 @@ _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
-    "backends cuda distributions errors func fx hub jit linalg memory multiprocessing nn onnx optim random "
-    "serialization storage testing utils"
+    "backends cuda distributions errors func fx hub jit linalg memory multiprocessing nn onnx optim "
+    "profiler random serialization storage testing utils"
 )
 _LAZY = {
     ".": _MODULES,
@@ -83,6 +83,11 @@ _LAZY = {
     ".compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
 }
+
+if _start.is_traced:
+    from .profiler import trace as _trace
+
+    _trace.start()
 
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
