@@ -15,8 +15,7 @@ TRUNK = {
 }
 # Conversions of copies, the text of norch.h, declarations of CPython, x[...], sequences of tensors as arguments, the
 # writer of C at build time, memory of others, and what norch.capture and norch.profiler record. Left out elsewhere: the
-# choice of devices
-# and instruction sets at load, no_grad() and the like, histories of views.
+# choice of devices and instruction sets at load, no_grad() and the like, histories of views.
 NOT_TRUNK = (
     "csrc/core/convert.h csrc/core/library.c csrc/python/abi.h csrc/python/region.c csrc/python/columns.h "
     "csrc/python/make_calls.py csrc/python/recording.h csrc/python/recording.c csrc/python/replay.c "

@@ -10,9 +10,9 @@ from typing import Any
 
 from .module import Module
 
-# Called with a module before its call; gives None, or a function that is called after it, with the result, or None
-# where the call raised.
-Watcher = Callable[[Module], Callable[[Any], None] | None]
+# Called with a module before its call; gives None, or a function that is called after it, with the result and False, or
+# None and True where the call raised.
+Watcher = Callable[[Module], Callable[[Any, bool], None] | None]
 
 _lock = threading.Lock()
 _watchers: tuple[Watcher, ...] = ()
@@ -21,13 +21,15 @@ _plain: Any = Module.__call__
 
 def _watched(self: Module, *args: Any, **kwargs: Any) -> Any:
     ends = [end for enter in _watchers if (end := enter(self)) is not None]
-    result = None
     try:
         result = _plain(self, *args, **kwargs)
-        return result
-    finally:
+    except BaseException:
         for end in reversed(ends):
-            end(result)
+            end(None, True)
+        raise
+    for end in reversed(ends):
+        end(result, False)
+    return result
 
 
 @contextmanager

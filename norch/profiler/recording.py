@@ -103,7 +103,7 @@ class Recording:
 
     # ---- modules -------------------------------------------------------------------------------------------------
 
-    def _enter(self, module: Module) -> Callable[[Any], None]:
+    def _enter(self, module: Module) -> Callable[[Any, bool], None]:
         here = self._here
         if not here.modules and here.root is not module:
             here.root, kind = module, type(module).__name__
@@ -113,7 +113,7 @@ class Recording:
         self._note_module(name)
         start = lib.norch_profile_time()
 
-        def leave(_: Any) -> None:
+        def leave(result: Any, raised: bool) -> None:
             here.modules.pop()
             self.add(f"{name} ({type(module).__name__})" if "." in name else name, "module", start, name)
             self._note_module(here.modules[-1] if here.modules else "")

@@ -1,11 +1,19 @@
-"""``norch.utils``: data loading, checkpoints, and memory shared with other libraries."""
+"""``norch.utils``: data loading, checkpoints, memory shared with other libraries, and sight of models: tables,
+pictures of graphs, learning rates (docs/seeing.md)."""
 
 from .._exports import lazy as _lazy
 from .._left_out import nothing_more as _nothing_more
 from . import checkpoint as checkpoint
 from . import data as data
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["checkpoint", "data", "summary"]
 __dir__ = __all__.copy  # completion shows the public names only
 
-__getattr__ = _lazy(globals(), {".": "_pytree dlpack tensorboard"}, _nothing_more(__name__))
+__getattr__ = _lazy(
+    globals(),
+    {
+        ".": "_pytree dlpack tensorboard",
+        "._summary": "summary",
+    },
+    _nothing_more(__name__),
+)
