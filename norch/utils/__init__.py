@@ -6,13 +6,15 @@ from .._left_out import nothing_more as _nothing_more
 from . import checkpoint as checkpoint
 from . import data as data
 
-__all__ = ["checkpoint", "data", "summary"]
+__all__ = ["checkpoint", "data", "draw_graph", "lr_find", "summary"]
 __dir__ = __all__.copy  # completion shows the public names only
 
 __getattr__ = _lazy(
     globals(),
     {
         ".": "_pytree dlpack tensorboard",
+        "._draw_graph": "draw_graph",
+        "._lr_find": "lr_find",
         "._summary": "summary",
     },
     _nothing_more(__name__),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from .._lib import lib
@@ -19,6 +18,7 @@ from ..profiler.events import events_of
 from ..profiler.recording import MEMORY, Recording
 from ..random import fork_rng
 from ..tensor import Tensor
+from ._restore import as_before
 
 
 class Row:
@@ -208,30 +208,6 @@ def _shape(tree: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _as_before(model: Module, mode: str) -> Iterator[None]:
-    """The model in a mode, with copies of its buffers; then as it was."""
-    modules = list(model.modules())
-    flags = [(module, module.training) for module in modules]
-    buffers = [(module, dict(module._buffers)) for module in modules]
-    copies = {id(b): b.detach().clone() for _, held in buffers for b in held.values() if b is not None}
-    try:
-        for module, held in buffers:
-            for name, buffer in held.items():
-                if buffer is not None:
-                    module._bind("_buffers", name, copies[id(buffer)])
-        if mode != "same":
-            model.train(mode == "train")
-        with fork_rng(), no_grad():
-            yield
-    finally:
-        for module, training in flags:
-            module.training = training
-        for module, held in buffers:
-            for name, buffer in held.items():
-                module._bind("_buffers", name, buffer)
-
-
 def _called(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str) -> tuple[Row, int]:
     """The rows of the calls in model(*args, **kwargs), and the most bytes that it took at a time."""
     thread = threading.get_ident()
@@ -265,7 +241,7 @@ def _called(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any], mode: 
     recording = Recording(MEMORY, False, False)
     recorded = None
     try:
-        with _as_before(model, mode), watching(enter):
+        with as_before(model, None if mode == "same" else mode == "train"), no_grad(), watching(enter):
             model(*args, **kwargs)
     except Exception as error:
         inside = "; ".join(f"{row.name or 'the model'} ({row.kind})" for row in raised_in)
