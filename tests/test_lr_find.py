@@ -46,7 +46,7 @@ def test_all_is_afterwards_what_it_was(make, steps):
     model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.1), nn.Linear(8, 1))
     model[2].eval()
     optimizer = make(model.parameters())
-    for x, y in [batch for batch in loader][:steps]:
+    for x, y in list(loader)[:steps]:
         optimizer.zero_grad()
         loss_fn(model(x), y).backward()
         optimizer.step()

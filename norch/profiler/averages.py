@@ -35,6 +35,7 @@ class Average:
         else:
             self.device_memory_usage += event.bytes
             self.self_device_memory_usage += event.self_bytes
+        self.device_memory_usage += event.device_bytes
 
     @property
     def cpu_time(self) -> float:

@@ -28,7 +28,8 @@ class Event:
     device           "cpu", "cuda:0"
     device_start     of a CUDA call: nanoseconds after the first one on the device; -1: unknown
     device_time      how long it took there; of a range: all calls in it. self_device_time: of a call alone
-    bytes            of the memory that results came to take; of a copy, those it copied
+    bytes            of the memory that results came to take; of a copy, those it copied. Of a range: of calls on the
+                     CPU in it; device_bytes: of those on others
     flops            of products, convolutions and attention: two a multiply-add
     shapes           of the tensors that it read, if record_shapes
     module           the path of the module in whose call it ran, if with_modules; stack: "file:line" of the innermost
@@ -41,14 +42,15 @@ class Event:
 
     __slots__ = (
         *("name", "kind", "thread", "start", "end", "self_time", "device", "device_start", "device_time", "bytes"),
-        *("self_device_time", "self_bytes", "flops", "shapes", "module", "stack", "node", "failed", "children"),
+        *("self_device_time", "self_bytes", "device_bytes", "flops", "shapes", "module", "stack", "node", "failed"),
+        "children",
     )
 
     def __init__(self, name: str, kind: str, thread: int, start: int, end: int, module: str = ""):
         self.name, self.kind, self.thread, self.start, self.end, self.module = name, kind, thread, start, end, module
         self.self_time = end - start
         self.device, self.device_start, self.stack, self.node, self.failed = "cpu", -1, "", "", False
-        self.device_time = self.self_device_time = self.bytes = self.self_bytes = self.flops = 0
+        self.device_time = self.self_device_time = self.bytes = self.self_bytes = self.device_bytes = self.flops = 0
         self.shapes: tuple[tuple[int, ...], ...] = ()
         self.children: list[Event] = []
 
@@ -63,7 +65,7 @@ def events_of(recorded: Recorded, with_flops: bool, activities: Iterable[str]) -
     forward = _Forward(recorded)
     for row in recorded.rows:
         event = _event(row, forward)
-        if ("cpu" if event.device == "cpu" else "cuda") in wanted:
+        if "cpu" in wanted or event.device != "cpu":
             event.flops *= with_flops
             found.append(event)
     found.sort(key=lambda event: (event.start, -event.end))
@@ -123,7 +125,10 @@ def _nest(events: list[Event]) -> None:
             stack[-1].self_time -= event.end - event.start
         for outer in stack:
             outer.device_time += event.self_device_time
-            outer.bytes += event.self_bytes
+            if event.device == "cpu":
+                outer.bytes += event.self_bytes
+            else:
+                outer.device_bytes += event.self_bytes
             outer.flops += event.flops
         if event.kind != "operation":
             stack.append(event)
