@@ -124,13 +124,13 @@ def summary(
 
     >>> model = norch.nn.Sequential(norch.nn.Linear(4, 8), norch.nn.ReLU(), norch.nn.Linear(8, 2))
     >>> print(norch.utils.summary(model, (5, 4)))
-    Module          Output shape  Parameters  Multiply-adds
-    -------------------------------------------------------
-    Sequential      (5, 2)                --             --
-    ├─ 0 (Linear)   (5, 8)                40            160
-    ├─ 1 (ReLU)     (5, 8)                --             --
-    └─ 2 (Linear)   (5, 2)                18             80
-    -------------------------------------------------------
+    Module         Output shape  Parameters  Multiply-adds
+    ------------------------------------------------------
+    Sequential     (5, 2)                --             --
+    ├─ 0 (Linear)  (5, 8)                40            160
+    ├─ 1 (ReLU)    (5, 8)                --             --
+    └─ 2 (Linear)  (5, 2)                18             80
+    ------------------------------------------------------
     Parameters: 58, of them trainable 58, fixed 0
     Multiply-adds: 240
     Memory: input 80 B, parameters 232 B, buffers 0 B, outputs 360 B, peak of the forward pass 320 B
