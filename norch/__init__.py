@@ -92,7 +92,7 @@ if _start.is_traced:
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
-    from . import cuda, distributions, func, linalg, memory, nn, optim, utils
+    from . import cuda, distributions, func, linalg, memory, nn, optim, profiler, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .program import capture

@@ -3,11 +3,17 @@ pictures of graphs, learning rates (docs/seeing.md)."""
 
 from .._exports import lazy as _lazy
 from .._left_out import nothing_more as _nothing_more
+from .._typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import checkpoint as checkpoint
 from . import data as data
 
 __all__ = ["checkpoint", "data", "draw_graph", "lr_find", "summary"]
 __dir__ = __all__.copy  # completion shows the public names only
+
+if _TYPE_CHECKING:
+    from ._draw_graph import draw_graph
+    from ._lr_find import lr_find
+    from ._summary import summary
 
 __getattr__ = _lazy(
     globals(),
