@@ -1,5 +1,6 @@
 """norch.profiler: what it notes of calls, modules, lines and memory, and that nothing stays behind."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -288,6 +289,45 @@ def test_an_interrupt_stops_the_call_before_it_runs(monkeypatch):
     with profile(with_stack=True, **CPU), pytest.raises(KeyboardInterrupt):
         x.add_(1)
     assert x.tolist() == [1.0, 1.0]
+
+
+def test_without_memory_for_the_notes_the_program_goes_on():
+    x = norch.ones(2)
+    x.exp()
+    try:
+        for n in range(3):
+            with profile(profile_memory=True, **CPU) as prof:
+                lib.norch_fail_allocation(n)
+                with contextlib.suppress(MemoryError):
+                    x.exp()
+                lib.norch_fail_allocation(-1)
+                x.log()
+            assert "log" in names(prof)
+            if not prof.is_complete:
+                break
+        else:
+            raise AssertionError("no allocation was one of the profile's")
+    finally:
+        lib.norch_fail_allocation(-1)
+    with profile(**CPU) as prof:
+        x.exp()
+    assert prof.is_complete and names(prof) == ["exp"]
+
+
+def test_a_forked_child_may_go_on():
+    with profile(profile_memory=True, **CPU) as prof:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                norch.ones(3).exp()
+                prof.stop()
+                status = 0 if "exp" in names(prof) else 2
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        norch.ones(3).log()
+    assert "log" in names(prof) and "exp" not in names(prof)
 
 
 # ---- schedules -------------------------------------------------------------------------------------------------------
