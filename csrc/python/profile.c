@@ -204,13 +204,24 @@ static void read_plan(const nr_call *call, row *to) {
 
 /* ---- events of a device ------------------------------------------------------------------------------------ */
 
+/* Actions of norch_device_event(). */
+enum { MAKE, RECORD, WAIT, QUERY, TIME, FREE };
+
+static bool event(const nr_backend *backend, int64_t action, void **of, void *other, double *value) {
+    return norch_device_event(backend->device_type, backend->device_index, action, -1, of, other, value) == NORCH_OK;
+}
+
+/* The present point of the current stream; NULL: the device has an error, which it tells where it is next waited for. */
 static void *mark(const nr_backend *backend) {
-    void *event = NULL;
+    void *made = NULL;
     double timed = 1;
-    const nr_device *device = backend->device;
-    if (device->event(backend, NR_EVENT_MAKE, -1, &event, NULL, &timed) != NORCH_OK) return NULL;
-    if (device->event(backend, NR_EVENT_RECORD, -1, &event, NULL, NULL) == NORCH_OK) return event;
-    device->event(backend, NR_EVENT_FREE, -1, &event, NULL, NULL);
+    if (!event(backend, MAKE, &made, NULL, &timed)) {
+        PyErr_Clear();
+        return NULL;
+    }
+    if (event(backend, RECORD, &made, NULL, NULL)) return made;
+    PyErr_Clear();
+    event(backend, FREE, &made, NULL, NULL);
     return NULL;
 }
 
@@ -228,10 +239,9 @@ static void measure_devices(void) {
         const nr_backend *backend = r->backend;
         void **base = &first[backend->device_index];
         if (!*base) *base = r->events[0];
-        const nr_device *device = backend->device;
-        if (device->event(backend, NR_EVENT_WAIT, -1, &r->events[1], NULL, NULL) != NORCH_OK ||
-            device->event(backend, NR_EVENT_TIME, -1, &r->events[0], r->events[1], &r->device_ms) != NORCH_OK ||
-            device->event(backend, NR_EVENT_TIME, -1, base, r->events[0], &r->device_start_ms) != NORCH_OK) {
+        if (!event(backend, WAIT, &r->events[1], NULL, NULL) ||
+            !event(backend, TIME, &r->events[0], r->events[1], &r->device_ms) ||
+            !event(backend, TIME, base, r->events[0], &r->device_start_ms)) {
             r->device_start_ms = -1;
             PyErr_Clear(); /* an error of the device is raised where it is next waited for */
         }
@@ -240,7 +250,7 @@ static void measure_devices(void) {
 
 static void drop(row *r) {
     for (int i = 0; i < 2; i++)
-        if (r->events[i]) r->backend->device->event(r->backend, NR_EVENT_FREE, -1, &r->events[i], NULL, NULL);
+        if (r->events[i]) event(r->backend, FREE, &r->events[i], NULL, NULL);
     if (r->place) Py_DecRef(r->place);
     if (r->shapes) Py_DecRef(r->shapes);
     *r = (row){.family = 0};
