@@ -68,7 +68,7 @@ _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
     "array_api backends cuda distributed distributions errors func fx hub jit linalg memory multiprocessing nn onnx "
-    "optim random serialization storage testing utils"
+    "optim profiler random serialization storage testing utils"
 )
 _LAZY = {
     ".": _MODULES,
@@ -86,10 +86,15 @@ _LAZY = {
     "LongTensor ShortTensor",
 }
 
+if _start.is_traced:
+    from .profiler import trace as _trace
+
+    _trace.start()
+
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
-    from . import array_api, cuda, distributions, func, linalg, memory, nn, optim, utils
+    from . import array_api, cuda, distributions, func, linalg, memory, nn, optim, profiler, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .program import capture

@@ -77,6 +77,8 @@ class ProtocolMethods(Handle):
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    _repr_html_ = DeferredMethod("norch.utils._tensor_html", "_repr_html_")
+    _repr_png_ = DeferredMethod("norch.utils._tensor_html", "_repr_png_")
     __dlpack__ = DeferredMethod("norch.utils.dlpack", "__dlpack__")
     __dlpack_device__ = DeferredMethod("norch.utils.dlpack", "__dlpack_device__")
     __array_namespace__ = DeferredMethod("norch.array_api._methods", "__array_namespace__")

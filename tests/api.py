@@ -10,6 +10,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum
 from functools import reduce
 from pathlib import Path
 from types import ModuleType
@@ -62,6 +63,7 @@ norch.optim
 norch.optim.lr_scheduler
 norch.optim.optimizer: Optimizer
 norch.optim.swa_utils
+norch.profiler
 norch.random: Generator default_generator fork_rng get_rng_state initial_seed manual_seed seed set_rng_state
 norch.serialization: add_safe_globals clear_safe_globals get_safe_globals load safe_globals save
 norch.storage: Storage
@@ -87,7 +89,9 @@ INTERNAL = re.compile(
 
 def signature(thing: Any) -> str:
     """(a, b=1): without annotations, and without what has no fixed text."""
-    if isinstance(thing, type) and issubclass(thing, BaseException):  # each version of Python says something else
+    if isinstance(thing, type) and issubclass(
+        thing, (BaseException, Enum)
+    ):  # each version of Python says something else
         return "(...)"
     try:
         parameters = inspect.signature(thing).parameters.values()

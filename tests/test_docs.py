@@ -21,15 +21,21 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 MODULES = ["norch"] + [m.name for m in pkgutil.walk_packages(norch.__path__, "norch.") if "libnorch" not in m.name]
 
 
-@pytest.mark.filterwarnings("ignore")
-def _written_by(script: str) -> str:
-    """What a script of docs/ would write."""
+def _script(script: str) -> Any:
+    """A script of docs/ as a module."""
     if not DOCS.exists():
         pytest.skip("the docs are not here")
     spec = importlib.util.spec_from_file_location(script, DOCS / f"{script}.py")
     assert spec is not None and spec.loader is not None
     made: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
+    return made
+
+
+@pytest.mark.filterwarnings("ignore")
+def _written_by(script: str) -> str:
+    """What a script of docs/ would write."""
+    made = _script(script)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return made.text()
@@ -65,10 +71,20 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
         assert {line.strip() for line in lines.splitlines()} <= there, f"docs/{page} quotes what {path} does not say"
 
 
-@pytest.mark.parametrize(("page", "count"), [("backward.md", 20), ("capture.md", 11)])
+@pytest.mark.parametrize(("page", "count"), [("backward.md", 20), ("capture.md", 11), ("seeing.md", 15)])
 def test_the_examples_of_a_page_run(page: str, count: int) -> None:
     found = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.attempted > count and not found.failed
+
+
+def test_the_pictures_of_a_page_are_up_to_date() -> None:
+    """But for numbers, which rounding may change."""
+    made: Any = _script("seeing").pictures()
+    assert len(made) == 3
+    for name, text in made.items():
+        stored = (DOCS / name).read_text(encoding="utf-8")
+        words = [re.findall(r">([^<]*?)[-\d.e, ]*<", one) for one in (text, stored)]
+        assert words[0] == words[1], f"docs/{name} is old: run make docs"
 
 
 def test_what_the_page_about_cuda_names_is_there() -> None:

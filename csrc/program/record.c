@@ -192,7 +192,10 @@ static int32_t refuse(nr_observer *self, const char *what) { return nr_program_r
 nr_program *nr_program_make(bool strict) {
     nr_program *program = nr_malloc(sizeof *program);
     if (!program) return NULL;
-    *program = (nr_program){.observer = {append, failed, made, gone, NULL, host_wrote, refuse}, .strict = strict};
+    *program = (nr_program){
+        .observer =
+            {.call = append, .failed = failed, .made = made, .gone = gone, .host_wrote = host_wrote, .refuse = refuse},
+        .strict = strict};
     return program;
 }
 

@@ -216,7 +216,7 @@ static nr_method methods[] = {
     {"from_dlpack", nr_py_from_dlpack, NR_METHOD_FASTCALL, NULL},
 #undef ROW
 #define ROW(name) {#name, nr_py_##name, NR_METHOD_FASTCALL, NULL},
-    NR_PROGRAM_CALLS(ROW)
+    NR_PROGRAM_CALLS(ROW) NR_PROFILE_CALLS(ROW)
 #undef ROW
 };
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
+from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
@@ -491,6 +492,8 @@ class Module(StateDict):
             return f"{name}({extra})"
         lines = (extra.split("\n") if extra else []) + children
         return f"{name}(\n  " + "\n  ".join(lines) + "\n)"
+
+    _repr_html_ = DeferredMethod("norch.utils._module_html", "_repr_html_")
 
 
 def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:

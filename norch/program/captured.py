@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 import warnings
 from collections.abc import Callable
 from types import MethodType
@@ -24,6 +23,7 @@ from .._recording import here
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
 from ..errors import CaptureError, Error
+from ..nn._watch import watching
 from ..nn.module import Module
 from .listing import Program
 from .tape import Tape, is_in_graph, user_line
@@ -150,7 +150,7 @@ class CapturedFunction:
             recording = lib.norch_record_begin(self.strict, _line, mode, next_seq, earlier)
         here.tape = tape
         try:
-            with _NOTING:
+            with watching(_note):
                 out = self.function(*args, **kwargs)
             here.tape = None
             results: list[Any] = []
@@ -262,36 +262,9 @@ def _is_inside(error: CaptureError, code: Any) -> bool:
     return False
 
 
-class _Noting:
-    """While it is entered, by any thread, modules tell the tape of theirs that they are called."""
-
-    def __init__(self) -> None:
-        self.lock, self.depth = threading.Lock(), 0
-
-    def __enter__(self) -> None:
-        with self.lock:
-            self.depth += 1
-            if self.depth == 1:
-                self.call: Any = Module.__call__
-                Module.__call__ = _noting(self.call)  # type: ignore[method-assign]
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.depth -= 1
-            if self.depth == 0:
-                Module.__call__ = self.call  # type: ignore[method-assign]
-
-
-_NOTING = _Noting()
-
-
-def _noting(call: Any) -> Any:
-    def __call__(self: Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        if here.tape is not None:
-            here.tape.called(self)
-        return call(self, *args, **kwargs)
-
-    return __call__
+def _note(module: Module) -> None:
+    if here.tape is not None:
+        here.tape.called(module)
 
 
 def capture(
