@@ -12,7 +12,7 @@ from ._typing import Any as _Any
 from . import _start as _start  # isort: skip  (the first, as it says)
 from . import autograd
 from ._exports import exported as _exported
-from ._exports import lazy as _lazy
+from ._exports import publish as _publish
 from ._handle import Size
 from ._repr import set_printoptions
 from ._threads import get_num_threads, set_num_threads
@@ -95,10 +95,7 @@ if _TYPE_CHECKING:
     from .utils.dlpack import from_dlpack, to_dlpack
 
 
-def __dir__() -> list[str]:
-    """The public names, for completion: no underscore, and no module that belongs to the package alone."""
-    lazy = " ".join(_LAZY.values()).split()
-    return _exported(globals(), "autograd", *lazy, "__doc__", "__file__", "__name__", "__path__", "__version__")
+__all__ = _exported(globals(), "autograd")
 
 
 def _missing(name: str) -> _Any:
@@ -109,4 +106,4 @@ def _missing(name: str) -> _Any:
     raise missing(__name__, name)
 
 
-__getattr__ = _lazy(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing)
+_publish(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing)

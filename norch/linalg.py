@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._left_out import nothing_more
+from ._exports import publish
 from .errors import LinAlgError
 from .ops.composed.grid import vander as _vander
 from .ops.composed.products import linalg_cross as cross
@@ -79,7 +79,6 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
-__dir__ = __all__.copy  # completion shows the public names only
 
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803  (PyTorch's name)
@@ -92,4 +91,4 @@ def vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803  (PyTorch's na
     return _vander(x, N, True)
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

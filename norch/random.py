@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ._buffers import address, uint64s
+from ._exports import publish
 from ._handle import Handle
-from ._left_out import nothing_more
 from ._lib import ints, lib
 from ._recording import here, unseen
 from ._typing import Any
@@ -24,7 +24,6 @@ __all__ = [
     "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
     "set_rng_state",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
 
 
 _MOVED = "the stream of random numbers is looked at or moved"
@@ -151,4 +150,4 @@ def state_of(generator: Generator | None) -> int:
     return found._address
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

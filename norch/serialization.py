@@ -18,12 +18,17 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from ._exports import publish
 from ._lib import flag
 from ._source import Source, size_of
 from ._unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler, placed
 from .device import device as Device  # noqa: N812
 from .errors import DeviceError, Error
 from .storage import Storage, read_from
+
+__all__ = [
+    "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
+]  # fmt: skip
 
 HEAD = b"norch file 4\n"  # not 3, which a single wrong bit would turn into 1 or 2
 SECOND = b"norch file 2\n"  # how files began that are the same without checksums and without a size of the pickle
@@ -239,3 +244,6 @@ def _check_sum(source: Source) -> None:
     if found != expected:
         raise ValueError(f"the checksum is {found:#010x}, of what was read {expected:#010x}")
     source.checksum = expected
+
+
+publish(globals())

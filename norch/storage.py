@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 
 from ._buffers import memory_of
+from ._exports import publish
 from ._handle import version_counter_of
 from ._lib import lib
 from ._typing import Any
@@ -13,6 +14,8 @@ from .device import CPU
 from .device import device as Device  # noqa: N812
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import uint8
+
+__all__ = ["Storage"]
 
 PIECE = 1 << 20  # bytes that are read or written at once: all that is copied of a storage on its way from or to a file
 
@@ -124,3 +127,6 @@ class Memory:
             # what sees one element many times is for reading only
             "data": (x.data_ptr(), bool(lib.norch_overlaps_itself(x))),
         }
+
+
+publish(globals())

@@ -6,7 +6,10 @@ import functools
 import threading
 from collections.abc import Callable
 
+from .._exports import publish
 from .._typing import Any, TypeVar, cast
+
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,3 +149,6 @@ def inference_mode(mode: Any = True) -> Any:
     if callable(mode):
         return decorated(mode, no_grad)
     return no_grad() if mode else set_grad_enabled(is_grad_enabled())
+
+
+publish(globals())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 from typing import Final as Final
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..nn.module import Module
 from .refused import refused
 
@@ -17,8 +17,7 @@ __all__ = [
     "interface", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script",
     "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.jit")
+publish(globals(), name="norch.jit")
 
 T = TypeVar("T")
 

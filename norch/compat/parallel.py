@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..errors import ArgumentError
 from ..nn.module import Module
 from .refused import refused
@@ -13,8 +13,7 @@ from .refused import refused
 __all__ = [
     "DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.nn.parallel")
+publish(globals(), name="norch.nn.parallel")
 
 
 class DataParallel(Module):

@@ -4,7 +4,7 @@ Files have PyTorch's names. Formulas: Johnson, Kotz, Balakrishnan, "Continuous U
 (1994), and Johnson, Kemp, Kotz, "Univariate Discrete Distributions" (2005).
 """
 
-from .._left_out import nothing_more as _nothing_more
+from .._exports import publish as _publish
 from . import constraints as constraints
 from .bernoulli import Bernoulli
 from .categorical import Categorical
@@ -20,8 +20,7 @@ from .uniform import Uniform
 
 __all__ = [
     "Bernoulli", "Categorical", "Distribution", "Exponential", "Independent", "Laplace", "LogNormal", "Normal",
-    "OneHotCategorical", "OneHotCategoricalStraightThrough", "Uniform", "kl_divergence", "register_kl",
+    "OneHotCategorical", "OneHotCategoricalStraightThrough", "Uniform", "constraints", "kl_divergence", "register_kl",
 ]  # fmt: skip
-__dir__ = [*__all__, "constraints"].copy  # completion shows the public names only
 
-__getattr__ = _nothing_more(__name__)
+_publish(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._exports import publish
 from ..tensor import Tensor
 
 
@@ -56,3 +57,6 @@ unit_interval = Constraint("in [0, 1]", lambda x: (x >= 0) & (x <= 1))
 boolean = Constraint("0 or 1", lambda x: (x == 0) | (x == 1), is_discrete=True)
 simplex = Constraint("not negative, with the sum 1", _sums_to_1, 1)
 one_hot = Constraint("one 1 among 0s", lambda x: boolean.check(x).all(-1) & (x.sum(-1) == 1), 1, True)
+
+
+publish(globals())

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+from .._exports import publish
 from .._handle import Size
 from ..autograd import enable_grad, no_grad
 from ..dtype import finfo, get_default_dtype
@@ -14,6 +15,8 @@ from ..ops.composed.shape import broadcast_tensors
 from ..ops.values import as_tensor
 from ..tensor import Tensor
 from .constraints import Constraint
+
+__all__ = ["Distribution"]
 
 D = TypeVar("D", bound="Distribution")
 
@@ -232,3 +235,6 @@ class ByProbs(Distribution):
         count, *event = (values := self._values()).shape
         values = values.reshape(count, *(1,) * len(self.batch_shape), *event)
         return values.expand(count, *self.batch_shape, *event) if expand else values
+
+
+publish(globals())

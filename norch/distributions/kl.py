@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .._exports import publish
 from ..nn.functional import softplus
 from ..ops.pointwise import where
 from ..tensor import Tensor
@@ -18,6 +19,8 @@ from .laplace import Laplace
 from .log_normal import LogNormal
 from .normal import Normal
 from .uniform import Uniform
+
+__all__ = ["kl_divergence", "register_kl"]
 
 F = TypeVar("F", bound=Callable[[Any, Any], Tensor])
 
@@ -111,3 +114,6 @@ def _independent(p: Independent, q: Independent) -> Tensor:
         axes = f"{p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}"
         raise NotImplementedError(f"kl_divergence: events of {axes} axes of the batch")
     return p.summed(kl_divergence(p.base_dist, q.base_dist))
+
+
+publish(globals())

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
+from .._exports import publish
 from .._options import Option, options
 from .._recording import unseen
 from ..autograd import enable_grad
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..errors import DTypeError, Error, ShapeError
 from ..tensor import Tensor
+
+__all__ = ["Optimizer"]
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 ParamsT = Params  # PyTorch's name of it
@@ -335,3 +338,6 @@ class Elementwise(Optimizer):
 def at_least_0(value: Any) -> bool:
     """Whether an option is a number, perhaps as a tensor, and neither negative nor NaN."""
     return (isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)) and float(value) >= 0
+
+
+publish(globals())

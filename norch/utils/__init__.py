@@ -1,11 +1,16 @@
 """``norch.utils``: data loading, checkpoints, and memory shared with other libraries."""
 
-from .._exports import lazy as _lazy
-from .._left_out import nothing_more as _nothing_more
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .._exports import publish as _publish
 from . import checkpoint as checkpoint
 from . import data as data
 
-__all__ = ["checkpoint", "data"]
-__dir__ = __all__.copy  # completion shows the public names only
+if _TYPE_CHECKING:
+    from . import _pytree as _pytree
+    from . import dlpack as dlpack
+    from . import tensorboard as tensorboard
 
-__getattr__ = _lazy(globals(), {".": "_pytree dlpack tensorboard"}, _nothing_more(__name__))
+__all__ = ["checkpoint", "data"]
+
+_publish(globals(), {".": "_pytree dlpack tensorboard"})

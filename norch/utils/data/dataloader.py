@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ..._exports import publish
 from ...errors import ArgumentError
 from .collate import default_collate, default_convert, pinned
 from .dataset import Dataset, IterableDataset, taker
@@ -127,3 +128,6 @@ class DataLoader:
     def __len__(self) -> int:
         """The number of batches in an epoch, or of samples where batch_size is None."""
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
+
+
+publish(globals())
