@@ -19,10 +19,10 @@ from ..dtype import get_default_dtype
 from ._operand import kernel_operand, operand
 
 OPCODES = {name: op for op, name in enumerate(listed(lib.norch_op_name))}
-UNARY_LAYOUT = ("x", "out")
-BINARY_LAYOUT = ("a", "b", "out")
-TERNARY_LAYOUT = ("a", "b", "c", "out")
-REDUCTION_LAYOUT = ("x", "out", "x_meta", "axes", "keepdim", "param")
+UNARY_LAYOUT: tuple[str, ...] = ("x", "out")
+BINARY_LAYOUT: tuple[str, ...] = ("a", "b", "out")
+TERNARY_LAYOUT: tuple[str, ...] = ("a", "b", "c", "out")
+REDUCTION_LAYOUT: tuple[str, ...] = ("x", "out", "x_meta", "axes", "keepdim", "param")
 _new = object.__new__
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .._handle import Handle
 from .._lib import int64, lib
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..autograd.inplace import check_writable
 from ..device import device_code
 from ..dtype import check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
@@ -26,7 +26,6 @@ from .create import dtype_or_default, options_like
 from .op import method
 from .pointwise import where
 from .sort import searchsorted
-from .values import Tensor
 from .view import expand, narrow, sizes
 
 # ---- tensors of one distribution ------------------------------------------------------------------------------------

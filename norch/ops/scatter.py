@@ -35,11 +35,15 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     return record_one(Gather, out, x, index, dim)
 
 
+def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
+    return scatter_add_(zeros_of(x_meta), dim, index, g)
+
+
 Gather = derivative(
     "gather",
     layout=("x_meta", "index", "dim"),
     tensors=("index",),
-    grad=lambda g, x_meta, index, dim: scatter_add_(zeros_of(x_meta), dim, index, g),
+    grad=_gather_grad,
 )
 
 
@@ -96,12 +100,12 @@ def _corner(x: Any, shape: Any) -> Any:
     return x
 
 
+def _overwritten_grad(g: Any, index: Any, dim: int) -> Any:
+    return scatter(g, dim, index, 0)
+
+
 _Scatter = write_derivative(
-    "scatter",
-    ("index", "dim"),
-    tensors=("index",),
-    grad_x=lambda g, index, dim: scatter(g, dim, index, 0),
-    grad_values=_src_grad,
+    "scatter", ("index", "dim"), tensors=("index",), grad_x=_overwritten_grad, grad_values=_src_grad
 )
 _ScatterAdd = write_derivative(
     "scatter_add",

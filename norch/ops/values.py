@@ -13,15 +13,13 @@ from functools import reduce
 from .._buffers import forget, keep_alive
 from .._handle import Handle
 from .._lib import flag, ints, lib
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..device import CPU, current
 from ..dtype import BY_NAME, DTYPES, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
 from ..dtype import bool_ as norch_bool
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-
-Tensor = Any  # the class of results, which tensor.py defines on top of the operations
 
 _PLAIN = {float, int, bool}
 _DEPTH = 64  # of nested lists
