@@ -450,7 +450,7 @@ release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fre
 docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
 	$(Q)$(RUN) docs/operations.py
 
-stubs: $(VENV)/ready-test  ## norch/_methods.pyi, what editors and type checkers read of Tensor's methods, from the code
+stubs: $(VENV)/ready-test  ## the .pyi files, what editors and type checkers read of names that the code makes, from the code
 	$(Q)$(RUN) docs/stubs.py
 
 api: $(VENV)/ready-test  ## tests/api.txt, the public names and their signatures, from the code

@@ -27,4 +27,11 @@ def overload(function):
     return function
 
 
-Tensor = Operand = Operation = Dims = DeviceLike = Any
+Tensor = Operand = Operation = DeviceLike = Index = Array = Self = SupportsIndex = Any
+
+
+class Literal:
+    """Stands for what takes one of the values named."""
+
+    def __class_getitem__(cls, _):
+        return Any

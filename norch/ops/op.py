@@ -112,7 +112,7 @@ def operator(function: Function) -> Function:
 
 
 def _reflected(function: Function) -> Function:
-    def swapped(self: Any, other: Any) -> Tensor:
+    def swapped(self: Tensor, other: Any) -> Tensor:
         other = operand(other, function.__name__)
         return NotImplemented if other is NotImplemented else function(other, self)
 
