@@ -142,8 +142,9 @@ class Stub:
         name; in-place ones take what the others do."""
         base = known(f"__{name[3:]}" if name[:3] == "__i" else name[:-1]) if name[-1] == "_" else None
         is_inplace = base is not None
+        base = base or (vars(norch).get(name) if is_method else None)
         forms, module = signatures(function)
-        if is_inplace and any(p.kind is p.VAR_KEYWORD for p in forms[0].parameters.values()):
+        if base is not None and any(p.kind is p.VAR_KEYWORD for p in forms[0].parameters.values()):
             (forms, module), function = signatures(base), base
         takes_operands = hasattr(function, "row") or (name[:2] == "__" and name not in ("__eq__", "__ne__"))
         for form in forms:

@@ -518,7 +518,7 @@ class DeclaredMethods(Handle):
     def sub_(self, other: Operand, second: Any = ..., *, alpha: Any = ...) -> Self: """sub() in place."""
     def subtract(self, other: Operand, second: Any = ..., *, alpha: Any = ...) -> Tensor: """input - alpha * other; sub(input, alpha, other) is the older way to say it."""
     def subtract_(self, other: Operand, second: Any = ..., *, alpha: Any = ...) -> Self: """sub() in place."""
-    def sum(self, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ..., **named: Any) -> Tensor: """The sum over all elements, or over the axes dim."""
+    def sum(self, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ...) -> Tensor: """The sum over all elements, or over the axes dim. Integers and bool add up in int64."""
     def sum_to_size(self, *size: Any) -> Tensor: """Summed over the axes that broadcasting from size would have added or repeated."""
     def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ...) -> svd_result: """(U, S, V) with input = U diag(S) V^T: linalg.svd() with V in place of its transpose, reduced with some. Without compute_uv U and V are zeros."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor: """transpose(input, axis0, axis1)."""

@@ -27,7 +27,7 @@ def overload(function):
     return function
 
 
-Tensor = Operand = Operation = DeviceLike = Index = Array = Self = SupportsIndex = Any
+Tensor = Operand = Operation = DeviceLike = DTypeLike = Index = Array = Self = SupportsIndex = Any
 
 
 class Literal:

@@ -14,6 +14,7 @@ import numpy
 from typing_extensions import Self as Self
 
 from .device import device as _Device
+from .dtype import dtype as _DType
 from .tensor import Tensor as Tensor
 
 TYPE_CHECKING: bool
@@ -25,6 +26,7 @@ class _Array(Protocol):
 # What a tensor is computed with: a tensor, a number, an array of NumPy or of another library.
 Operand: TypeAlias = Tensor | builtins.float | _Array
 
+DTypeLike: TypeAlias = _DType | type[Any] | builtins.str | None
 DeviceLike: TypeAlias = _Device | builtins.str | builtins.int | None
 
 # What stands between the brackets of x[...].

@@ -9,7 +9,7 @@ from math import ceil, isfinite
 
 from .._handle import Handle, Size
 from .._lib import int64, lib
-from .._typing import Any, DeviceLike, Operand
+from .._typing import Any, DeviceLike, DTypeLike, Operand
 from ..device import device_code
 from ..dtype import check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
 from ..dtype import dtype as DType  # noqa: N812
@@ -23,7 +23,7 @@ from .view import sizes
 # ---- the options that all makers share --------------------------------------------------------------------------
 
 
-def dtype_or_default(dtype: Any) -> DType:
+def dtype_or_default(dtype: DTypeLike) -> DType:
     """The dtype of an option, where None stands for the default float dtype."""
     return get_default_dtype() if dtype is None else dtype_named(dtype)
 
@@ -97,7 +97,7 @@ def empty_strided(
 
 
 def full(
-    size: Any, fill_value: Operand, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
+    size: Any, fill_value: Operand, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool.
 
@@ -121,7 +121,7 @@ def scalar_tensor(
 
 
 def zeros(
-    *shape: Any, size: Any = None, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False
+    *shape: Any, size: Any = None, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """Zeros, of the default dtype unless given.
 

@@ -13,7 +13,7 @@ from functools import reduce
 from .._buffers import forget, keep_alive
 from .._handle import Handle
 from .._lib import flag, ints, lib
-from .._typing import Any, DeviceLike, Tensor
+from .._typing import Any, DeviceLike, DTypeLike, Tensor
 from ..device import CPU, current
 from ..dtype import BY_NAME, DTYPES, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
 from ..dtype import bool_ as norch_bool
@@ -128,7 +128,7 @@ def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | Non
     return made if source is wanted else made.to(wanted)
 
 
-def tensor(data: Any, *, dtype: Any = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A new tensor of the values in data: a number, nested lists, an array, a buffer or a tensor; always a copy.
 
     Its dtype is that of the values: int64 for integers, bool for bools, the default dtype for floats, the array's own

@@ -21,7 +21,7 @@ from ..tensor import Tensor
 
 __all__ = ["Optimizer"]
 
-Params = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+Params = Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]]
 ParamsT = Params  # PyTorch's name of it
 required: Any = object()  # as a default: an option that each group must give
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..._exports import publish
 from ...errors import ArgumentError
@@ -21,7 +21,10 @@ def get_worker_info() -> None:
     """
 
 
-class DataLoader:
+T_co = TypeVar("T_co", covariant=True)
+
+
+class DataLoader(Generic[T_co]):
     """The batches of a data set. Each iteration is one epoch; collate_fn makes a batch of a list of samples.
 
     dataset is any object with `len` and indices from 0, or an IterableDataset. A batch has batch_size samples; the last
