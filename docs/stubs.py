@@ -80,7 +80,9 @@ def origin(module: str, name: str) -> tuple[str, str]:
 def stands_in_text(thing: Any) -> bool:
     """Whether a class or function is defined by a statement of its module that type checkers can read."""
     nodes = definitions(thing.__module__).get(thing.__name__)
-    return isinstance(nodes, list) and isinstance(nodes[0], (ast.ClassDef, ast.FunctionDef))
+    if not isinstance(nodes, list) or not isinstance(nodes[0], (ast.ClassDef, ast.FunctionDef)):
+        return False
+    return getattr(sys.modules[thing.__module__], thing.__name__) is thing
 
 
 def signatures(function: Callable[..., Any]) -> tuple[list[inspect.Signature], str]:
@@ -142,10 +144,7 @@ class Stub:
         name; in-place ones take what the others do."""
         base = known(f"__{name[3:]}" if name[:3] == "__i" else name[:-1]) if name[-1] == "_" else None
         is_inplace = base is not None
-        base = base or (vars(norch).get(name) if is_method else None)
         forms, module = signatures(function)
-        if base is not None and any(p.kind is p.VAR_KEYWORD for p in forms[0].parameters.values()):
-            (forms, module), function = signatures(base), base
         takes_operands = hasattr(function, "row") or (name[:2] == "__" and name not in ("__eq__", "__ne__"))
         for form in forms:
             parameters = self.parameters(form, module, is_method, takes_operands)
@@ -167,7 +166,7 @@ class Stub:
                 yield "*"
             before = p.kind
             if is_method and i == 0:
-                yield "self"
+                yield p.name
                 continue
             given = "Operand" if takes_operands and p.annotation in (p.empty, "Any") else p.annotation
             stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
@@ -225,7 +224,8 @@ def public(module: ModuleType) -> str:
             stub.lines.append(f"{name}: {kind}")
     if module is norch:
         inplace = {name for name in METHODS if name[-1] == "_" != name[-2]} | module.__dict__["_METHODS"]
-        stub.lines += [f"{name} = Tensor.{name}" for name in sorted(inplace - names)]
+        for name in sorted(inplace - names):
+            stub.lines.append(f"{name} = Tensor.{name}")
     return stub.text()
 
 

@@ -96,7 +96,7 @@ def bitwise_right_shift(input: Operand, other: Operand) -> Tensor: """a / 2**b r
 def bitwise_xor(input: Operand, other: Operand) -> Tensor: """a ^ b, for integers and bool."""
 bool: dtype
 def ceil(input: Tensor) -> Tensor: """The smallest integer not below x."""
-def celu_(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor: """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017). Floats only; DivisionError if alpha is 0."""
+def celu_(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor: """celu() in place."""
 clip = clamp
 concat = cat
 concatenate = cat
@@ -179,9 +179,9 @@ def reciprocal(input: Tensor) -> Tensor: """1 / x. Integers become floats."""
 def relu(input: Tensor) -> Tensor: """The larger of x and 0; NaN stays."""
 def remainder(input: Operand, other: Operand) -> Tensor: """a - b * floor(a / b): the sign of b. An integer divisor 0 raises."""
 row_stack = vstack
-def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both otherwise (Xu et al. 2015). Floats only."""
+def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """rrelu() in place."""
 def rsqrt(input: Tensor) -> Tensor: """1 / sqrt(x). Integers become floats."""
-def selu_(input: Tensor, inplace: builtins.bool = ...) -> Tensor: """scale * elu(x, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only."""
+def selu_(input: Tensor, inplace: builtins.bool = ...) -> Tensor: """selu() in place."""
 set_anomaly_enabled = _set_detect_anomaly
 def sgn(input: Tensor) -> Tensor: """-1, 0 or 1; 0 for NaN."""
 short: dtype
@@ -199,9 +199,9 @@ subtract = sub
 swapdims = transpose
 def tan(input: Tensor) -> Tensor: """Tangent of x radians. Integers become floats."""
 def tanh(input: Tensor) -> Tensor: """Hyperbolic tangent."""
-def threshold_(input: Tensor, threshold: builtins.float, value: builtins.float) -> Tensor: """input where it is above the threshold (or NaN), value elsewhere."""
+def threshold_(input: Tensor, threshold: builtins.float, value: builtins.float) -> Tensor: """threshold() in place."""
 trapz = trapezoid
-true_divide = div
+def true_divide(input: Operand, other: Operand) -> Tensor: """a / b as floats."""
 def trunc(input: Tensor) -> Tensor: """x without its fraction."""
 uint8: dtype
 def var(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor: """The variance over all elements, or over the axes dim: squared deviations summed, over n - correction."""

@@ -1,6 +1,7 @@
 """What type checkers read in place of _typing.py: names of `typing`, and Tensor for the modules that it is made of."""
 
 import builtins
+from collections.abc import Callable
 from types import EllipsisType
 from typing import Any as Any
 from typing import Literal as Literal
@@ -33,10 +34,4 @@ DeviceLike: TypeAlias = _Device | builtins.str | builtins.int | None
 _Position: TypeAlias = SupportsIndex | slice | EllipsisType | list[Any] | range | Tensor | _Array | None
 Index: TypeAlias = _Position | tuple[_Position | tuple[Any, ...], ...]
 
-class Operation(Protocol):
-    """The function of a row of csrc/ops.def. The stubs that `make stubs` writes name its operands."""
-
-    row: tuple[str, str, Any]
-    __name__: str
-    __module__: str
-    def __call__(self, *operands: Any) -> Tensor: ...
+Operation: TypeAlias = Callable[..., Tensor]  # the function of a row of csrc/ops.def, whose operands the stubs name

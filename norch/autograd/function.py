@@ -60,7 +60,7 @@ class Function(Node):
         raise NotImplementedError("a Function whose forward takes no ctx needs a static setup_context(ctx, ...)")
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any, **named: Any) -> Any:  # named: type checkers then take any parameters
         """One gradient for each argument of forward, None where there is none."""
         raise NotImplementedError("a Function needs a static backward(ctx, ...)")
 

@@ -63,6 +63,7 @@ def _composed_(function: Function, is_operator: bool) -> Function:
         return self.copy_(result)
 
     function_.__name__ = name
+    function_.__wrapped__ = function  # type: ignore[attr-defined]  # its signature
     return rename_errors(function_)
 
 
@@ -87,5 +88,6 @@ def inplace_view(view: Function) -> Function:
         self._bump()
         return self
 
+    function_.__wrapped__ = view  # type: ignore[attr-defined]  # its signature
     about = f"{view.__name__}() in place: this tensor itself gets the shape. Views of it keep theirs."
     return named_function(function_, name, about)

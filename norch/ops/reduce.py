@@ -227,7 +227,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 @overload
-def max(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ...
+def max(input: Tensor, dim: None = ..., keepdim: bool = ..., *, other: None = ...) -> Tensor: ...
 @overload
 def max(input: Tensor, dim: int, keepdim: bool = ...) -> max_result: ...
 @overload
@@ -246,7 +246,7 @@ def max(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *
 
 
 @overload
-def min(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ...
+def min(input: Tensor, dim: None = ..., keepdim: bool = ..., *, other: None = ...) -> Tensor: ...
 @overload
 def min(input: Tensor, dim: int, keepdim: bool = ...) -> min_result: ...
 @overload
@@ -391,6 +391,7 @@ def _sum_method(
     return sum(self, **{"dim": dim, "keepdim": keepdim, "dtype": dtype, **named})
 
 
+_sum_method.__wrapped__ = sum  # type: ignore[attr-defined]  # its signature
 METHODS["sum"] = named_function(_sum_method, "sum", _sum_method.__doc__ or "")
 
 # the others are for the other families

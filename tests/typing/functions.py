@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from typing_extensions import assert_type
+
 import norch
 import norch.nn.functional as F
 from norch import Tensor, nn
 from norch.autograd import Function
 from norch.distributions import Categorical, Normal, kl_divergence
 from norch.func import vmap
-from typing_extensions import assert_type
 
 
 class Scaled(Function):
@@ -98,3 +99,7 @@ assert_type(norch.multinomial(norch.ones(3), 2), Tensor)
 assert_type(norch.cuda.is_available(), bool)
 assert_type(norch.cuda.device_count(), int)
 assert_type(norch.__version__, str)
+norch.backends.cudnn.benchmark = True
+scripted = norch.jit.script(halved)
+assert_type(scripted(x), Tensor)
+average = norch.optim.swa_utils.AveragedModel(nn.Linear(2, 2))

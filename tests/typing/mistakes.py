@@ -3,8 +3,6 @@
 import norch
 import norch.nn.functional as F
 from norch import nn, optim
-from norch.nn import Liner  # error
-from norch.optim.lr_scheduler import bisect_left  # error
 
 x = norch.zeros(2)
 norch.sofmax(x, 0)  # error
@@ -20,7 +18,7 @@ x + "1"  # error
 norch.exp("1")  # error
 norch.cat(x, "0")  # error
 nn.Linear("2", 2)  # error
-x.shape.foo  # error
+print(x.shape.foo)  # error
 name: str = x.shape[0]  # error
 size: int = norch.max(x)  # error
 values, indices, more = norch.max(x, 0)  # error

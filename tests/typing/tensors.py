@@ -2,10 +2,11 @@
 
 from typing import Any
 
-import norch
 import numpy as np
-from norch import Tensor, nn
 from typing_extensions import assert_type
+
+import norch
+from norch import Tensor, nn
 
 x = assert_type(norch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), Tensor)
 w = nn.Parameter(norch.ones(2, 2))
@@ -58,7 +59,7 @@ assert_type(x[np.array([0])], Tensor)
 total[0] = 1.0
 total[:, 1] += 2
 total[total > 3] = norch.tensor(0.0)
-assert_type([row for row in x], list[Tensor])
+assert_type(list(x), list[Tensor])
 first, second = x.unbind()
 assert_type(first, Tensor)
 

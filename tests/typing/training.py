@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from typing_extensions import assert_type
+
 import norch
 import norch.nn.functional as F
 from norch import Tensor, nn, optim
 from norch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 from norch.utils.data import DataLoader, Dataset, TensorDataset, random_split
-from typing_extensions import assert_type
 
 
 class Net(nn.Module):
@@ -48,8 +49,7 @@ def batches(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     assert len(first) == 8 and len(second) == 4
     loader: DataLoader[tuple[Tensor, int]] = DataLoader(data, batch_size=4, shuffle=True)
     assert len(loader) == 3
-    for x, y in loader:
-        yield x, y
+    yield from loader
 
 
 device = norch.device("cuda" if norch.cuda.is_available() else "cpu")
