@@ -15,7 +15,7 @@ from ._exports import publish
 from ._handle import Handle
 from ._lib import ints, lib
 from ._recording import here, unseen
-from ._typing import Any
+from ._typing import Any, Tensor
 from .device import device as Device  # noqa: N812
 from .dtype import uint8
 from .errors import ArgumentError
@@ -62,7 +62,7 @@ class Generator:
         """The seed of the stream."""
         return self._state[0]
 
-    def get_state(self) -> Any:
+    def get_state(self) -> Tensor:
         """Seed and position as a uint8 tensor, for set_state()."""
         unseen(_MOVED)
         return lib.norch_from_bytes(bytes(self._state), 16, 1, ints((16,)), uint8.code)
@@ -112,7 +112,7 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """Seed and position of the default generator as a uint8 tensor, for set_rng_state().
 
     >>> state = norch.get_rng_state()

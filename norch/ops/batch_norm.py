@@ -147,7 +147,7 @@ def batch_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
-    momentum: float = 0.1,
+    momentum: Operand = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
     """input (N, C, ...): each channel with mean 0 and variance 1; times weight (C), plus bias (C).

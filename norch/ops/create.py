@@ -226,9 +226,9 @@ def empty_like(
 
 
 def arange(
-    start: float = 0,
-    end: float | None = None,
-    step: float = 1,
+    start: Tensor | float = 0,
+    end: Tensor | float | None = None,
+    step: Tensor | float = 1,
     *,
     dtype: DType | None = None,
     device: DeviceLike = None,
