@@ -50,7 +50,7 @@ def grad(
             rows.append(
                 grad(outputs, inputs, row, keep, create_graph, True, allow_unused, materialize_grads=materialize_grads)
             )
-        return tuple(None if column[0] is None else _stacked(column) for column in zip(*rows, strict=True))
+        return tuple(None if column[0] is None else _stacked(column) for column in zip(*rows, strict=True))  # type: ignore[misc]
     listed = engine.tensors_in(inputs, "grad")
     if not listed:
         raise Error("grad: inputs is empty")

@@ -5,7 +5,8 @@ So it is in PyTorch, too, where the environment has PYTORCH_JIT=0; results are t
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 from typing import Final as Final
 
 from .._exports import publish
@@ -20,6 +21,7 @@ __all__ = [
 publish(globals(), name="norch.jit")
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_scripting() -> bool:
@@ -55,6 +57,10 @@ def unused(fn: T) -> T:
 export = interface = script_method = script_if_tracing = unused
 
 
+@overload
+def ignore(drop: F) -> F: ...
+@overload
+def ignore(drop: bool = ..., **kwargs: Any) -> Callable[[F], F]: ...
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """A decorator, with or without arguments, that returns the function."""
     return drop if callable(drop) else unused

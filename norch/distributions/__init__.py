@@ -20,7 +20,7 @@ from .uniform import Uniform
 
 __all__ = [
     "Bernoulli", "Categorical", "Distribution", "Exponential", "Independent", "Laplace", "LogNormal", "Normal",
-    "OneHotCategorical", "OneHotCategoricalStraightThrough", "Uniform", "constraints", "kl_divergence", "register_kl",
+    "OneHotCategorical", "OneHotCategoricalStraightThrough", "Uniform", "kl_divergence", "register_kl",
 ]  # fmt: skip
 
-_publish(globals())
+_publish(globals(), {".": "constraints"})

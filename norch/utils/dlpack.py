@@ -17,6 +17,7 @@ from typing import Any
 
 from .._lib import lib
 from .._recording import unseen
+from .._typing import Tensor
 from ..device import device as Device  # noqa: N812
 from ..errors import ArgumentError
 from ..ops._operand import tensor_of

@@ -49,6 +49,7 @@ def batches(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     assert len(first) == 8 and len(second) == 4
     loader: DataLoader[tuple[Tensor, int]] = DataLoader(data, batch_size=4, shuffle=True)
     assert len(loader) == 3
+    assert_type(DataLoader([1.0, 2.0], batch_size=2), DataLoader[float])
     yield from loader
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from ..._exports import publish
 from ...errors import ArgumentError
@@ -22,6 +22,12 @@ def get_worker_info() -> None:
 
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+class Samples(Protocol[T_co]):
+    """What has samples by index: a Dataset, a list."""
+
+    def __getitem__(self, index: int, /) -> T_co: ...
 
 
 class DataLoader(Generic[T_co]):
@@ -45,7 +51,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Samples[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[int] | None = None,
@@ -93,16 +99,17 @@ class DataLoader(Generic[T_co]):
             )
         if batch_size is None and drop_last:
             raise ArgumentError("drop_last wants batches, but batch_size is None")
+        items: Any = dataset
         if iterable:
-            sampler = dataset  # of samples instead of indices
+            sampler = items  # of samples instead of indices
         elif sampler is None:
-            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+            sampler = RandomSampler(items, generator=generator) if shuffle else SequentialSampler(items)
         if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.batch_size = getattr(batch_sampler, "batch_size", None)
         self.drop_last = drop_last
-        self.sampler = sampler
+        self.sampler: Any = sampler
         self.batch_sampler = batch_sampler
         self.num_workers = num_workers
         self.collate_fn = collate_fn
@@ -117,7 +124,7 @@ class DataLoader(Generic[T_co]):
         if self.batch_sampler is None:
             convert = self.collate_fn or default_convert
             for index in self.sampler:
-                yield convert(index if iterable else dataset[index])  # type: ignore[arg-type]
+                yield convert(index if iterable else dataset[index])
             return
         collate = self.collate_fn or default_collate
         take = taker(dataset) if self.collate_fn is None else None
