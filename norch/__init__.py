@@ -95,9 +95,6 @@ if _TYPE_CHECKING:
     from .utils.dlpack import from_dlpack, to_dlpack
 
 
-__all__ = _exported(globals(), "autograd")
-
-
 def _missing(name: str) -> _Any:
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
@@ -106,4 +103,4 @@ def _missing(name: str) -> _Any:
     raise missing(__name__, name)
 
 
-_publish(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing)
+_publish(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing, public=lambda: _exported(globals(), "autograd"))

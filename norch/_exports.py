@@ -20,11 +20,14 @@ def publish(
     modules: dict[str, str] | None = None,
     missing: Callable[[str], Any] | None = None,
     *,
+    public: Callable[[], list[str]] | None = None,
     more: str = "",
     name: str = "",
 ) -> None:
-    """Gives a module with these globals() a `__dir__` of its public names alone, and a `__getattr__`. They are those of
-    `__all__`; without one, those of the classes, functions and instances that it has defined so far, and more.
+    """Gives a module with these globals() a `__dir__` of its public names alone, and a `__getattr__`.
+
+    Public names are those of `__all__`. Where there is none they are listed when somebody asks for them: those that
+    public() gives or, by default, of the classes, functions and instances that the module defines, and more.
 
     modules: relative names of modules, each with the names that it defines, or "." with names of submodules; they are
         imported when they are first read.
@@ -34,14 +37,16 @@ def publish(
     Type checkers do not see what is set here, so that a name which no text defines is an error for them. What modules
     lists is imported under TYPE_CHECKING for them.
     """
-    if "__all__" not in namespace:
-        own = namespace["__name__"]
-        here = [key for key, thing in namespace.items() if getattr(thing, "__module__", "") == own and key[0] != "_"]
-        defined = [key for key in here if type(namespace[key]).__module__ != "typing"]  # no TypeVar
-        namespace["__all__"] = sorted([*defined, *more.split()])
     module_of = {lazy: module for module, names in (modules or {}).items() for lazy in names.split()}
 
+    def listed() -> list[str]:
+        if "__all__" not in namespace:
+            namespace["__all__"] = public() if public is not None else sorted([*_defined(namespace), *more.split()])
+        return namespace["__all__"]
+
     def __getattr__(key: str) -> Any:  # noqa: N807
+        if key == "__all__":
+            return listed()
         if key not in module_of:
             if missing is not None:
                 return missing(key)
@@ -56,5 +61,11 @@ def publish(
             namespace[key] = getattr(import_module(module, namespace["__name__"]), key)
         return namespace[key]
 
-    namespace["__dir__"] = lambda: sorted({*namespace["__all__"], *(key for key in module_of if key[0] != "_")})
+    namespace["__dir__"] = lambda: sorted({*listed(), *(key for key in module_of if key[0] != "_")})
     namespace["__getattr__"] = __getattr__
+
+
+def _defined(namespace: dict[str, Any]) -> list[str]:
+    own = namespace["__name__"]
+    here = [key for key, thing in namespace.items() if getattr(thing, "__module__", "") == own and key[0] != "_"]
+    return [key for key in here if type(namespace[key]).__module__ != "typing"]  # no TypeVar
