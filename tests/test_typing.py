@@ -11,13 +11,16 @@ from pathlib import Path
 import api
 import pytest
 
+import norch
+
 pytestmark = [pytest.mark.host, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = sorted((ROOT / "tests" / "typing").glob("*.py"))
 MISTAKES = ROOT / "tests" / "typing" / "mistakes.py"
 CORRECT = [script for script in SCRIPTS if script != MISTAKES]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+HOME = str(Path(norch.__file__).parent.parent)
+ENVIRONMENT = {**os.environ, "PYTHONPATH": HOME}
 
 
 def marked(script: Path, mark: str = "# error") -> set[tuple[str, int]]:
@@ -61,7 +64,7 @@ def test_pyright_agrees(tmp_path):
         pytest.skip("pyright is not installed")
     for script in SCRIPTS:
         shutil.copy(script, tmp_path)
-    settings = {"extraPaths": [str(ROOT)], "reportUnusedExpression": False}
+    settings = {"extraPaths": [HOME], "reportUnusedExpression": False}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     command = ["pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
