@@ -3,7 +3,10 @@
 import norch
 import norch.nn.functional as F
 from norch import nn, optim
+from norch.nn import Liner  # error
+from norch.optim.lr_scheduler import bisect_left  # error
 
+print(Liner, bisect_left)
 x = norch.zeros(2)
 norch.sofmax(x, 0)  # error
 F.reluu(x)  # error
