@@ -328,12 +328,14 @@ C_FILES = $(shell find csrc tests benchmarks -name '*.[ch]' -o -name '*.cu' -o -
 
 # The warnings are those at -O1: half a minute of two cores, then only what changed. -fsyntax-only would be cheaper, but
 # warnings that follow values through a function need an optimiser. .ci/run builds with -Werror at the usual level.
-check: $(VENV)/ready-dev  ## ruff, clang-format, mypy and the C compiler's warnings, and a count of lines
+check: $(VENV)/ready-dev  ## ruff, clang-format, mypy, stubtest and the C compiler's warnings, and a count of lines
 	@bad=0; try() { echo "  CHECK $$1"; shift; "$$@" || bad=1; }; \
 	try "ruff" $(VENV)/bin/python -m ruff check --quiet .; \
 	try "ruff format" $(VENV)/bin/python -m ruff format --quiet --check .; \
 	try "clang-format" $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
 	try "mypy" $(VENV)/bin/python -m mypy; \
+	try "stubtest" $(RUN) -m mypy.stubtest norch --ignore-missing-stub --ignore-disjoint-bases --concise \
+	    --mypy-config-file pyproject.toml --allowlist tests/typing/allowed.txt; \
 	if [ $$bad = 1 ]; then echo "make check: failed; make format mends what is a matter of format" >&2; exit 1; fi
 	@echo "  CHECK warnings of $(CC)"
 	@$(MAKE) --no-print-directory --silent V=1 NVCC= BUILD=build/check LIB=build/check/libnorch.so CFLAGS=-O1 WERROR=-Werror all
@@ -451,7 +453,7 @@ docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, and th
 	$(Q)$(RUN) docs/operations.py
 	$(Q)$(RUN) docs/seeing.py
 
-stubs: $(VENV)/ready-test  ## norch/_methods.pyi, what editors and type checkers read of Tensor's methods, from the code
+stubs: $(VENV)/ready-test  ## the .pyi files, what editors and type checkers read of names that the code makes, from the code
 	$(Q)$(RUN) docs/stubs.py
 
 api: $(VENV)/ready-test  ## tests/api.txt, the public names and their signatures, from the code

@@ -12,7 +12,7 @@ from ._typing import Any as _Any
 from . import _start as _start  # isort: skip  (the first, as it says)
 from . import autograd
 from ._exports import exported as _exported
-from ._exports import lazy as _lazy
+from ._exports import publish as _publish
 from ._handle import Size
 from ._repr import set_printoptions
 from ._threads import get_num_threads, set_num_threads
@@ -102,12 +102,6 @@ if _TYPE_CHECKING:
     from .utils.dlpack import from_dlpack, to_dlpack
 
 
-def __dir__() -> list[str]:
-    """The public names, for completion: no underscore, and no module that belongs to the package alone."""
-    lazy = " ".join(_LAZY.values()).split()
-    return _exported(globals(), "autograd", *lazy, "__doc__", "__file__", "__name__", "__path__", "__version__")
-
-
 def _missing(name: str) -> _Any:
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
@@ -116,4 +110,4 @@ def _missing(name: str) -> _Any:
     raise missing(__name__, name)
 
 
-__getattr__ = _lazy(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing)
+_publish(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing, public=lambda: _exported(globals(), "autograd"))

@@ -37,6 +37,7 @@ def _load() -> ctypes.PyDLL:
 
 
 _library = _load()
+constants: dict[str, int]
 constants, TensorStruct, _functions = read_header(_library, _PATH)
 lib: Any = types.SimpleNamespace(**_functions)
 constants |= {name.upper(): number for number, name in enumerate(listed(lib.norch_dtype_name))}  # of dtypes.def

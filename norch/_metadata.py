@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ._handle import Handle
+from ._handle import Handle, Size
 from ._lib import lib
-from ._typing import Any
+from ._typing import Any, overload
 from .device import CPU
 from .dtype import check_format
 from .ops.view import axis
@@ -16,10 +16,18 @@ class MetadataMethods(Handle):
 
     __slots__ = ()
 
+    @overload
+    def size(self, dim: None = ...) -> Size: ...
+    @overload
+    def size(self, dim: int) -> int: ...
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one axis."""
         return self.shape if dim is None else self.shape[axis(dim, self.ndim, "size")]
 
+    @overload
+    def stride(self, dim: None = ...) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of memory lie between neighbours along each axis, or along one."""
         strides = lib.norch_strides(self)

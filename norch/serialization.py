@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from ._exports import publish
 from ._lib import flag
 from ._source import Source, size_of
 from ._target import write
@@ -26,6 +27,10 @@ from ._unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler
 from .device import device as Device  # noqa: N812
 from .errors import DeviceError, Error
 from .storage import Storage, read_from
+
+__all__ = [
+    "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
+]  # fmt: skip
 
 # Any two of these heads differ in more than one bit.
 HEAD = b"norch file 7\n"
@@ -262,3 +267,6 @@ def _check_sum(source: Source) -> None:
     if found != expected:
         raise ValueError(f"the checksum is {found:#010x}, of what was read {expected:#010x}")
     source.checksum = expected
+
+
+publish(globals())

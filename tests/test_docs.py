@@ -21,8 +21,9 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 MODULES = ["norch"] + [m.name for m in pkgutil.walk_packages(norch.__path__, "norch.") if "libnorch" not in m.name]
 
 
+@pytest.mark.filterwarnings("ignore")
 def _script(script: str) -> Any:
-    """A script of docs/ as a module."""
+    """A script of docs/, as a module."""
     if not DOCS.exists():
         pytest.skip("the docs are not here")
     spec = importlib.util.spec_from_file_location(script, DOCS / f"{script}.py")
@@ -32,22 +33,16 @@ def _script(script: str) -> Any:
     return made
 
 
-@pytest.mark.filterwarnings("ignore")
-def _written_by(script: str) -> str:
-    """What a script of docs/ would write."""
-    made = _script(script)
+def test_the_table_of_operations_is_up_to_date() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return made.text()
+        text = _script("operations").text()
+    assert text == (DOCS / "operations.md").read_text(), "docs/operations.md is old: run make docs"
 
 
-def test_the_table_of_operations_is_up_to_date() -> None:
-    assert _written_by("operations") == (DOCS / "operations.md").read_text(), "docs/operations.md is old: run make docs"
-
-
-def test_the_stub_of_methods_is_up_to_date() -> None:
-    stub = DOCS.parent / "norch" / "_methods.pyi"
-    assert _written_by("stubs") == stub.read_text(), "norch/_methods.pyi is old: run make stubs"
+def test_the_stubs_are_up_to_date() -> None:
+    for path, text in _script("stubs").STUBS.items():
+        assert text() == path.read_text(), f"{path} is old: run make stubs"
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -15,6 +15,7 @@ tensor([[3.],
 
 from math import e, inf, nan, pi  # noqa: F401
 
+from .._exports import publish as _publish
 from ..dtype import float16 as float16  # of which scikit-learn asks whether there is one
 from . import _creation, _elementwise, _functions
 from . import linalg as linalg
@@ -31,4 +32,4 @@ globals().update(_creation.STANDARD)
 
 _OWN = "__array_api_version__ e inf linalg matmul matrix_transpose nan newaxis pi tensordot vecdot".split()
 __all__ = sorted([*_OWN, *_creation.__all__, *_creation.STANDARD, *_elementwise.__all__, *_functions.__all__])
-__dir__ = __all__.copy  # completion shows the public names only
+_publish(globals())

@@ -70,7 +70,7 @@ def ones(shape: int | tuple[int, ...], *, dtype: DType | None = None, device: An
 
 
 def full(
-    shape: int | tuple[int, ...], fill_value: complex, *, dtype: DType | None = None, device: Any = None
+    shape: int | tuple[int, ...], fill_value: Any, *, dtype: DType | None = None, device: Any = None
 ) -> Tensor:
     """An array of one value."""
     return create.full((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
@@ -91,7 +91,7 @@ def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -
     return create.ones_like(x, dtype=dtype, device=device)
 
 
-def full_like(x: Tensor, /, fill_value: complex, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+def full_like(x: Tensor, /, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array of the shape of x, of one value."""
     return create.full_like(x, fill_value, dtype=dtype, device=device)
 

@@ -6,7 +6,10 @@ import functools
 import threading
 from collections.abc import Callable
 
-from .._typing import Any, TypeVar, cast
+from .._exports import publish
+from .._typing import Any, Self, TypeVar, cast, overload
+
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,6 +61,10 @@ class _Within:
     def __init__(self) -> None:
         self.before: list[bool] = []
 
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
+    @overload
+    def __new__(cls, function: None = ...) -> Self: ...
     def __new__(cls, function: Any = None) -> Any:
         if function is not None and not callable(function):
             raise TypeError(f"{cls.__name__}: decorates functions, not {type(function).__name__}")
@@ -136,6 +143,10 @@ class enable_grad(_Within):  # noqa: N801  (PyTorch's name)
     enabled = True
 
 
+@overload
+def inference_mode(mode: F) -> F: ...
+@overload
+def inference_mode(mode: bool = ...) -> no_grad: ...
 def inference_mode(mode: Any = True) -> Any:
     """no_grad() by another name, for a `with` or a decorator; with False everything stays as it is.
 
@@ -146,3 +157,6 @@ def inference_mode(mode: Any = True) -> Any:
     if callable(mode):
         return decorated(mode, no_grad)
     return no_grad() if mode else set_grad_enabled(is_grad_enabled())
+
+
+publish(globals())

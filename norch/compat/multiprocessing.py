@@ -10,6 +10,7 @@ from collections.abc import Callable
 from multiprocessing import *  # noqa: F403
 from typing import Any
 
+from .._exports import publish
 from ..errors import ArgumentError, Error
 
 __all__ = [
@@ -90,3 +91,6 @@ def spawn(
     while not started.join():
         pass
     return None
+
+
+publish(globals())

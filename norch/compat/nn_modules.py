@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import nn
-from .._left_out import nothing_more
+from .._exports import publish
 from ..nn import *  # noqa: F403
 from ..nn import __all__ as __all__
 
@@ -35,8 +35,8 @@ def _module(name: str, ours: str) -> ModuleType:
     for source in (import_module(f".{each}", "norch.nn") for each in ours.split()):
         found = {key: thing for key, thing in vars(source).items() if key in nn.__all__ or key in _BASES.values()}
         found |= {theirs: found[base] for theirs, base in _BASES.items() if base in found}
-        vars(made).update(found)
-    vars(made)["__getattr__"] = nothing_more("norch.nn")
+        vars(made).update(found, __all__=[key for key in found if key[0] != "_"])
+    publish(vars(made), name="norch.nn")
     return made
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..distributed.data_parallel import DistributedDataParallel
 from ..errors import ArgumentError
 from ..nn.module import Module
@@ -15,8 +15,7 @@ from .refused import refused
 __all__ = [
     "DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.nn.parallel")
+publish(globals(), name="norch.nn.parallel")
 
 
 class DataParallel(Module):

@@ -9,13 +9,11 @@
 
 from __future__ import annotations
 
-from .._exports import lazy
-from .._left_out import nothing_more
+from .._exports import publish
 from . import collectives, objects, process_group
 from .collectives import *  # noqa: F403
 from .objects import *  # noqa: F403
 from .process_group import *  # noqa: F403
 
 __all__ = [*process_group.__all__, *collectives.__all__, *objects.__all__]
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = lazy(globals(), {".": "checkpoint optim"}, nothing_more("norch.distributed"))
+publish(globals(), {".": "checkpoint optim"})

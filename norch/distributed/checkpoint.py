@@ -12,13 +12,14 @@ import os
 from typing import Any
 
 from .. import serialization
+from .._exports import publish
 from ..autograd import no_grad
 from ..errors import ArgumentError, Error, ShapeError
 from ..tensor import Tensor
 from .process_group import ProcessGroup, group_of, is_initialized
 
 __all__ = ["load", "save"]
-__dir__ = __all__.copy  # completion shows the public names only
+publish(globals())
 
 _INDEX = "index.norch"
 _Path = tuple[Any, ...]  # the keys that lead to a value in nested dicts

@@ -86,7 +86,7 @@ class SyncBatchNorm(_BatchNorm):
 
     def _move_statistics(self, mean: Tensor, variance: Tensor) -> None:
         momentum = self._next_momentum()
-        if self.running_mean is not None:
+        if self.running_mean is not None and self.running_var is not None:
             with no_grad():
                 self.running_mean += (mean - self.running_mean) * momentum
                 self.running_var += (variance - self.running_var) * momentum

@@ -4,7 +4,7 @@ Files have PyTorch's names. Formulas: Johnson, Kotz, Balakrishnan, "Continuous U
 (1994), and Johnson, Kemp, Kotz, "Univariate Discrete Distributions" (2005).
 """
 
-from .._left_out import nothing_more as _nothing_more
+from .._exports import publish as _publish
 from . import constraints as constraints
 from . import transforms as transforms
 from .bernoulli import Bernoulli
@@ -36,6 +36,5 @@ __all__ = [
     "OneHotCategorical", "OneHotCategoricalStraightThrough", "Poisson", "StudentT", "TransformedDistribution",
     "Uniform", "kl_divergence", "register_kl",
 ]  # fmt: skip
-__dir__ = [*__all__, "constraints", "transforms"].copy  # completion shows the public names only
 
-__getattr__ = _nothing_more(__name__)
+_publish(globals(), {".": "constraints transforms"})

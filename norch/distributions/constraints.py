@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._exports import publish
 from ..tensor import Tensor
 
 
@@ -70,3 +71,6 @@ nonnegative_integer = Constraint("a whole number, not negative", lambda x: (x % 
 lower_cholesky = Constraint("lower triangular with a positive diagonal", _is_lower_cholesky, 2)
 positive_definite = Constraint("symmetric and positive definite", _is_positive_definite, 2)
 one_hot = Constraint("one 1 among 0s", lambda x: boolean.check(x).all(-1) & (x.sum(-1) == 1), 1, True)
+
+
+publish(globals())

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .._exports import publish
 from ..errors import ShapeError
 from ..linalg import solve_triangular
 from ..nn.functional import softplus
@@ -26,6 +27,8 @@ from .multivariate_normal import MultivariateNormal
 from .normal import Normal
 from .poisson import Poisson
 from .uniform import Uniform
+
+__all__ = ["kl_divergence", "register_kl"]
 
 F = TypeVar("F", bound=Callable[[Any, Any], Tensor])
 
@@ -162,3 +165,6 @@ def _independent(p: Independent, q: Independent) -> Tensor:
         axes = f"{p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}"
         raise NotImplementedError(f"kl_divergence: events of {axes} axes of the batch")
     return p.summed(kl_divergence(p.base_dist, q.base_dist))
+
+
+publish(globals())

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..dtype import finfo
 from ..nn.functional import softplus
 from ..tensor import Tensor
@@ -15,8 +15,7 @@ __all__ = [
     "AffineTransform", "ComposeTransform", "ExpTransform", "PowerTransform", "SigmoidTransform", "TanhTransform",
     "Transform", "identity_transform",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.distributions")
+publish(globals())
 
 
 class Transform:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from .._typing import DeviceLike
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
@@ -450,7 +451,7 @@ class Module(StateDict):
         DeviceError if it does not exist."""
         return self.to("cuda" if device is None else device)
 
-    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
+    def to_empty(self: M, *, device: DeviceLike, recurse: bool = True) -> M:
         """Moves all parameters and buffers to a device (None: to where they are) without their values: the memory is
         uninitialized. recurse: those of submodules too."""
         return self._convert(lambda tensor: empty_like(tensor, device=device), recurse)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from .._handle import Handle
 from .._lib import lib
-from .._typing import Any, TypeVar, cast
+from .._typing import Any, Operand, Tensor, TypeVar, cast
 from ..errors import Error, rename_error
 from .values import tensor
 
@@ -19,7 +19,7 @@ _numbers: dict[Any, Any] = {}
 _LIMIT = 1024
 
 
-def operand(value: Any, name: str = "tensor") -> Any:
+def operand(value: Operand, name: str = "tensor") -> Tensor:
     """value as a Tensor for a kernel to read; NotImplemented for what is no tensor, number or array.
 
     Python numbers take part in promotion by their kind only. Their tensors are kept for the next call, so a function
@@ -43,7 +43,7 @@ def operand(value: Any, name: str = "tensor") -> Any:
     return made
 
 
-def kernel_operand(value: Any, name: str) -> Any:
+def kernel_operand(value: Operand, name: str) -> Tensor:
     """operand(value), or a TypeError that names the operation."""
     result = operand(value, name)
     if result is NotImplemented:
@@ -51,7 +51,7 @@ def kernel_operand(value: Any, name: str) -> Any:
     return result
 
 
-def as_operand(value: Any, name: str) -> Any:
+def as_operand(value: Operand, name: str) -> Tensor:
     """value as a Tensor that belongs to the caller, or a TypeError that names the operation."""
     if isinstance(value, Handle):
         return value
@@ -61,7 +61,7 @@ def as_operand(value: Any, name: str) -> Any:
     return made
 
 
-def as_fixed_operand(value: Any, name: str) -> Any:
+def as_fixed_operand(value: Tensor, name: str) -> Tensor:
     """The same for operations of several calls: outside a graph an alias, which stays as it is when another thread sets
     value.data meanwhile."""
     x = as_operand(value, name)
@@ -92,14 +92,14 @@ def _number(value: Any, name: str) -> Any:
     return None
 
 
-def tensor_of(value: Any, name: str) -> Any:
+def tensor_of(value: Tensor, name: str) -> Tensor:
     """value, which must be a tensor: TypeError otherwise."""
     if isinstance(value, Handle):
         return value
     raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")
 
 
-def tensors_of(values: Any, name: str) -> list[Any]:
+def tensors_of(values: Any, name: str) -> list[Tensor]:
     """A list of the tensors in a sequence: TypeError for what is none."""
     if isinstance(values, Handle) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")

@@ -13,15 +13,13 @@ from functools import reduce
 from .._buffers import forget, keep_alive
 from .._handle import Handle
 from .._lib import flag, ints, lib
-from .._typing import Any
+from .._typing import Any, DeviceLike, DTypeLike, Tensor
 from ..device import CPU, current
 from ..dtype import BY_NAME, DTYPES, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
 from ..dtype import bool_ as norch_bool
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-
-Tensor = Any  # the class of results, which tensor.py defines on top of the operations
 
 _PLAIN = {float, int, bool}
 _DEPTH = 64  # of nested lists
@@ -32,14 +30,14 @@ def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return lib.norch_from_bytes(data, len(data), len(shape), ints(shape), dtype.code)
 
 
-def finished(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
+def finished(x: Tensor, device: DeviceLike, requires_grad: bool) -> Tensor:
     """x on the device that was asked for (None: the default one), and as a leaf with requires_grad."""
     if device is not None or current.default is not CPU:
         x = x.to(current.default if device is None else device)
     return x.requires_grad_(requires_grad) if requires_grad else x
 
 
-def iota(n: int, like: Handle, dtype: DType = norch_int64, first: int = 0) -> Any:
+def iota(n: int, like: Handle, dtype: DType = norch_int64, first: int = 0) -> Tensor:
     """first, first + 1, ... (n) of a dtype, on the device of like."""
     line = lib.norch_arange(n, dtype.code, float(first), 1.0, first, 1)
     return lib.norch_to_device(line, (like._device_type, like._device_index), False)
@@ -130,7 +128,7 @@ def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | Non
     return made if source is wanted else made.to(wanted)
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A new tensor of the values in data: a number, nested lists, an array, a buffer or a tensor; always a copy.
 
     Its dtype is that of the values: int64 for integers, bool for bools, the default dtype for floats, the array's own
@@ -187,7 +185,7 @@ def _from_buffer(data: Any) -> Tensor:
     return from_bytes(view.tobytes(), tuple(view.shape or (view.nbytes // view.itemsize,)), found)
 
 
-def _dtype_of(kind: str | None, itemsize: int, shown: Any) -> DType:
+def _dtype_of(kind: str | None, itemsize: int, shown: str) -> DType:
     for one in DTYPES:
         if one.kind == kind and one.itemsize == itemsize:
             return one
@@ -239,13 +237,13 @@ def _over_array(array: Any) -> Tensor:
         raise
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """data as a tensor, which shares memory with tensors and NumPy arrays where dtype and device allow; with those that
     are read-only, too, with a warning."""
     return _as_tensor(data, dtype, device, "as_tensor")
 
 
-def _as_tensor(data: Any, dtype: Any, device: Any, name: str) -> Tensor:
+def _as_tensor(data: Any, dtype: DType | None, device: DeviceLike, name: str) -> Tensor:
     if isinstance(data, Handle):
         return data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
     if not _is_ndarray(data):
@@ -258,7 +256,12 @@ def _as_tensor(data: Any, dtype: Any, device: Any, name: str) -> Tensor:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """obj as a tensor, which shares memory with obj where possible (copy None), never (True), or always (False, with an
     ArgumentError where it cannot). A tensor stays in its graph unless requires_grad is False."""

@@ -15,7 +15,7 @@ import os
 import warnings
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .._handle import Handle, alias, next_seq
 from .._lib import lib
@@ -53,8 +53,13 @@ _DIFFERS = (
     "is replaced; pass what changes as a tensor, and write into tensors with copy_()"
 )
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+T = TypeVar("T")
 
-class CapturedFunction:
+
+class CapturedFunction(Generic[P, R]):
     """A function that norch.capture made: call it as the function itself.
 
     recordings()   how many recordings can be replayed
@@ -63,7 +68,7 @@ class CapturedFunction:
     profile(...)   a call with these arguments, and a table of what each call of the library in it took
     """
 
-    def __init__(self, function: Callable[..., Any], strict: bool, copy: bool, limit: int):
+    def __init__(self, function: Callable[P, R], strict: bool, copy: bool, limit: int):
         functools.update_wrapper(self, function, updated=())
         self.function, self.strict, self.copy, self.limit = function, strict, copy, limit
         self.reset()
@@ -106,10 +111,14 @@ class CapturedFunction:
         self.__dict__.update(state)
         self.reset()
 
+    @overload
+    def __get__(self, instance: None, owner: Any = ...) -> CapturedFunction[P, R]: ...
+    @overload
+    def __get__(self: CapturedFunction[Concatenate[T, Q], R], instance: T, owner: Any = ...) -> Callable[Q, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         latest = self._latest
         if latest is not None and not kwargs:
             out = _replay(latest, args)
@@ -267,6 +276,14 @@ def _note(module: Module) -> None:
         here.tape.called(module)
 
 
+@overload
+def capture(
+    function: Callable[P, R], *, strict: bool = ..., copy: bool = ..., limit: int = ...
+) -> CapturedFunction[P, R]: ...
+@overload
+def capture(
+    function: None = ..., *, strict: bool = ..., copy: bool = ..., limit: int = ...
+) -> Callable[[Callable[P, R]], CapturedFunction[P, R]]: ...
 def capture(
     function: Callable[..., Any] | None = None, *, strict: bool = True, copy: bool = True, limit: int = 8
 ) -> Any:

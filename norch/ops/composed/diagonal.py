@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._lib import int64
-from ..._typing import Any
+from ..._typing import Any, Tensor
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
@@ -19,7 +19,7 @@ from ..view import diagonal as _diagonal
 
 @method
 @rename_errors
-def diag(input: Any, diagonal: int = 0) -> Any:
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal.
 
     >>> norch.diag(norch.tensor([1, 2]))
@@ -32,14 +32,14 @@ def diag(input: Any, diagonal: int = 0) -> Any:
 
 @method
 @rename_errors
-def diagflat(input: Any, offset: int = 0) -> Any:
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements on a diagonal."""
     return diag_embed(reshape(tensor_of(input, "diagflat"), -1), offset)
 
 
 @method
 @rename_errors
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
     shape = list(at_least(1, input, "diag_embed").shape)
     at = sorted(axes((dim1, dim2), len(shape) + 1, "diag_embed"))
@@ -52,12 +52,12 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
 
 
 @method
-def trace(input: Any) -> Any:
+def trace(input: Tensor) -> Tensor:
     """The sum over the diagonal of a matrix."""
     return _diagonal(with_ndim(input, "trace", 2)).sum()
 
 
-def _triangle(input: Any, diagonal: int, name: str) -> Any:
+def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
     at_least(2, input, name)
     size = max(input.shape[-2:])
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
@@ -68,7 +68,7 @@ def _triangle(input: Any, diagonal: int, name: str) -> Any:
 
 @method(inplace=True)
 @rename_errors
-def tril(input: Any, diagonal: int = 0) -> Any:
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to a diagonal; zeros above.
 
     >>> norch.tril(norch.ones(2, 3))
@@ -80,13 +80,13 @@ def tril(input: Any, diagonal: int = 0) -> Any:
 
 @method(inplace=True)
 @rename_errors
-def triu(input: Any, diagonal: int = 0) -> Any:
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of matrices, from a diagonal on; zeros below."""
     return _triangle(input, diagonal, "triu")
 
 
 @method
-def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Writes a number to the elements whose indices are all equal; wrap: the diagonal of a tall matrix starts again."""
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(f"fill_diagonal_: expected a matrix, or equal sizes, got shape {tuple(x.shape)}")

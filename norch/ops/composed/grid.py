@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Sequence
 
 from ..._lib import flag, int64
-from ..._typing import Any
+from ..._typing import Any, Tensor
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._checks import on_one_device, with_ndim
@@ -24,7 +24,7 @@ from .shape import flip
 
 
 @rename_errors
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Views of vectors over the grid that they span: indexing="ij" (rows first, the default) or "xy" (columns first).
 
     >>> rows, columns = norch.meshgrid(norch.arange(2), norch.arange(3), indexing="ij")
@@ -51,7 +51,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
 
 
 @rename_errors
-def cartesian_prod(*tensors: Any) -> Any:
+def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All choices of one element of each vector, a row each; of one vector, itself.
 
     >>> norch.cartesian_prod(norch.tensor([1, 2]), norch.tensor([3, 4])).tolist()
@@ -66,7 +66,7 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 
 @rename_errors
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector in their order, a row each.
 
     >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
@@ -89,7 +89,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 
 @rename_errors
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
     """The powers of a vector from N - 1 down to 0 (up, when increasing) as columns; N: its length unless given.
 
     >>> norch.vander(norch.tensor([2, 3])).tolist()
@@ -105,7 +105,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
 
 
 @rename_errors
-def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Positions in the flattened shape as one tensor of indices an axis.
 
     >>> norch.unravel_index(norch.tensor([5]), (2, 4))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._handle import Handle
 from ..._lib import flag, int64, lib
-from ..._typing import Any
+from ..._typing import Any, Literal, Operand, Tensor, overload
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
@@ -29,8 +29,8 @@ from ..view import axis, reshape
 @method
 @numpy_names
 def quantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Any:
+    input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one.
 
     Between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Several q give a new first axis.
@@ -45,13 +45,13 @@ def quantile(
 @method
 @numpy_names
 def nanquantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Any:
+    input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """quantile() of what is not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
-def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
+def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Tensor:
     x = as_operand(x, name)
     flag(keepdim, f"{name}: keepdim")
     if x.dtype not in (float32, float64):
@@ -95,7 +95,7 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
 
 @method
 @numpy_names
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kthvalue_result:
     """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest.
 
     >>> norch.kthvalue(norch.tensor([4.0, 1.0, 3.0]), 2).values
@@ -115,7 +115,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 @method
 @numpy_names
-def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
     """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices)."""
     x = as_fixed_operand(input, "mode")
     dim = axis(dim, x.ndim, "mode")
@@ -136,10 +136,53 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
 # ---- distinct elements --------------------------------------------------------------------------------------------
 
 
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = ...,
+    return_inverse: Literal[False] = ...,
+    return_counts: Literal[False] = ...,
+    dim: int | None = ...,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = ...,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = ...,
+    dim: int | None = ...,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = ...,
+    *,
+    return_inverse: Literal[False] = ...,
+    return_counts: Literal[True],
+    dim: int | None = ...,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = ...,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[True],
+    dim: int | None = ...,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor, sorted: bool = ..., return_inverse: bool = ..., return_counts: bool = ..., dim: int | None = ...
+) -> Any: ...
 @method
 @numpy_names
 def unique(
-    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Any:
     """The distinct elements in order (1-d), or with dim the distinct slices along it.
 
@@ -152,16 +195,36 @@ def unique(
     return _distinct(as_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: Literal[False] = ..., return_counts: Literal[False] = ..., dim: int | None = ...
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[False] = ..., dim: int | None = ...
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor, *, return_inverse: Literal[False] = ..., return_counts: Literal[True], dim: int | None = ...
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: int | None = ...
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = ..., return_counts: bool = ..., dim: int | None = ...
+) -> Any: ...
 @method
 @numpy_names
 def unique_consecutive(
-    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """As unique(), but of equal neighbours only, in their order."""
     return _distinct(as_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
 
 
-def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
+def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     flag(return_inverse, "unique: return_inverse")
     flag(return_counts, "unique: return_counts")
     if dim is None and not return_inverse and not return_counts:
@@ -198,7 +261,7 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
 
 
 @rename_errors
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where elements are among test_elements; with invert where they are not. Either may be a number.
 
     >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
@@ -219,7 +282,9 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 @method
 @numpy_names
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
     """Each element less the one before it along dim, n times over; for bool, whether they differ.
 
     prepend and append are joined to input first.
@@ -245,7 +310,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
 
 @method
 @rename_errors
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
 
     With weights, of input's shape, the sums of those: float32 if they are, else float64.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._lib import int64, lib
-from ..._typing import Any
+from ..._typing import Tensor
 from ...errors import ArgumentError, ShapeError
 from .._operand import rename_errors, tensor_of
 from ..copy import cat, clone, padded
@@ -13,7 +13,7 @@ from ..view import connect, expand, slice_
 
 
 @rename_errors
-def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """A copy with more elements at the ends of its last axes: pad holds (before, after) of the last axis, then of the
     one before it, and so on; negative numbers remove elements.
 
@@ -66,20 +66,20 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
     return clone(out) if lib.norch_shares_storage(out, input) else out
 
 
-def _cropped(x: Any, dim: int, before: int, after: int) -> Any:
+def _cropped(x: Tensor, dim: int, before: int, after: int) -> Tensor:
     """x without the elements that negative numbers remove at its ends."""
     if before >= 0 and after >= 0:
         return x
     return slice_(x, dim, -min(before, 0), x.shape[dim] + min(after, 0), 1)
 
 
-def _edge(x: Any, dim: int, index: int, count: int) -> Any:
+def _edge(x: Tensor, dim: int, index: int, count: int) -> Tensor:
     shape = list(x.shape)
     shape[dim] = max(count, 0)
     return expand(slice_(x, dim, index, index + 1, 1), shape)
 
 
-def constant_pad_nd(input: Any, pad: Sequence[int], value: float = 0) -> Any:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
     """pad(input, pad, "constant", value)."""
     return _pad(input, pad, "constant", value)
 

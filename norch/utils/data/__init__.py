@@ -1,6 +1,6 @@
 """``norch.utils.data``: data sets, samplers and DataLoader."""
 
-from ..._left_out import nothing_more as _nothing_more
+from ..._exports import publish as _publish
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader, get_worker_info
 from .dataset import (
@@ -20,6 +20,5 @@ __all__ = [
     "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
     "WeightedRandomSampler", "default_collate", "default_convert", "get_worker_info", "random_split",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
 
-__getattr__ = _nothing_more(__name__)
+_publish(globals())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
+from ..._exports import publish
 from ...errors import ArgumentError
 from .collate import default_collate, default_convert, pinned
 from .dataset import Dataset, IterableDataset, taker
@@ -20,7 +21,16 @@ def get_worker_info() -> None:
     """
 
 
-class DataLoader:
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Samples(Protocol[T_co]):
+    """What has samples by index: a Dataset, a list."""
+
+    def __getitem__(self, index: int, /) -> T_co: ...
+
+
+class DataLoader(Generic[T_co]):
     """The batches of a data set. Each iteration is one epoch; collate_fn makes a batch of a list of samples.
 
     dataset is any object with `len` and indices from 0, or an IterableDataset. A batch has batch_size samples; the last
@@ -41,7 +51,7 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Samples[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[int] | None = None,
@@ -89,16 +99,17 @@ class DataLoader:
             )
         if batch_size is None and drop_last:
             raise ArgumentError("drop_last wants batches, but batch_size is None")
+        items: Any = dataset
         if iterable:
-            sampler = dataset  # of samples instead of indices
+            sampler = items  # of samples instead of indices
         elif sampler is None:
-            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+            sampler = RandomSampler(items, generator=generator) if shuffle else SequentialSampler(items)
         if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.batch_size = getattr(batch_sampler, "batch_size", None)
         self.drop_last = drop_last
-        self.sampler = sampler
+        self.sampler: Any = sampler
         self.batch_sampler = batch_sampler
         self.num_workers = num_workers
         self.collate_fn = collate_fn
@@ -113,7 +124,7 @@ class DataLoader:
         if self.batch_sampler is None:
             convert = self.collate_fn or default_convert
             for index in self.sampler:
-                yield convert(index if iterable else dataset[index])  # type: ignore[arg-type]
+                yield convert(index if iterable else dataset[index])
             return
         collate = self.collate_fn or default_collate
         take = taker(dataset) if self.collate_fn is None else None
@@ -127,3 +138,6 @@ class DataLoader:
     def __len__(self) -> int:
         """The number of batches in an epoch, or of samples where batch_size is None."""
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
+
+
+publish(globals())
