@@ -46,7 +46,7 @@ def real(input: Any) -> Any:  # noqa: A002
 # ---- methods only -------------------------------------------------------------------------------------------------
 
 
-@method(aliases=("is_conj", "is_neg", "is_inference", "is_shared"))
+@method(aliases=("is_conj", "is_neg", "is_inference"))
 def is_complex(self: Any) -> bool:
     """False, as for every tensor here."""
     return False
