@@ -40,7 +40,7 @@ class Block:
 
     def __init__(self, size: int, fd: int | None = None):
         self.size = max(size, 1)
-        self.address = None
+        self.address: Any = None
         self._unmap = _unmap  # at the end of the interpreter the module may be gone before the block
         self.fd = _nameless_file(self.size) if fd is None else fd
         address = _map(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, self.fd, 0)

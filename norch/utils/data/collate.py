@@ -11,7 +11,6 @@ from ...ops.copy import stack
 from ...ops.values import as_tensor, from_numpy, tensor
 from ...tensor import Tensor
 
-
 LARGE_ARRAY = 16 << 10  # bytes of an array from which on a tensor is made of each, for a single copy of its elements
 
 stack_samples: Callable[[Sequence[Any]], Tensor] = lambda samples: stack(list(samples), 0)  # noqa: E731

@@ -124,10 +124,14 @@ class DataLoader:
         self.prefetch_factor = positive(2 if prefetch_factor is None else prefetch_factor, "prefetch_factor")
         self.persistent_workers = persistent_workers
         self.in_order = in_order
-        self._recipe = Recipe(dataset, iterable, batch_sampler is not None, self.batch_size, drop_last, collate_fn)
         self._pool: Any = None
         self._position: Position | None = None
         self._resumed: dict[str, Any] | None = None
+
+    @property
+    def _recipe(self) -> Recipe:
+        iterable, batched = isinstance(self.dataset, IterableDataset), self.batch_sampler is not None
+        return Recipe(self.dataset, iterable, batched, self.batch_size, self.drop_last, self.collate_fn)
 
     def __iter__(self) -> Iterator[Any]:
         position = self._position = Position(self, self._resumed)
@@ -137,11 +141,11 @@ class DataLoader:
         from .workers import Epoch, Pool
 
         pool, keep = self._pool, self.persistent_workers
-        if pool is None or not pool.close.alive or pool.busy:
-            keep = keep and not (pool is not None and pool.close.alive)  # of two iterations at once, one has to start its own
+        if pool is None or not pool.close.alive:
             pool = Pool(self, position.seed)
-            if keep:
-                self._pool = pool
+            self._pool = pool if keep else None
+        elif pool.busy:  # by another iteration over this loader
+            pool, keep = Pool(self, position.seed), False
         return Epoch(self, pool, position, keep)
 
     def _batches(self, position: Position) -> Iterator[Any]:
@@ -152,8 +156,9 @@ class DataLoader:
         self._ended(position)
 
     def _made(self, position: Position) -> Iterator[tuple[int, Any]]:
-        make, seed = self._recipe.maker(), position.seed
-        if self._recipe.taker:  # which draws nothing
+        recipe, seed = self._recipe, position.seed
+        make = recipe.maker()
+        if recipe.taker:  # which draws nothing
             for number, indices in position.numbered():
                 yield number, make(indices)
             return

@@ -1,4 +1,4 @@
-"""What makes a batch of indices, or of the next samples of an IterableDataset: in a worker, or in the program itself."""
+"""What makes a batch of indices, or of the next samples of an IterableDataset, in a worker or in the program."""
 
 from __future__ import annotations
 

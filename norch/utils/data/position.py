@@ -1,4 +1,4 @@
-"""Where a loader is: what an epoch began with, and which of its batches have been given. It can be saved and resumed."""
+"""Where a loader is: what an epoch began with, and which of its batches have been given; to be saved and resumed."""
 
 from __future__ import annotations
 

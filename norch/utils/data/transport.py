@@ -81,7 +81,8 @@ class Outbox:
 
     def start(self) -> None:
         """A new batch: nothing is reserved for it."""
-        self.number, self.room, self.used = -1, None, 0
+        self.room: _Room | None = None
+        self.number, self.used = -1, 0
 
     def abandon(self) -> None:
         """Gives up the batch that is being made."""
@@ -103,7 +104,7 @@ class Outbox:
         del self.blocks[number], self.rooms[number]
         self.dropped.append(number)
 
-    def _open(self, size: int) -> Any:
+    def _open(self, size: int) -> _Room:
         """A block of size bytes for the batch."""
         while self.free:
             number = self.free.pop()
@@ -113,9 +114,9 @@ class Outbox:
         else:
             number, self.made = self.made, self.made + 1
             self.blocks[number] = Block(-(-size // (64 << 10)) * (64 << 10))
-        self.number, self.room = number, _Room(self.blocks[number])
-        self.rooms[number] = weakref.ref(self.room)
-        return self.room
+        room = _Room(self.blocks[number])
+        self.number, self.room, self.rooms[number] = number, room, weakref.ref(room)
+        return room
 
     def reserve(self, count: int) -> Storage | None:
         """A storage of count bytes in the block of this batch; None where there is no room."""

@@ -1,4 +1,4 @@
-"""A worker: a process that makes the batches that the consumer asks for (workers.py), and what it can know of itself."""
+"""A worker: a process that makes the batches that the consumer asks for (workers.py), and what it knows of itself."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .fetch import Recipe, Stream
 from .seeding import mixed, seed_all
 
 # Messages of the consumer: (EPOCH, epoch, seed, done, state) begins an epoch, whose last three are for Stream;
-# (TASK, number, what, blocks) asks for a batch and gives blocks back. Those of a worker: (BATCH, epoch, number, state,
+# (TASK, number, what, blocks) asks for a batch and gives blocks back; (STOP,) ends the worker. Those of a worker: (BATCH, epoch, number, state,
 # *what Inbox.open takes), (FAILED, epoch, number, type, text), (ENDED, epoch, number).
-EPOCH, TASK, BATCH, FAILED, ENDED = range(5)
+EPOCH, TASK, STOP, BATCH, FAILED, ENDED = range(6)
 
 PATIENCE = 5  # seconds after which a worker without work looks whether the consumer is alive
 
@@ -99,6 +99,8 @@ class _Worker:
                 self.epoch, self.seed, *self.resumed = message
                 self.stream: Stream | None = None
                 self.ended = False
+            elif kind == STOP:
+                return
             else:
                 number, what, blocks = message
                 self.outbox.take_back(blocks)
@@ -112,11 +114,10 @@ class _Worker:
         if failure is None and not self.ended:
             try:
                 self.outbox.send((BATCH, self.epoch, number), *self.batch(number, what))
-            except StopIteration if self.make is None else () :
-                self.ended = True
             except Exception as error:
-                failure = self.failed(error)
                 self.outbox.abandon()
+                self.ended = self.make is None and isinstance(error, StopIteration)
+                failure = None if self.ended else self.failed(error)
         if self.ended:
             send(self.connection, (ENDED, self.epoch, number))
         elif failure:

@@ -22,7 +22,7 @@ from ...errors import ArgumentError, Error
 from .collate import pinned
 from .position import Position
 from .transport import Inbox, receive, send
-from .worker import BATCH, ENDED, EPOCH, FAILED, TASK, Post, run
+from .worker import BATCH, ENDED, EPOCH, FAILED, STOP, TASK, Post, run
 
 LOOK = 1.0  # seconds after which the consumer, while it waits, looks whether the workers are alive
 GRACE = 5.0  # seconds that workers have to end by themselves
@@ -91,7 +91,8 @@ class Pool:
         self.workers: list[Worker] = []
         self.epochs = 0
         self.user: Any = lambda: None  # a weak reference to the last Epoch
-        self.close = weakref.finalize(self, _end, self.workers, os.getpid())
+        self.owner = os.getpid()
+        self.close = weakref.finalize(self, _end, self.workers, self.owner)
         context = context_of(loader.multiprocessing_context)
         send_tensors_by_sharing()
         try:
@@ -111,6 +112,13 @@ class Pool:
         """Whether somebody still iterates over an epoch of these workers."""
         user = self.user()
         return user is not None and not user.closed
+
+    def abort(self) -> None:
+        """Ends the workers now, whatever they are doing."""
+        if self.close.alive and self.owner == os.getpid():
+            for worker in self.workers:
+                worker.process.terminate()
+        self.close()
 
     def begin(self, epoch: Epoch, position: Position) -> int:
         """Begins an epoch; its number."""
@@ -144,10 +152,15 @@ class Pool:
 
 
 def _end(workers: list[Worker], owner: int) -> None:
-    """Ends the processes: they see their connections close."""
+    """Ends the processes. Elsewhere, in a child that is a fork of theirs, only closes the connections."""
+    here = os.getpid() == owner
     for worker in workers:
+        with contextlib.suppress(OSError):  # it has ended
+            if here and worker.writable.poll(0):
+                # A message, as another process may have a copy of the connection, and keep it open.
+                send(worker.connection, (STOP,))
         worker.connection.close()
-    if os.getpid() != owner:  # a forked child, which has no part in them
+    if not here:
         return
     deadline = time.monotonic() + GRACE
     for worker in workers:
@@ -290,7 +303,9 @@ class Epoch:
         self.results.clear()
         if self.pinning is not None:
             self.pinning.shutdown(wait=False, cancel_futures=True)
-        if broken or not self.keep:
+        if broken:
+            self.pool.abort()
+        elif not self.keep:
             self.pool.close()
 
     def __del__(self) -> None:
