@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,9 +113,9 @@ def _noted(block: Block) -> Block:
     return block
 
 
-def is_shared(x: Any) -> bool:
+def is_shared(self: Any) -> bool:
     """Whether the elements are in memory that other processes may see: after share_memory_(), or received from one."""
-    return not x.is_cuda and lib.norch_view_storage(x)._data in _shared
+    return not self.is_cuda and lib.norch_view_storage(self)._data in _shared
 
 
 def share_memory_(self: Any) -> Any:
@@ -132,6 +133,9 @@ def share_memory_(self: Any) -> Any:
     unseen("share_memory_ moves a tensor")
     whole = lib.norch_view_storage(self)
     others = lib.norch_storage_references(whole) - 2
+    base = getattr(self._view, "base", None)
+    if base is not None and sys.getrefcount(base) == 3:  # the view, this variable and the argument: nobody sees it
+        others -= 1
     if others:
         raise Error(
             f"share_memory_: {others} other tensor{'s see' if others > 1 else ' sees'} the memory of this one, which "
@@ -140,6 +144,7 @@ def share_memory_(self: Any) -> Any:
     block = _copied(Storage(whole))
     moved = block.storage(0, whole._numel, block)
     lib.norch_set_data(self, moved.seen_as(self.dtype, tuple(self.shape), self.stride(), self._offset))
+    self._version_counter = self._view = None
     return self
 
 
@@ -150,6 +155,8 @@ def _copied(storage: Storage) -> Block:
 
 
 # ---- sending ---------------------------------------------------------------------------------------------------------
+
+LARGE = 256 << 10  # bytes from which on a copy is a block: to pass a descriptor takes longer than to copy fewer
 
 _copies: dict[Storage, Block] | None = None  # of what is sent to several processes at once
 
@@ -166,14 +173,15 @@ def one_copy() -> Iterator[None]:
 
 
 def reduce_storage(storage: Storage) -> tuple[Any, ...]:
-    """How multiprocessing pickles a storage: as the descriptor of its block. One that is not shared is copied."""
+    """How multiprocessing pickles a storage: as the descriptor of its block. One that is not shared is copied, into a
+    block or, where it is small, into the pickle."""
     from multiprocessing import reduction
     from multiprocessing.context import get_spawning_popen
 
-    if storage.device.type != "cpu":
-        return storage.__reduce_ex__(4)
     block = _shared.get(storage.data_ptr()) or (_copies or {}).get(storage)
     if block is None:
+        if storage.nbytes() < LARGE or storage.device.type != "cpu":
+            return storage.__reduce_ex__(4)
         block = _copied(storage)
         if _copies is not None:
             _copies[storage] = block

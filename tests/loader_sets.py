@@ -151,3 +151,25 @@ def refuse(worker):
 
 def remember(worker):
     get_worker_info().dataset.name = f"worker {worker}"
+
+
+# ---- what other processes run ----------------------------------------------------------------------------------------
+
+
+def add_one(queue, answers, direct):
+    """Adds to the tensors that it receives."""
+    direct.add_(100)
+    while (x := queue.get()) is not None:
+        x.copy_(x + 1)
+        answers.put((x, x.is_shared(), x.stride()))
+    queue.get()  # it lives until its tensors have been received
+
+
+def train(rank, model, done):
+    """Hogwild (Recht et al. 2011): processes write to one model without locks."""
+    optimizer = norch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(50):
+        optimizer.zero_grad()
+        (model(norch.ones(4, 2)) - 3).square().mean().backward()
+        optimizer.step()
+    done[rank] = 1

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import multiprocessing.forkserver
-import multiprocessing.resource_tracker
+import multiprocessing
 import os
 import random
 import signal
@@ -18,49 +16,13 @@ from pathlib import Path
 import loader_sets as sets
 import numpy as np
 import pytest
+from leftovers import CONTEXTS, nothing_is_left, servers  # noqa: F401  (fixtures)
 
 import norch
 from norch._lib import lib
 from norch.utils.data import DataLoader, TensorDataset, get_worker_info
 
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
-
-CONTEXTS = multiprocessing.get_all_start_methods()
-SLOW_CONTEXTS = [c if c == "fork" else pytest.param(c, marks=pytest.mark.slow) for c in CONTEXTS]
-
-
-if "forkserver" in CONTEXTS:  # what stays for good is started before anything is counted
-    multiprocessing.forkserver.ensure_running()
-    multiprocessing.resource_tracker.ensure_running()
-
-
-OURS = ("norch", "psm_", "pym-", "sem.mp-")  # of norch and of Python's multiprocessing; other programs have files too
-
-
-def left() -> dict[str, object]:
-    """What processes and shared memory would leave: descriptors, maps, children, files in /dev/shm."""
-    with open("/proc/self/maps") as maps:
-        mapped = sum("memfd:norch" in line for line in maps)
-    return {
-        "descriptors": len(os.listdir("/proc/self/fd")),
-        "maps": mapped,
-        "children": [child.name for child in multiprocessing.active_children()],
-        "/dev/shm": sorted(name for name in os.listdir("/dev/shm") if name.startswith(OURS)),
-        "threads": [thread.name for thread in threading.enumerate() if "pin" in thread.name],
-    }
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    """Each test ends its workers, and gives back what they shared."""
-    gc.collect()
-    before = left()
-    yield
-    gc.collect()
-    end = time.monotonic() + 5  # threads end a moment later
-    while (after := left()) != before and time.monotonic() < end:
-        time.sleep(0.01)
-    assert after == before
 
 
 def plain(batch):
@@ -94,7 +56,7 @@ def test_any_number_of_workers_gives_the_same_batches():
         assert (batches(loader), batches(loader)) == expected, workers
 
 
-@pytest.mark.parametrize("context", SLOW_CONTEXTS)
+@pytest.mark.parametrize("context", CONTEXTS)
 def test_any_context_gives_the_same_batches(context):
     for given in (context, multiprocessing.get_context(context)):
         assert batches(drawn(2, multiprocessing_context=given)) == batches(drawn(0))
@@ -428,7 +390,5 @@ def test_workers_need_no_threads_of_the_program():
 def test_storages_of_batches_are_given_back():
     before = lib.norch_live_storages()
     loader = DataLoader(sets.Of(40, sets.wide), batch_size=4, num_workers=2)
-    for x in loader:
-        pass
-    del x
+    assert sum(len(x) for x in loader) == 40
     assert lib.norch_live_storages() == before

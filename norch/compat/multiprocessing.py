@@ -1,8 +1,8 @@
 """``norch.multiprocessing``: the module multiprocessing of Python, and spawn().
 
-Once it is imported, tensors go through queues and pipes, and to processes, as descriptors of shared memory: what is
-shared already (Tensor.share_memory_) is seen by both sides, other tensors are copied there first. A process that has
-put a tensor into a queue has to live until it is taken out.
+Once it is imported, tensors in shared memory (Tensor.share_memory_) go through queues and pipes, and to processes, as
+descriptors, and both sides see one memory. Other tensors are copied: large ones, of 256 KiB and more, into shared
+memory. A process has to live until the descriptors that it has sent are received.
 """
 
 from __future__ import annotations

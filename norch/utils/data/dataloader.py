@@ -12,6 +12,7 @@ from .fetch import Recipe, Stream
 from .position import Position, generators_of, restore, states_of
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, Source, as_generator, positive
 from .seeding import mixed, seed_all, streams_kept
+from .worker import get_worker_info as get_worker_info  # where PyTorch has it
 
 
 class DataLoader:

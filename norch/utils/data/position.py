@@ -48,7 +48,7 @@ class Position:
     def numbered(self) -> Iterator[tuple[int, Any]]:
         """The numbers of the batches to come, and what they are made of."""
         for number, task in enumerate(self.tasks, self.given):
-            if number not in self.beyond:
+            if number >= self.given and number not in self.beyond:  # or it was given before the state was saved
                 yield number, task
 
     def note(self, number: int, state: Any = None) -> None:

@@ -14,8 +14,9 @@ from .fetch import Recipe, Stream
 from .seeding import mixed, seed_all
 
 # Messages of the consumer: (EPOCH, epoch, seed, done, state) begins an epoch, whose last three are for Stream;
-# (TASK, number, what, blocks) asks for a batch and gives blocks back; (STOP,) ends the worker. Those of a worker: (BATCH, epoch, number, state,
-# *what Inbox.open takes), (FAILED, epoch, number, type, text), (ENDED, epoch, number).
+# (TASK, number, what, blocks) asks for a batch and gives blocks back; (STOP,) ends the worker.
+# Those of a worker: (BATCH, epoch, number, state, *what Inbox.open takes), (FAILED, epoch, number, type, text),
+# (ENDED, epoch, number).
 EPOCH, TASK, STOP, BATCH, FAILED, ENDED = range(6)
 
 PATIENCE = 5  # seconds after which a worker without work looks whether the consumer is alive
