@@ -1,14 +1,19 @@
 """DataLoader beside PyTorch's: `python -m benchmarks.loader`. Batches a second, in turns, round by round.
 
 `costly` is a data set whose items take a fixed amount of Python work, about 1 ms of CPU each; `large` gives images of
-3 x 224 x 224 floats, which have to come from the workers; `cheap` is a TensorDataset. A row holds the median of the
+3 x 224 x 224 floats, which have to come from the workers; `Python` gives small samples at once; `cheap` is a
+TensorDataset. A row holds the median of the
 ratios of the rounds and its quartiles, and the best time of each side: what a neighbour on the machine takes away is
 least there. The load of the machine stands above the table.
+
+Where others keep the cores busy, a second worker gains no time. The row `CPU time` tells what it would gain on idle
+cores: the time that the program spends without workers, by that of the busiest process with them.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import platform
 import statistics
@@ -61,6 +66,20 @@ def timed(run: Callable[[], Any]) -> float:
     start = perf_counter()
     run()
     return perf_counter() - start
+
+
+def cpu_time(pid: int) -> float:
+    """Seconds that a process has run."""
+    with open(f"/proc/{pid}/schedstat") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def busiest(run: Callable[[], float]) -> float:
+    """CPU seconds of the process that runs longest meanwhile: this one, or a worker."""
+    pids = [os.getpid(), *(child.pid or 0 for child in multiprocessing.active_children())]
+    before = [cpu_time(pid) for pid in pids]
+    run()
+    return max(cpu_time(pid) - start for pid, start in zip(pids, before, strict=True))
 
 
 def epoch(lib: Any, dataset: Any, workers: int) -> Callable[[], float]:
@@ -117,20 +136,22 @@ def main() -> None:
     def costly(lib: Any, count: int) -> Callable[[], float]:
         return epoch(lib, Costly(lib, arguments.items, steps), count)
 
-    with_workers = costly(norch, workers)
-    compared("costly, to no workers", {f"{workers} workers": with_workers, "none": costly(norch, 0)}, rounds)
+    with_workers, without = costly(norch, workers), costly(norch, 0)
+    compared("costly, to no workers", {f"{workers} workers": with_workers, "none": without}, rounds)
+    processes = {f"{workers} workers": lambda: busiest(with_workers), "none": lambda: busiest(without)}
+    compared("costly, CPU time", processes, rounds)
     if torch is None:
         return
     compared("costly", {"norch": with_workers, "PyTorch": costly(torch, workers)}, rounds)
-    for name, count in (("large", workers), ("large, no workers", 0)):
-        sides = {label: epoch(lib, Large(lib, 640, 0), count) for label, lib in (("norch", norch), ("PyTorch", torch))}
-        compared(name, sides, rounds)
-    for name, size, count in (("cheap, no workers", 32_000, 0), ("cheap", 6_400, workers)):
-        sides = {
-            label: epoch(lib, lib.utils.data.TensorDataset(lib.ones(size, 100), lib.arange(size)), count)
-            for label, lib in (("norch", norch), ("PyTorch", torch))
-        }
-        compared(name, sides, rounds)
+    for name, make in (
+        ("large", lambda lib: Large(lib, 640, 0)),
+        ("Python", lambda lib: Costly(lib, 6_400, 0)),
+        ("cheap", lambda lib: lib.utils.data.TensorDataset(lib.ones(6_400, 100), lib.arange(6_400))),
+    ):
+        for count in (0, workers):
+            libraries = {"norch": norch, "PyTorch": torch}
+            sides = {label: epoch(lib, make(lib), count) for label, lib in libraries.items()}
+            compared(f"{name}, {count or 'no'} workers", sides, rounds)
 
 
 if __name__ == "__main__":

@@ -34,9 +34,10 @@ def left() -> dict[str, object]:
 
 @pytest.fixture(scope="session")
 def servers() -> None:
-    """What multiprocessing starts when it is needed first, and keeps."""
+    """What multiprocessing starts when it is needed first, and keeps; fork as the default, also in Python 3.14."""
     from multiprocessing import forkserver, resource_sharer, resource_tracker
 
+    multiprocessing.set_start_method("fork", force=True)
     forkserver.ensure_running()
     resource_tracker.ensure_running()
     resource_sharer._resource_sharer._start()  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ import threading
 import time
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import loader_sets as sets
 import numpy as np
@@ -21,6 +22,7 @@ from leftovers import CONTEXTS, nothing_is_left, servers  # noqa: F401  (fixture
 import norch
 from norch._lib import lib
 from norch.utils.data import DataLoader, TensorDataset, get_worker_info
+from norch.utils.data.workers import context_of
 
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
 
@@ -62,6 +64,13 @@ def test_any_context_gives_the_same_batches(context):
         assert batches(drawn(2, multiprocessing_context=given)) == batches(drawn(0))
 
 
+def test_where_mpi_runs_nothing_is_forked(monkeypatch):
+    for running in (False, True):
+        mpi = SimpleNamespace(Is_initialized=lambda r=running: r, Is_finalized=lambda: False)
+        monkeypatch.setitem(sys.modules, "mpi4py.MPI", mpi)
+        assert context_of(None).get_start_method() == ("forkserver" if running else "fork")
+
+
 def test_the_global_seed_seeds_the_batches_too():
     def epoch(workers):
         norch.manual_seed(3)
@@ -88,6 +97,26 @@ def test_as_they_are_ready():
     found = [x.item() for x in loader]
     assert sorted(found) == list(range(8)) and found[0] != 0
     assert [x.item() for x in DataLoader(sets.Of(8, sets.slow), num_workers=2)] == list(range(8))
+
+
+def test_without_workers_normal_numbers_of_numpy_come_in_pairs():
+    """The second of a pair waits in NumPy's state, which goes from and comes to the program around each batch."""
+    loader = DataLoader(sets.Of(9, lambda i: np.random.randn()), batch_size=1, seed=0)  # noqa: NPY002
+    for pause in (1, 2, 3):
+        np.random.seed(0)  # noqa: NPY002
+        expected = np.random.randn(9).tolist()  # noqa: NPY002
+        np.random.seed(0)  # noqa: NPY002
+        found = []
+        for i, _ in enumerate(loader):
+            found += [np.random.randn()] if i % pause == 0 else []  # noqa: NPY002
+        assert found == expected[: len(found)]
+    own = np.random.get_bit_generator()
+    try:
+        np.random.set_bit_generator(np.random.PCG64(1))
+        expected = np.random.RandomState(np.random.PCG64(1)).randn(9).tolist()
+        assert [np.random.randn() for _ in loader] == expected  # noqa: NPY002
+    finally:
+        np.random.set_bit_generator(own)
 
 
 def test_samples_without_batches():
@@ -346,6 +375,7 @@ def group_is_gone(number, seconds=15):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
 def test_a_signal_ends_all_processes(number):
     """Ctrl-C comes to all of them; the others to the program alone, whose workers see that it is gone."""
@@ -359,6 +389,7 @@ def test_a_signal_ends_all_processes(number):
         assert errors == "" and program.returncode == -number
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_while_workers_work():
     program = run(LOADS.format(persistent=True) + "            sys.exit(0)", wait="started")
     _, errors = program.communicate(timeout=30)
