@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 import norch
-from norch.utils.data import Dataset, IterableDataset, get_worker_info
+from norch.utils.data import Dataset, IterableDataset, default_collate, get_worker_info
 
 
 class Drawn(Dataset):
@@ -134,6 +134,20 @@ def wide(index):
 
 def images(index):
     return np.full((100, 100), index, np.float32)
+
+
+kept = []
+
+
+def keeping(batch):
+    """Collates, and keeps every batch in the worker: later ones must not be written over it."""
+    kept.append(default_collate(batch))
+    return kept[-1], [x[0, 0].item() for x in kept[-40:]]
+
+
+def means(batch):
+    """Collates, and gives something else."""
+    return default_collate(batch).mean().item()
 
 
 def unpicklable(batch):

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from itertools import islice
@@ -206,6 +207,28 @@ def test_batches_that_are_kept_are_not_written_again():
     assert [x.item() for x in kept] == list(range(600))
     with open("/proc/self/maps") as maps:
         assert sum("memfd:norch" in line for line in maps) < 550, "of many blocks, some are copied and given back"
+
+
+def test_batches_that_a_worker_keeps_are_not_written_again():
+    loader = DataLoader(sets.Of(60, sets.wide), batch_size=2, num_workers=1, collate_fn=sets.keeping)
+    for i, (batch, firsts) in enumerate(loader):
+        assert batch[:, 5].tolist() == [2 * i, 2 * i + 1] and firsts == [2.0 * k for k in range(i + 1)]
+
+
+def test_batches_without_what_was_collated():
+    loader = DataLoader(
+        sets.Of(9, lambda i: norch.full((5000 * (i + 1),), float(i))), num_workers=1, collate_fn=sets.means
+    )
+    assert list(loader) == [float(i) for i in range(9)]
+
+
+def test_where_there_is_no_memfd(monkeypatch, tmp_path):
+    """As on macOS: a block is a temporary file that is unlinked at once."""
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    loader = iter(DataLoader(sets.Of(60, sets.wide), batch_size=2, num_workers=2))
+    assert [next(loader)[:, 9].tolist(), next(loader)[:, 9].tolist()] == [[0, 1], [2, 3]]
+    assert sum(len(x) for x in loader) == 56 and list(tmp_path.iterdir()) == []
 
 
 def test_a_forked_child_keeps_the_batch_that_it_saw():

@@ -86,9 +86,10 @@ class Outbox:
 
     def abandon(self) -> None:
         """Gives up the batch that is being made."""
-        if self.number >= 0:
-            self.free.append(self.number)
+        number = self.number
         self.start()
+        if number >= 0:
+            self.take_back([number])
 
     def take_back(self, numbers: Sequence[int]) -> None:
         """Blocks that the consumer is done with; those that it must not see written again have a number below 0."""
@@ -136,9 +137,8 @@ class Outbox:
             storage = self.reserve(first.nbytes * len(samples))
         if storage is None:
             return stack(list(samples), 0)
-        shape = (len(samples), *first.shape)
-        strides = [first.numel(), *_dense(first.shape)]
-        out = storage.seen_as(first.dtype, shape, strides, 0)
+        count = len(samples) * first.numel()
+        out = storage.seen_as(first.dtype, (count,), (1,), 0).view(len(samples), *first.shape)
         for i, sample in enumerate(samples):
             out[i].copy_(sample)
         return out
@@ -171,7 +171,8 @@ class Outbox:
     def _block_of(self, size: int) -> Block | None:
         """The block of this batch, which has size bytes; a larger one takes the place of one that is too small."""
         self.wanted = max(self.wanted, size)
-        if size == 0:
+        if size == 0:  # what was reserved is not in the batch
+            self.abandon()
             return None
         small, number, used = self.room, self.number, self.used
         if small is not None and small.block.size >= size:
@@ -291,12 +292,3 @@ def _is_like(first: Tensor, sample: Any) -> bool:
         and sample.dtype is first.dtype
         and not (sample.requires_grad or sample.is_cuda)
     )
-
-
-def _dense(shape: Sequence[int]) -> list[int]:
-    """The strides of a contiguous tensor."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return strides[::-1]
