@@ -40,7 +40,9 @@ def servers() -> None:
     multiprocessing.set_start_method("fork", force=True)
     forkserver.ensure_running()
     resource_tracker.ensure_running()
-    resource_sharer._resource_sharer._start()  # type: ignore[attr-defined]
+    sharer = resource_sharer._resource_sharer  # type: ignore[attr-defined]
+    if sharer._listener is None:
+        sharer._start()
 
 
 @pytest.fixture(autouse=True)
