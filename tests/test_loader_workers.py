@@ -22,7 +22,7 @@ from leftovers import CONTEXTS, nothing_is_left, servers  # noqa: F401  (fixture
 
 import norch
 from norch._lib import lib
-from norch.utils.data import DataLoader, TensorDataset, get_worker_info
+from norch.utils.data import DataLoader, RandomSampler, TensorDataset, get_worker_info
 from norch.utils.data.workers import context_of
 
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
@@ -63,6 +63,16 @@ def test_any_number_of_workers_gives_the_same_batches():
 def test_any_context_gives_the_same_batches(context):
     for given in (context, multiprocessing.get_context(context)):
         assert batches(drawn(2, multiprocessing_context=given)) == batches(drawn(0))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_every_epoch_has_its_seed_and_the_order_of_its_sampler(workers):
+    sampler = RandomSampler(range(12), generator=3)
+    loader = DataLoader(range(12), 4, shuffle=True, generator=3, num_workers=workers)
+    for _ in range(2):
+        assert [i for x in loader for i in x.tolist()] == list(sampler)
+    loader = DataLoader(sets.Drawn(4), seed=1, num_workers=workers)
+    assert batches(loader) != batches(loader), "in order, but with other draws"
 
 
 def test_where_mpi_runs_nothing_is_forked(monkeypatch):

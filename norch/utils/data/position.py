@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import ArgumentError
 from ...random import Generator, default_generator
-from .seeding import drawn
+from .seeding import mixed
 
 
 class Position:
@@ -39,8 +39,12 @@ class Position:
             self.workers = [dict(worker) for worker in resumed["workers"]]
         self.stream: Any = None  # of the program's own process, which is asked when its state is wanted
         recipe = loader._recipe
-        self.seed = 0 if recipe.taker else drawn(loader.generator)
+        source = loader.generator or default_generator
+        before = source.__getstate__()
         self.tasks: Iterator[Any] = iter(()) if recipe.iterable else iter(loader.batch_sampler or loader.sampler)
+        self.seed = mixed(*before)
+        if not recipe.taker and source.__getstate__() == before:  # the sampler has drawn nothing of it
+            source._reserve(1)
         deque(islice(self.tasks, self.given), maxlen=0)
         if resumed is not None:  # by whoever saved it
             restore([default_generator], [kept])

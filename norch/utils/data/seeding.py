@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...random import Generator, default_generator
+from ...random import default_generator
 
 _MASK = (1 << 64) - 1
 
@@ -22,11 +22,6 @@ def mixed(seed: int, number: int) -> int:
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
     return z ^ (z >> 31)
-
-
-def drawn(generator: Generator | None) -> int:
-    """The seed of an epoch: the next draw of a generator, or of the default one."""
-    return mixed(*(generator or default_generator)._reserve(1).__getstate__())
 
 
 def seed_all(seed: int) -> None:
