@@ -10,6 +10,7 @@ import time
 import numpy as np
 
 import norch
+from norch._shared_memory import _shared
 from norch.utils.data import Dataset, IterableDataset, default_collate, get_worker_info
 
 
@@ -72,6 +73,20 @@ class Of(Dataset):
 
     def __getitem__(self, index):
         return self.make(index)
+
+
+class Holding(Dataset):
+    """Holds a large tensor; a sample tells the worker, and the file behind the tensor there."""
+
+    def __init__(self):
+        self.x = norch.ones(100_000)
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        time.sleep(0.05)  # the other worker has its turn
+        return get_worker_info().id, os.fstat(_shared[self.x.data_ptr()].fd).st_ino
 
 
 class TwoWords(Exception):

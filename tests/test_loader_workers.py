@@ -232,6 +232,13 @@ def test_batches_without_what_was_collated():
     assert list(loader) == [float(i) for i in range(9)]
 
 
+@pytest.mark.parametrize("context", [name for name in CONTEXTS if name != "fork"])
+def test_a_data_set_is_copied_once_for_all_workers(context):
+    loader = DataLoader(sets.Holding(), batch_size=None, num_workers=2, multiprocessing_context=context)
+    found = list(loader)
+    assert {worker for worker, _ in found} == {0, 1} and len({file for _, file in found}) == 1
+
+
 def test_where_there_is_no_memfd(monkeypatch, tmp_path):
     """As on macOS: a block is a temporary file that is unlinked at once."""
     monkeypatch.delattr(os, "memfd_create")
