@@ -7,6 +7,7 @@ from ._lib import lib
 from ._typing import Any, overload
 from .device import CPU
 from .dtype import check_format
+from .ops._deferred import DeferredMethod
 from .ops.view import axis
 from .storage import Storage, storage_of
 
@@ -51,6 +52,9 @@ class MetadataMethods(Handle):
         from .compat.typed_storage import TypedStorage
 
         return TypedStorage(self)
+
+    is_shared = DeferredMethod("norch._shared_memory", "is_shared")
+    share_memory_ = DeferredMethod("norch._shared_memory", "share_memory_")
 
     def storage_offset(self) -> int:
         """Where in its storage the first element lies, counted in elements."""

@@ -304,7 +304,6 @@ class DeclaredMethods(Handle):
     def is_pinned(self, device: DeviceLike = ...) -> builtins.bool: """Whether its memory is that of pin_memory()."""
     is_quantized: builtins.bool
     def is_same_size(input, other: Tensor) -> builtins.bool: """Whether two tensors have one shape."""
-    def is_shared(self) -> builtins.bool: """False, as for every tensor here."""
     def is_signed(input) -> builtins.bool: """Whether the dtype has negative numbers."""
     is_sparse: builtins.bool
     is_sparse_csr: builtins.bool

@@ -69,9 +69,7 @@ def ones(shape: int | tuple[int, ...], *, dtype: DType | None = None, device: An
     return create.ones(shape, dtype=dtype, device=device)
 
 
-def full(
-    shape: int | tuple[int, ...], fill_value: Any, *, dtype: DType | None = None, device: Any = None
-) -> Tensor:
+def full(shape: int | tuple[int, ...], fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array of one value."""
     return create.full((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
 

@@ -422,6 +422,14 @@ class Module(StateDict):
 
         return self._convert(converted)
 
+    def share_memory(self: M) -> M:
+        """Moves all parameters, buffers and gradients to shared memory: see `Tensor.share_memory_`."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+            if tensor.grad is not None:
+                tensor.grad.share_memory_()
+        return self
+
     def type(self: M, dst_type: Any) -> M:
         """Converts all parameters and buffers to a dtype, integers included."""
         return self._convert(lambda tensor: tensor.type(dst_type))

@@ -47,7 +47,7 @@ def real(input: Tensor) -> Tensor:  # noqa: A002
 # ---- methods only -------------------------------------------------------------------------------------------------
 
 
-@method(aliases=("is_conj", "is_neg", "is_inference", "is_shared"))
+@method(aliases=("is_conj", "is_neg", "is_inference"))
 def is_complex(self: Tensor) -> bool:
     """False, as for every tensor here."""
     return False

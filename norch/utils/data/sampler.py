@@ -188,14 +188,12 @@ class BatchSampler(Sampler):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[list[Any]]:
-        batch: list[Any] = []
-        for index in self.sampler:
-            batch.append(index)
-            if len(batch) == self.batch_size:
+        return self._lists(iter(self.sampler))  # an epoch of the sampler begins now
+
+    def _lists(self, indices: Iterator[Any]) -> Iterator[list[Any]]:
+        while batch := list(islice(indices, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
 
     def __len__(self) -> int:
         size = len(self.sampler)  # type: ignore[arg-type]
