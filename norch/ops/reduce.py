@@ -138,7 +138,7 @@ def _in_dtype(x: Any, dtype: Any) -> tuple[Any, int]:
 @numpy_names
 def nansum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
     """sum() of what is not NaN."""
-    x = as_operand(input, "nansum")
+    x = as_fixed_operand(input, "nansum")
     return sum(where(isnan(x), 0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
 
 
@@ -160,7 +160,7 @@ def mean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | 
 @numpy_names
 def nanmean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
     """mean() of what is not NaN; NaN where nothing is left."""
-    x = as_operand(input, "nanmean")
+    x = as_fixed_operand(input, "nanmean")
     if dtype is not None:
         x = x.to(dtype)
     if not x.dtype.is_floating_point:
@@ -209,7 +209,8 @@ def amin(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:
 @numpy_names
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """(min, max): amin() and amax(), of all or over the axis dim."""
-    return aminmax_result(amin(input, axes_of(dim), keepdim), amax(input, axes_of(dim), keepdim))
+    x = as_fixed_operand(input, "aminmax")
+    return aminmax_result(amin(x, axes_of(dim), keepdim), amax(x, axes_of(dim), keepdim))
 
 
 @method
@@ -318,8 +319,9 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
         *,
         correction: float | None = None,
     ) -> tuple[Any, Any]:
-        out = moment(input, dim, unbiased, keepdim, correction=correction)
-        return out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+        x = as_fixed_operand(input, name)
+        out = moment(x, dim, unbiased, keepdim, correction=correction)
+        return out, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
     both = named_function(beside_mean, f"{name}_mean", f"({name}(), mean()).")
     return method(numpy_names(named_function(moment, name, about))), numpy_names(both)
@@ -342,7 +344,7 @@ def logsumexp(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     >>> norch.logsumexp(norch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
-    x, axes = as_operand(input, "logsumexp"), axes_of(dim)
+    x, axes = as_fixed_operand(input, "logsumexp"), axes_of(dim)
     dtype = x.dtype if x.dtype.is_floating_point else get_default_dtype()
     wide = x if x.dtype in (float32, float64) else lib.norch_cast(x, (dtype if dtype is float64 else float32).code)
     top = None
