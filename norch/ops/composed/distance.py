@@ -123,11 +123,9 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
 
 @rename_errors
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """The p-norm of x1 - x2 + eps along the last axis."""
+    """The p-norm of x1 - x2 + eps along the last axis; two numbers count as vectors of one."""
     difference = as_float(x1, "pairwise_distance") - as_float(x2, "pairwise_distance") + eps
-    if difference.ndim == 0:
-        raise ShapeError("pairwise_distance: expected vectors, got two numbers")
-    return _norm(difference, p, keepdim)
+    return _norm(difference, p, keepdim) if difference.ndim else vector_norm(difference, p)
 
 
 def _pairs(x: Any) -> Any:
