@@ -150,7 +150,9 @@ def free_memory() -> int:
 
 @pytest.mark.slow
 @pytest.mark.host
-@pytest.mark.parametrize("way", ["save", "pickle 4", "pickle 5", "deepcopy"])
+@pytest.mark.parametrize(
+    "way", ["save", *(pytest.param(way, marks=pytest.mark.long) for way in ("pickle 4", "pickle 5", "deepcopy"))]
+)
 def test_more_than_four_gib(tmp_path: Any, way: str) -> None:
     count = (4 << 30) + 1000
     if shutil.disk_usage(tmp_path).free < 2 * count or free_memory() < 4 * count:

@@ -258,5 +258,5 @@ def test_arrays_that_are_more_than_their_bytes() -> None:
         __array_interface__ = array.__array_interface__
 
     assert norch.tensor(Interface()).tolist() == [0.0, 1.0, 2.0]
-    with pytest.raises(norch.DTypeError):
+    with pytest.raises(norch.DTypeError, match=r"tensor: elements of type datetime64\[D\] have no dtype"):
         norch.tensor(np.array(["2020"], dtype="M8[D]"))

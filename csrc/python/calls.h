@@ -11,6 +11,9 @@ void *nr_py_region(void *self, void *const *given, int64_t n);
 void *nr_py_to_dlpack(void *self, void *const *given, int64_t n);
 void *nr_py_from_dlpack(void *self, void *const *given, int64_t n);
 
+/* guard_class(): a new class, the base of context managers that put a setting back (guard.c). */
+void *nr_py_guard_class(void *self, void *const *given, int64_t n);
+
 /* Recording and replay: recording.c and replay.c say what they take. */
 #define NR_PROGRAM_CALLS(ROW) \
     ROW(record_begin)         \

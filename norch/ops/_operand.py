@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 
-from .._handle import Handle
+from .._handle import Handle, version_counter_of
 from .._lib import lib
 from .._typing import Any, Operand, Tensor, TypeVar, cast
+from ..autograd.record import gradient_edge
 from ..errors import Error, rename_error
 from .values import tensor
 
@@ -61,11 +62,17 @@ def as_operand(value: Operand, name: str) -> Tensor:
     return made
 
 
-def as_fixed_operand(value: Tensor, name: str) -> Tensor:
-    """The same for operations of several calls: outside a graph an alias, which stays as it is when another thread sets
-    value.data meanwhile."""
+def as_fixed_operand(value: Operand, name: str) -> Tensor:
+    """as_operand(value) for operations of several calls: an alias at the same place of the graph, which stays as it is
+    when another thread sets value.data meanwhile. What returns its argument, views it or writes to it takes
+    as_operand()."""
     x = as_operand(value, name)
-    return lib.norch_alias(x) if x is value and x._node is None else x
+    if x is not value:
+        return x
+    fixed = lib.norch_alias(x)
+    if (node := gradient_edge(x)) is not None:
+        fixed._node, fixed._version_counter = node, version_counter_of(x)
+    return fixed
 
 
 def _no_operand(value: Any, name: str) -> TypeError:
@@ -104,6 +111,16 @@ def tensors_of(values: Any, name: str) -> list[Tensor]:
     if isinstance(values, Handle) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
     return [tensor_of(x, name) for x in values]
+
+
+def as_fixed_tensor(value: Any, name: str) -> Any:
+    """as_fixed_operand() of a tensor: TypeError for what is none."""
+    return as_fixed_operand(tensor_of(value, name), name)
+
+
+def as_fixed_tensors(values: Any, name: str) -> list[Any]:
+    """as_fixed_operand() of each tensor in a sequence: TypeError for what is none."""
+    return [as_fixed_operand(x, name) for x in tensors_of(values, name)]
 
 
 def renamed_error(error: Exception, name: str, given: Iterable[Any]) -> Exception:

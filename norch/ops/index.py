@@ -17,7 +17,7 @@ from ..autograd.recorders import record_write
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._checks import on_one_device
-from ._operand import as_operand, kernel_operand, named_function, rename_errors
+from ._operand import as_fixed_operand, as_operand, kernel_operand, named_function, rename_errors
 from .copy import cast, copy_, to
 from .op import OPCODES, method
 from .pointwise import where
@@ -220,8 +220,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     >>> norch.index_select(norch.arange(4), 0, norch.tensor([2, 0]))
     tensor([2, 0])
     """
-    x = as_operand(input, "index_select")
-    whole, at = along_axis(x, dim, index, "index_select")
+    x = as_fixed_operand(input, "index_select")
+    whole, at = along_axis(x, dim, as_fixed_operand(check_index(index, "index_select"), "index_select"), "index_select")
     return without_axis(index_read(whole, at, KINDS["SELECT"]), x)
 
 
@@ -229,7 +229,8 @@ def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
     """index_add or index_copy, and its form in place: source has the size of the index along dim."""
 
     def write(x: Tensor, dim: int, index: Tensor, source: Tensor, in_place: bool) -> Tensor:
-        source = source_for(x, source, name)
+        source = as_fixed_operand(source_for(x, source, name), name)
+        index = as_fixed_operand(check_index(index, name), name)
         whole, at = along_axis(x, dim, index, name)
         shape, axis = list(whole.shape), at.lead
         shape[axis] = index.numel()
@@ -244,7 +245,7 @@ def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
         return x if in_place else without_axis(out, x)
 
     def function(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-        return write(as_operand(input, name), dim, index, source, False)
+        return write(as_fixed_operand(input, name), dim, index, source, False)
 
     def function_(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
         return write(x, dim, index, source, True)
@@ -318,7 +319,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     >>> norch.take(norch.tensor([[1, 2], [3, 4]]), norch.tensor([0, -1]))
     tensor([1, 4])
     """
-    x, index = as_operand(input, "take"), check_index(index, "take")
+    x, index = as_fixed_operand(input, "take"), check_index(index, "take")
     return index_read(x.reshape(-1), AdvancedIndex((index,), (0,), 0), KINDS["TAKE"])
 
 
@@ -342,14 +343,14 @@ def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
 @method
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """put_() into a copy."""
-    return put_(as_operand(input, "put").clone(), index, source, accumulate)
+    return put_(as_operand(input, "put").clone(), index, as_fixed_operand(source, "put"), accumulate)
 
 
 # ---- masks ----------------------------------------------------------------------------------------------------------
 
 
 def _mask(mask: Tensor, name: str) -> Tensor:
-    mask = check_index(mask, name)
+    mask = as_fixed_operand(check_index(mask, name), name)
     if mask.dtype.kind != "b":
         raise DTypeError(f"{name}: the mask must be bool, not {mask.dtype.name}")
     return mask
@@ -398,7 +399,7 @@ _MaskedFill = write_derivative(
 @rename_errors
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
-    x, mask = as_operand(input, "masked_select"), _mask(mask, "masked_select")
+    x, mask = as_fixed_operand(input, "masked_select"), _mask(mask, "masked_select")
     on_one_device("masked_select", x, mask)
     if x.shape != mask.shape:
         whole = mask.logical_not() | x.new_ones((), dtype=mask.dtype).expand(x.shape)
@@ -417,7 +418,7 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
 @rename_errors
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
-    x, mask = as_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
+    x, mask = as_fixed_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
     whole = where(mask, x, x)
     return masked_scatter_(whole, mask, source)
 

@@ -11,14 +11,14 @@ from ..autograd.record import record
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._checks import at_least
-from ._operand import as_operand, numpy_names
+from ._operand import as_fixed_operand, numpy_names
 from .op import method
 from .pointwise import abs, isnan, sign, where
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
 
 
 def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
-    x = as_operand(x, name)
+    x = as_fixed_operand(x, name)
     if dtype is not None:
         x = x.to(dtype)
     if not x.dtype.is_floating_point:

@@ -16,7 +16,7 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._checks import floats_of
 from ._inplace import inplace_form
-from ._operand import as_operand, operand, public, rename_errors
+from ._operand import as_fixed_operand, as_operand, operand, public, rename_errors
 from .op import METHODS, function_op, method, op, operator, operators
 
 # ruff: noqa: A001, A002  (PyTorch's names)
@@ -450,7 +450,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     """Where |input - other| <= atol + rtol * |other|."""
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
-    a, b = as_operand(input, "isclose"), as_operand(other, "isclose")
+    a, b = as_fixed_operand(input, "isclose"), as_fixed_operand(other, "isclose")
     if not a.dtype.is_floating_point:
         a, b = a.double(), b.double()
     close = eq(a, b) | (isfinite(b) & le(abs(_sub(a, b)), add(mul(abs(b), rtol), atol)))

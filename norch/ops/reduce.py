@@ -138,7 +138,7 @@ def _in_dtype(x: Tensor, dtype: DType) -> tuple[Any, int]:
 @numpy_names
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """sum() of what is not NaN."""
-    x = as_operand(input, "nansum")
+    x = as_fixed_operand(input, "nansum")
     return sum(where(isnan(x), 0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
 
 
@@ -160,7 +160,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType
 @numpy_names
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """mean() of what is not NaN; NaN where nothing is left."""
-    x = as_operand(input, "nanmean")
+    x = as_fixed_operand(input, "nanmean")
     if dtype is not None:
         x = x.to(dtype)
     if not x.dtype.is_floating_point:
@@ -209,7 +209,8 @@ def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
 @numpy_names
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> aminmax_result:
     """(min, max): amin() and amax(), of all or over the axis dim."""
-    return aminmax_result(amin(input, axes_of(dim), keepdim), amax(input, axes_of(dim), keepdim))
+    x = as_fixed_operand(input, "aminmax")
+    return aminmax_result(amin(x, axes_of(dim), keepdim), amax(x, axes_of(dim), keepdim))
 
 
 @method
@@ -334,8 +335,9 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
         *,
         correction: float | None = None,
     ) -> tuple[Tensor, Tensor]:
-        out = moment(input, dim, unbiased, keepdim, correction=correction)
-        return out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+        x = as_fixed_operand(input, name)
+        out = moment(x, dim, unbiased, keepdim, correction=correction)
+        return out, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
     both = named_function(beside_mean, f"{name}_mean", f"({name}(), mean()).")
     return method(numpy_names(named_function(moment, name, about))), numpy_names(both)
@@ -358,7 +360,7 @@ def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     >>> norch.logsumexp(norch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
-    x, axes = as_operand(input, "logsumexp"), axes_of(dim)
+    x, axes = as_fixed_operand(input, "logsumexp"), axes_of(dim)
     dtype = x.dtype if x.dtype.is_floating_point else get_default_dtype()
     wide = x if x.dtype in (float32, float64) else lib.norch_cast(x, (dtype if dtype is float64 else float32).code)
     top = None

@@ -16,7 +16,7 @@ from ..autograd.record import record, record_one
 from ..autograd.recorders import record_write
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._operand import as_operand, rename_errors
+from ._operand import as_fixed_operand, as_operand, rename_errors
 from .copy import cast
 from .index import KINDS, along_axis, check_index, result_of_write, source_for, without_axis
 from .op import method
@@ -51,7 +51,8 @@ Gather = derivative(
 @rename_errors
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather() whose other axes are broadcast, and whose indices may be negative; without dim of the flattened x."""
-    x, indices = as_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
+    x, indices = as_fixed_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
+    indices = as_fixed_operand(indices, "take_along_dim")
     if indices.dtype is not int64:
         raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
     if dim is None:
@@ -217,7 +218,7 @@ def scatter_reduce(
     x, index, src = (
         as_operand(input, "scatter_reduce"),
         check_index(index, "scatter_reduce"),
-        as_operand(src, "scatter_reduce"),
+        as_fixed_operand(src, "scatter_reduce"),
     )
     flag(include_self, "scatter_reduce: include_self")
     neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.get(reduce)
@@ -246,7 +247,7 @@ def index_reduce(
 ) -> Tensor:
     """A copy of x into whose parts at the given indices (1-d) of an axis those of source are reduced: by "prod",
     "mean", "amax" or "amin", together with what is there, or without it."""
-    x, source = as_operand(input, "index_reduce"), as_operand(source, "index_reduce")
+    x, source = as_fixed_operand(input, "index_reduce"), as_fixed_operand(source, "index_reduce")
     flag(include_self, "index_reduce: include_self")
     if reduce == "sum":
         raise ArgumentError("index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin'; index_add() sums")

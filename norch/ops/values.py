@@ -196,7 +196,9 @@ def _array_dtype(typestr: str) -> DType:
     if typestr[0] == ">":
         raise DTypeError(f"tensor: big-endian elements ({typestr}); convert them to native order first")
     size = typestr[2:].partition("[")[0]  # dates have a unit behind it
-    return _dtype_of(typestr[1], int(size or 0), typestr)
+    date = {"M": "datetime64", "m": "timedelta64"}.get(typestr[1])
+    shown = date + typestr[3:] if date else typestr  # as NumPy names it
+    return _dtype_of(typestr[1], int(size or 0), shown)
 
 
 def _is_ndarray(data: Any) -> bool:

@@ -8,7 +8,7 @@ from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
 from .._checks import at_least, with_ndim
-from .._operand import rename_errors, tensor_of
+from .._operand import as_fixed_tensor, rename_errors, tensor_of
 from ..copy import clone
 from ..op import method
 from ..pointwise import where
@@ -26,7 +26,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1, 0],
             [0, 2]])
     """
-    vector = with_ndim(input, "diag", 1, 2).ndim == 1
+    input = with_ndim(as_fixed_tensor(input, "diag"), "diag", 1, 2)
+    vector = input.ndim == 1
     return diag_embed(input, diagonal) if vector else clone(_diagonal(input, diagonal))
 
 
@@ -41,7 +42,8 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 @rename_errors
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
-    shape = list(at_least(1, input, "diag_embed").shape)
+    input = at_least(1, as_fixed_tensor(input, "diag_embed"), "diag_embed")
+    shape = list(input.shape)
     at = sorted(axes((dim1, dim2), len(shape) + 1, "diag_embed"))
     size = shape.pop() + abs(int64(offset, "diag_embed: offset"))
     for dim in at:
@@ -54,11 +56,11 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 @method
 def trace(input: Tensor) -> Tensor:
     """The sum over the diagonal of a matrix."""
-    return _diagonal(with_ndim(input, "trace", 2)).sum()
+    return _diagonal(with_ndim(as_fixed_tensor(input, "trace"), "trace", 2)).sum()
 
 
 def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
-    at_least(2, input, name)
+    input = at_least(2, as_fixed_tensor(input, name), name)
     size = max(input.shape[-2:])
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
     whole = float32 if size < 2**22 else int64_  # floats compare faster, and are exact that far

@@ -10,7 +10,7 @@ from ...autograd.grad_mode import mode
 from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError, one_of
 from .._checks import at_least, floats_of, with_ndim
-from .._operand import as_operand, rename_errors
+from .._operand import as_fixed_operand, rename_errors
 from ..copy import cat, result_type
 from ..create import triu_indices
 from ..index import index_select, on_common_device
@@ -108,7 +108,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor([[5., 0.]])
     """
-    a, b = (at_least(2, floats_of(x, "cdist"), "cdist") for x in (x1, x2))
+    a, b = (at_least(2, floats_of(as_fixed_operand(x, "cdist"), "cdist"), "cdist") for x in (x1, x2))
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"cdist: rows of {a.shape[-1]} and {b.shape[-1]} numbers")
     check_numbers("cdist", p=p)
@@ -125,11 +125,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
 
 @rename_errors
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last axis."""
+    """The p-norm of x1 - x2 + eps along the last axis; two numbers count as vectors of one."""
     difference = as_float(x1, "pairwise_distance") - as_float(x2, "pairwise_distance") + eps
-    if difference.ndim == 0:
-        raise ShapeError("pairwise_distance: expected vectors, got two numbers")
-    return _norm(difference, p, keepdim)
+    return _norm(difference, p, keepdim) if difference.ndim else vector_norm(difference, p)
 
 
 def _pairs(x: Tensor) -> Tensor:
@@ -156,7 +154,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:  # noqa: A002
     >>> norch.pdist(norch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426])
     """
-    x = with_ndim(floats_of(input, "pdist"), "pdist", 2)
+    x = with_ndim(floats_of(as_fixed_operand(input, "pdist"), "pdist"), "pdist", 2)
     check_numbers("pdist", p=p)
     if not p >= 0:
         raise ArgumentError(f"pdist: p is not negative, not {p}")
@@ -172,7 +170,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     dtype = result_type(x1, x2)
     a, b = on_common_device(
-        *(floats_of(as_operand(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2))
+        *(floats_of(as_fixed_operand(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2))
     )
     a, b = broadcast_tensors(a, b)  # dim counts the axes of both
     lengths = sum_(a * a, dim).clamp(min=eps * eps).sqrt() * sum_(b * b, dim).clamp(min=eps * eps).sqrt()
@@ -183,7 +181,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 @rename_errors
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:  # noqa: A002
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
-    x = at_least(2, floats_of(input, "renorm"), "renorm")
+    x = at_least(2, floats_of(as_fixed_operand(input, "renorm"), "renorm"), "renorm")
     if not (p > 0 and maxnorm >= 0):
         raise ArgumentError(f"renorm: p is positive and maxnorm not negative, got {p} and {maxnorm}")
     rows = x.transpose(0, dim).flatten(1)

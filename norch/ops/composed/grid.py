@@ -13,7 +13,7 @@ from ..._typing import Any, Tensor
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._checks import on_one_device, with_ndim
-from .._operand import as_operand, rename_errors, tensors_of
+from .._operand import as_fixed_operand, as_fixed_tensor, as_fixed_tensors, rename_errors, tensors_of
 from ..copy import cast, cat, stack
 from ..create import empty, ones_like
 from ..index import index_select
@@ -62,6 +62,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
         raise ShapeError(f"cartesian_prod: takes vectors, got {', '.join(str(tuple(x.shape)) for x in listed)}")
     if len(listed) == 1:
         return listed[0]
+    listed = as_fixed_tensors(listed, "cartesian_prod")
     return reshape(stack(meshgrid(*listed, indexing="ij"), -1), math.prod(len(x) for x in listed), len(listed))
 
 
@@ -72,7 +73,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-    with_ndim(input, "combinations", 1)
+    input = with_ndim(as_fixed_tensor(input, "combinations"), "combinations", 1)
     if int64(r, "combinations: r") < 0:
         raise ArgumentError(f"combinations: of {r} elements")
     if r == 0:
@@ -95,7 +96,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     >>> norch.vander(norch.tensor([2, 3])).tolist()
     [[2, 1], [3, 1]]
     """
-    count = len(with_ndim(x, "vander", 1)) if N is None else int64(N, "vander: N")
+    x = with_ndim(as_fixed_tensor(x, "vander"), "vander", 1)
+    count = len(x) if N is None else int64(N, "vander: N")
     if count < 0:
         raise ArgumentError(f"vander: {count} columns")
     wide = x if x.dtype.is_floating_point else cast(x, int64_)
@@ -111,7 +113,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     >>> norch.unravel_index(norch.tensor([5]), (2, 4))
     (tensor([1]), tensor([1]))
     """
-    at = as_operand(indices, "unravel_index")
+    at = as_fixed_operand(indices, "unravel_index")
     sizes = [shape] if isinstance(shape, int) else list(shape)
     if at.dtype.is_floating_point or at.dtype.kind == "b":
         raise DTypeError(f"unravel_index: indices are integers, not {at.dtype.name}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..._lib import int64, lib
 from ..._typing import Tensor
 from ...errors import ArgumentError, ShapeError
-from .._operand import rename_errors, tensor_of
+from .._operand import as_fixed_tensor, rename_errors
 from ..copy import cat, clone, padded
 from ..view import connect, expand, slice_
 
@@ -25,7 +25,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """
     if not hasattr(pad, "__iter__"):
         raise TypeError(f"pad: expected a sequence of sizes, not {type(pad).__name__}")
-    ndim, given = tensor_of(input, "pad").ndim, [int64(n, "pad: size") for n in pad]
+    input = as_fixed_tensor(input, "pad")
+    ndim, given = input.ndim, [int64(n, "pad: size") for n in pad]
     count = len(given) // 2
     if len(given) % 2 or count > ndim:
         raise ShapeError(f"pad: sizes {tuple(given)} are no pairs for {ndim} dimensions")

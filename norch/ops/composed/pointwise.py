@@ -13,7 +13,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .._checks import check_count, floats_of, numbers_of
 from .._inplace import inplace_form
-from .._operand import as_operand, named_function, public, rename_errors
+from .._operand import as_fixed_operand, named_function, public, rename_errors
 from .._results import frexp_result
 from ..copy import clone, fill_
 from ..norm import vector_norm
@@ -64,7 +64,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """
     if int64(decimals, "round: decimals") == 0:
         return _round(input)
-    input = floats_of(input, "round")
+    input = floats_of(as_fixed_operand(input, "round"), "round")
     ten = 10.0 ** abs(decimals)
     return _round(input * ten) / ten if decimals > 0 else _round(input / ten) * ten
 
@@ -72,7 +72,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 @method(inplace=True)
 def frac(input: Tensor) -> Tensor:
     """input - trunc(input). Floats only."""
-    input = floats_of(input, "frac")
+    input = floats_of(as_fixed_operand(input, "frac"), "frac")
     return _sub(input, trunc(input).detach())
 
 
@@ -93,7 +93,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first held between eps and 1 - eps."""
     if eps is not None:
         check_numbers("logit", eps=eps)
-        input = as_operand(input, "logit")
+        input = as_fixed_operand(input, "logit")
         input = where(input < eps, eps, where(input > 1 - eps, 1 - eps, input))
     return _logit(input)
 
@@ -106,7 +106,7 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
     >>> norch.nan_to_num(norch.tensor([float("nan"), float("inf")]), posinf=9.0)
     tensor([0., 9.])
     """
-    input = as_operand(input, "nan_to_num")
+    input = as_fixed_operand(input, "nan_to_num")
     if not input.dtype.is_floating_point:
         return input.clone()
     limits = finfo(input.dtype)
@@ -134,7 +134,7 @@ def isneginf(input: Tensor) -> Tensor:
 @method
 def isreal(input: Tensor) -> Tensor:
     """True everywhere: there are no complex numbers."""
-    input = as_operand(input, "isreal")
+    input = as_fixed_operand(input, "isreal")
     return eq(input, input) | isnan(input)
 
 
@@ -154,7 +154,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
     if check_count(p, "mvlgamma: p", 1 << 16) < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
-    x = as_operand(input, "mvlgamma")
+    x = as_fixed_operand(input, "mvlgamma")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
     return _mvlgamma(x, p)
 
@@ -182,7 +182,7 @@ def frexp(input: Tensor) -> frexp_result:
     >>> norch.frexp(norch.tensor([3.0, -0.25]))
     frexp_result(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 2, -1], dtype=norch.int32))
     """
-    input = floats_of(input, "frexp")
+    input = floats_of(as_fixed_operand(input, "frexp"), "frexp")
     size = input.detach().abs()
     plain = isfinite(size) & (size != 0)
     exponent = where(plain, log2(size).floor() + 1, 0.0)
@@ -225,7 +225,7 @@ def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
 @rename_errors
 def float_power(input: Tensor, exponent: Operand) -> Tensor:
     """input ** exponent in float64."""
-    a, b = as_operand(input, "float_power"), as_operand(exponent, "float_power")
+    a, b = as_fixed_operand(input, "float_power"), as_fixed_operand(exponent, "float_power")
     return _pow(a.to(float64), b.to(float64))
 
 
@@ -233,7 +233,7 @@ def float_power(input: Tensor, exponent: Operand) -> Tensor:
 @rename_errors
 def ldexp(input: Tensor, other: Operand) -> Tensor:
     """input * 2**other, as floats: of input's dtype, where other is of integers."""
-    x, power = as_operand(input, "ldexp"), as_operand(other, "ldexp")
+    x, power = as_fixed_operand(input, "ldexp"), as_fixed_operand(other, "ldexp")
     if power.dtype.is_floating_point:
         return _ldexp(x, power)
     return _scaled(x if x.dtype.is_floating_point else x.to(get_default_dtype()), power)
@@ -291,7 +291,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """input where it is above the threshold (or NaN), value elsewhere."""
     check_numbers("threshold", threshold=threshold, value=value)
-    input = connect(numbers_of(input, "threshold"))
+    input = connect(numbers_of(as_fixed_operand(input, "threshold"), "threshold"))
     return where(input <= threshold, float(value) if input.dtype.is_floating_point else int(value), input)
 
 
@@ -305,7 +305,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 @rename_errors
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
-    input, weight = floats_of(input, "prelu"), floats_of(weight, "prelu")
+    input, weight = (floats_of(as_fixed_operand(x, "prelu"), "prelu") for x in (input, weight))
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu: input is {input.dtype.name} but weight is {weight.dtype.name}")
     channels = input.shape[1] if input.ndim > 1 else 1

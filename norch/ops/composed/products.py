@@ -13,7 +13,7 @@ from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import on_one_device
 from .._halves import rounded_once
-from .._operand import as_operand, rename_errors
+from .._operand import as_fixed_operand, as_operand, rename_errors
 from ..copy import stack
 from ..create import eye
 from ..index import on_common_device
@@ -42,7 +42,11 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     tensor([[4., 1.],
             [1., 4.]])
     """
-    input, mat1, mat2 = as_operand(input, "addmm"), as_operand(mat1, "addmm"), as_operand(mat2, "addmm")
+    input, mat1, mat2 = (
+        as_fixed_operand(input, "addmm"),
+        as_fixed_operand(mat1, "addmm"),
+        as_fixed_operand(mat2, "addmm"),
+    )
     if beta == alpha == 1 and input.ndim == 1 and mat1.ndim == mat2.ndim == 2 and input.dtype is mat1.dtype:
         if input.shape[0] == mat2.shape[1]:
             return linear(mat1, t(mat2), input)
@@ -75,7 +79,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
 @rounded_once
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
-    given = [as_operand(x, "addr") for x in (input, vec1, vec2)]
+    given = [as_fixed_operand(x, "addr") for x in (input, vec1, vec2)]
     dtype = DTYPES[lib.norch_result_type(given)]
     for factor in (beta, alpha):
         if isinstance(factor, float) and not dtype.is_floating_point:
@@ -85,7 +89,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
 
 
 def _added(x: Tensor, product: Tensor, beta: float, alpha: float, name: str) -> Tensor:
-    x = as_operand(x, name)
+    x = as_fixed_operand(x, name)
     if x.dtype is not product.dtype:
         raise DTypeError(f"{name}: expected one dtype, got an input of {x.dtype.name} and {product.dtype.name}")
     try:
@@ -121,7 +125,7 @@ def _scaled(x: Tensor, factor: float, name: str) -> Tensor:
 @rename_errors
 def outer(input: Tensor, vec2: Tensor) -> Tensor:  # noqa: A002
     """out[i][j] = input[i] * vec2[j] for two vectors."""
-    a, b = as_operand(input, "outer"), as_operand(vec2, "outer")
+    a, b = as_fixed_operand(input, "outer"), as_fixed_operand(vec2, "outer")
     if not a.ndim == b.ndim == 1:
         raise ShapeError(f"outer: expected 1 dimension, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
     return unsqueeze(a, 1) * b
@@ -136,7 +140,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
 
     Shapes (..., K) and (...', K) give (..., ...').
     """
-    a, b = as_operand(input, "inner"), as_operand(other, "inner")
+    a, b = as_fixed_operand(input, "inner"), as_fixed_operand(other, "inner")
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.shape[-1] != b.shape[-1]:
@@ -154,7 +158,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tenso
     >>> norch.tensordot(norch.ones(2, 3, 4), norch.ones(4, 3, 5), ([1, 2], [1, 0])).shape
     norch.Size([2, 5])
     """
-    a, b = as_operand(a, "tensordot"), as_operand(b, "tensordot")
+    a, b = as_fixed_operand(a, "tensordot"), as_fixed_operand(b, "tensordot")
     dims = dims if axes is None else axes
     if isinstance(dims, Handle):
         dims = dims.tolist()  # type: ignore[attr-defined]
@@ -207,14 +211,18 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
     Shapes (..., I), (..., J), (O, I, J) and (O) give (..., O).
     """
-    a, b, weight = as_operand(input1, "bilinear"), as_operand(input2, "bilinear"), as_operand(weight, "bilinear")
+    a, b, weight = (
+        as_fixed_operand(input1, "bilinear"),
+        as_fixed_operand(input2, "bilinear"),
+        as_fixed_operand(weight, "bilinear"),
+    )
     shapes = f"{tuple(a.shape)}, {tuple(b.shape)} and a weight of {tuple(weight.shape)}"
     if a.ndim != b.ndim or a.ndim == 0 or a.shape[:-1] != b.shape[:-1] or weight.ndim != 3:
         raise ShapeError(f"bilinear: expected (..., I), (..., J) and (O, I, J), got {shapes}")
     if a.shape[-1] != weight.shape[1] or b.shape[-1] != weight.shape[2]:
         raise ShapeError(f"bilinear: inner sizes do not match: {shapes}")
     out = _bilinear(a, b, weight)
-    return out if bias is None else out + as_operand(bias, "bilinear")
+    return out if bias is None else out + as_fixed_operand(bias, "bilinear")
 
 
 @differentiable(
@@ -237,7 +245,7 @@ def _bilinear_weight(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 @rename_errors
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sum of products along an axis; the others broadcast."""
-    x, y = as_operand(x, "vecdot"), as_operand(y, "vecdot")
+    x, y = as_fixed_operand(x, "vecdot"), as_fixed_operand(y, "vecdot")
     if not x.dtype.is_floating_point or x.dtype is not y.dtype:
         raise DTypeError(f"vecdot: expected two tensors of one floating dtype, got {x.dtype.name} and {y.dtype.name}")
     return sum_(x * y, dim)
@@ -252,7 +260,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
     tensor([[1., 1., 0., 0.],
             [0., 0., 1., 1.]])
     """
-    a, b = on_common_device(as_operand(input, "kron"), as_operand(other, "kron"))
+    a, b = on_common_device(as_fixed_operand(input, "kron"), as_fixed_operand(other, "kron"))
     ndim = max(a.ndim, b.ndim)
     of_a, of_b = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
     blocks = reshape(a, tuple(n for size in of_a for n in (size, 1))) * reshape(
@@ -264,7 +272,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
 @method
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
     """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
-    a, b = as_operand(input, "cross"), as_operand(other, "cross")
+    a, b = as_fixed_operand(input, "cross"), as_fixed_operand(other, "cross")
     if dim is None:
         dim = next((k for k, size in enumerate(a.shape) if size == 3), None)
         if dim is None:
@@ -278,7 +286,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:  # n
     >>> norch.linalg.cross(norch.tensor([1, 0, 0]), norch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    a, b = as_operand(input, "cross"), as_operand(other, "cross")
+    a, b = as_fixed_operand(input, "cross"), as_fixed_operand(other, "cross")
     on_one_device("cross", a, b)
     if a.ndim != b.ndim:
         raise ShapeError(f"cross: {a.ndim} and {b.ndim} dimensions: {tuple(a.shape)} and {tuple(b.shape)}")
@@ -299,10 +307,12 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices one after the other, in the order that costs least."""
     if not matrices:
         raise ArgumentError("chain_matmul: needs at least one matrix")
-    listed = [as_operand(x, "chain_matmul") for x in matrices]
+    listed = [as_fixed_operand(x, "chain_matmul") for x in matrices]
     for k, x in enumerate(listed):
         if x.ndim != 2:
             raise ShapeError(f"chain_matmul: matrix {k} has shape {tuple(x.shape)}, expected 2 dimensions")
+    if len(listed) == 1:
+        return as_operand(matrices[0], "chain_matmul")
     return _chain(listed, "chain_matmul")
 
 
@@ -313,7 +323,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     >>> norch.linalg.multi_dot([norch.ones(3), norch.eye(3), norch.ones(3)])
     tensor(3.)
     """
-    listed = [as_operand(x, "multi_dot") for x in tensors]
+    listed = [as_fixed_operand(x, "multi_dot") for x in tensors]
     if len(listed) < 2:
         raise ArgumentError(f"multi_dot: expected at least 2 tensors, got {len(listed)}")
     for k, x in enumerate(listed):
@@ -339,21 +349,22 @@ def _chain(factors: list[Any], name: str) -> Tensor:
                 (cost[first, k] + cost[k + 1, last] + sizes[first] * sizes[k + 1] * sizes[last + 1], k)
                 for k in range(first, last)
             )
+    return _between(factors, cut, 0, n - 1)
 
-    def product(first: int, last: int) -> Tensor:
-        if first == last:
-            return factors[first]
-        k = cut[first, last]
-        return matmul(product(first, k), product(k + 1, last))
 
-    return product(0, n - 1)
+def _between(factors: list[Any], cut: dict[tuple[int, int], int], first: int, last: int) -> Any:
+    """The product of factors[first..last], cut where cut says."""
+    if first == last:
+        return factors[first]
+    k = cut[first, last]
+    return matmul(_between(factors, cut, first, k), _between(factors, cut, k + 1, last))
 
 
 @method
 def matrix_power(input: Tensor, n: int) -> Tensor:  # noqa: A002
     """Square matrices (..., M, M) multiplied n times by themselves; the identity for 0, powers of the inverse for
     negative n, LinAlgError where there is none."""
-    x = as_operand(input, "matrix_power")
+    x = input = as_fixed_operand(input, "matrix_power")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: expected square matrices, got shape {tuple(x.shape)}")
     if (power := int64(n, "matrix_power: n")) < 0:

@@ -17,7 +17,16 @@ from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import at_least, check_count
 from .._inplace import inplace_view
-from .._operand import as_operand, named_function, numpy_names, rename_errors, tensor_of, tensors_of
+from .._operand import (
+    as_fixed_tensor,
+    as_fixed_tensors,
+    as_operand,
+    named_function,
+    numpy_names,
+    rename_errors,
+    tensor_of,
+    tensors_of,
+)
 from ..copy import cast, cat, clone, contiguous
 from ..create import zeros
 from ..index import index_select
@@ -280,14 +289,14 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 @rename_errors
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side: along the second axis, or the first of vectors."""
-    listed = [atleast_1d(x) for x in tensors_of(tensors, "hstack")]
+    listed = [atleast_1d(x) for x in as_fixed_tensors(tensors, "hstack")]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
 @rename_errors
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one below the other; vectors count as rows."""
-    return cat([atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
+    return cat([atleast_2d(x) for x in as_fixed_tensors(tensors, "vstack")], 0)
 
 
 row_stack = vstack
@@ -296,13 +305,13 @@ row_stack = vstack
 @rename_errors
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one behind the other, along the third axis."""
-    return cat([atleast_3d(x) for x in tensors_of(tensors, "dstack")], 2)
+    return cat([atleast_3d(x) for x in as_fixed_tensors(tensors, "dstack")], 2)
 
 
 @rename_errors
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side; vectors count as columns."""
-    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensors_of(tensors, "column_stack")], 1)
+    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in as_fixed_tensors(tensors, "column_stack")], 1)
 
 
 @rename_errors
@@ -313,7 +322,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     tensor([[1., 1., 0.],
             [0., 0., 5.]])
     """
-    listed = [atleast_2d(x) for x in tensors_of(tensors, "block_diag")]
+    listed = [atleast_2d(x) for x in as_fixed_tensors(tensors, "block_diag")]
     if any(x.ndim > 2 for x in listed):
         raise ShapeError(
             f"block_diag: takes at most 2 dimensions, got {', '.join(str(tuple(x.shape)) for x in listed)}"
@@ -340,7 +349,7 @@ def flip(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
     """
     if not dims_ and dims is None:
         raise TypeError("flip: give the axes, as in flip(x, 0)")
-    return clone(_flipped(tensor_of(input, "flip"), sizes(dims_, dims), "flip"))
+    return clone(_flipped(as_fixed_tensor(input, "flip"), sizes(dims_, dims), "flip"))
 
 
 def _flipped(x: Tensor, dims: Axes, name: str) -> Tensor:
@@ -352,13 +361,13 @@ def _flipped(x: Tensor, dims: Axes, name: str) -> Tensor:
 @method
 def fliplr(input: Tensor) -> Tensor:
     """flip(input, 1)."""
-    return flip(at_least(2, input, "fliplr"), 1)
+    return flip(at_least(2, as_fixed_tensor(input, "fliplr"), "fliplr"), 1)
 
 
 @method
 def flipud(input: Tensor) -> Tensor:
     """flip(input, 0)."""
-    return flip(at_least(1, input, "flipud"), 0)
+    return flip(at_least(1, as_fixed_tensor(input, "flipud"), "flipud"), 0)
 
 
 @method
@@ -367,7 +376,8 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """A copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if not hasattr(dims, "__len__"):
         raise TypeError(f"rot90: expected two axes, not {type(dims).__name__}")
-    if len(dims) != 2 or tensor_of(input, "rot90").ndim < 2:
+    input = as_fixed_tensor(input, "rot90")
+    if len(dims) != 2 or input.ndim < 2:
         raise ShapeError(f"rot90: takes two axes of at least 2 dimensions, not {tuple(dims)} of {input.ndim}")
     a, b = axes(dims, input.ndim, "rot90")
     rotations = int64(k, "rot90: k") % 4
@@ -383,6 +393,7 @@ def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
     >>> norch.arange(4).roll(1)
     tensor([3, 0, 1, 2])
     """
+    input = as_fixed_tensor(input, "roll")
     if dims is None or (hasattr(dims, "__iter__") and not tuple(dims)):
         if hasattr(shifts, "__iter__") and len(tuple(shifts)) != 1:
             raise ShapeError(f"roll: shifts {tuple(shifts)} need as many dims")
@@ -392,7 +403,7 @@ def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
     along = tuple(dims) if hasattr(dims, "__iter__") else (dims,)
     if len(steps) != len(along):
         raise ShapeError(f"roll: shifts {steps} and dims {along} are not as many")
-    out = tensor_of(input, "roll")
+    out = input
     if input.ndim == 0:
         raise BoundsError(f"roll: a 0-d tensor has no dimensions {along}")
     for step, dim in zip(steps, along):
@@ -413,7 +424,8 @@ def repeat(input: Tensor, *repeats_: Any, repeats: Any = None) -> Tensor:
             [1, 2, 1, 2]])
     """
     counts = [int64(count, "repeat: count") for count in sizes(repeats_, repeats)]
-    lead = len(counts) - tensor_of(input, "repeat").ndim
+    input = as_fixed_tensor(input, "repeat")
+    lead = len(counts) - input.ndim
     if lead < 0 or min(counts, default=0) < 0:
         raise ShapeError(f"repeat: counts {tuple(counts)} for shape {tuple(input.shape)}")
     shape = [*[1] * lead, *input.shape]
@@ -432,8 +444,8 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     >>> norch.ones(2, 2).tile(3).shape
     norch.Size([2, 6])
     """
-    given = tuple(sizes(counts, dims))
-    return repeat(input, (*[1] * (tensor_of(input, "tile").ndim - len(given)), *given))
+    given, input = tuple(sizes(counts, dims)), as_fixed_tensor(input, "tile")
+    return repeat(input, (*[1] * (input.ndim - len(given)), *given))
 
 
 @method
@@ -454,6 +466,7 @@ def repeat_interleave(
         return _repeated(_counts(tensor_of(input, "repeat_interleave"), input))
     if dim is None:
         return repeat_interleave(ravel(tensor_of(input, "repeat_interleave")), repeats, 0, output_size=output_size)
+    input = as_fixed_tensor(input, "repeat_interleave")
     at, size = _along(input, dim, "repeat_interleave")
     if isinstance(repeats, Handle) or not hasattr(repeats, "__index__"):
         repeats = _counts(repeats, input)
@@ -479,6 +492,7 @@ def _counts(repeats: Any, x: Tensor) -> Tensor:
     """repeats as a vector of int64 on the device of x, none of them negative."""
     if not isinstance(repeats, Handle):
         repeats = tensor([int64(count, "repeat_interleave: repeats") for count in repeats], dtype=int64_)
+    repeats = as_fixed_tensor(repeats, "repeat_interleave")
     if repeats.dtype.kind not in "iu" or repeats.ndim > 1:
         shape = tuple(repeats.shape)
         raise DTypeError(f"repeat_interleave: repeats are integers (n), not {repeats.dtype.name} {shape}")
@@ -500,9 +514,9 @@ def _repeated(counts: Tensor) -> Tensor:
 
 
 def _replaced(input: Tensor, src: Tensor, name: str, take: Any) -> Tensor:
-    out = clone(tensor_of(input, name))
+    out, src = clone(tensor_of(input, name)), as_fixed_tensor(src, name)
     part = take(out)
-    if tensor_of(src, name).shape != part.shape:
+    if src.shape != part.shape:
         raise ShapeError(f"{name}: src has shape {tuple(src.shape)}, the part of input {tuple(part.shape)}")
     part.copy_(src)
     return out
