@@ -9,6 +9,7 @@
 
 #include "../core/observer.h"
 #include "../core/tensor.h"
+#include "../families/chain.h"
 
 typedef enum nr_block_kind {
     NR_TEMPORARY, /* made and gone in the recording: in the slab */
@@ -33,6 +34,7 @@ typedef struct nr_block {
     size_t at;           /* in the slab */
     int32_t argument;
     int64_t results; /* headers of results over it */
+    bool in_room;    /* only a chain uses it, tile by tile: it needs no memory */
 } nr_block;
 
 /* An address in a plan. */
@@ -49,7 +51,10 @@ typedef struct nr_step {
     int64_t first_use, uses;
     uint64_t digest, flow; /* what it does, with which memory; flow: the same, whatever memory was there before */
     void *line;            /* what program->line gave, or NULL */
+    int64_t number;        /* of the call as recorded */
     bool dead;
+    nr_chain *chain; /* which begins with this step, and is run here */
+    bool follows;    /* belongs to the chain of a step before */
 } nr_step;
 
 /* Calls from first to before end that do the same in each run, which a device may run as one graph. */
@@ -61,7 +66,7 @@ typedef struct nr_segment {
 typedef struct nr_program nr_program;
 struct nr_program {
     nr_observer observer; /* first: the observer is the program */
-    bool strict;
+    bool strict, fuses;
     char refusal[200]; /* why this cannot be recorded; "" if nothing speaks against it */
     void *(*line)(void *owner);
     void (*forget_line)(void *line);
@@ -108,8 +113,12 @@ void nr_program_free(nr_program *program);
 /* graph.c: notes the segments of a program for a device, each as a graph; and frees them. */
 int32_t nr_program_make_graphs(nr_program *program);
 void nr_program_free_graphs(nr_program *program);
-/* step.c: runs one call. */
+/* step.c: runs one call, or the chain that begins with it. */
 int32_t nr_program_run_step(const nr_step *step);
+
+/* fuse.c: finds chains, and puts the steps of each side by side. reorders: also steps that are not. */
+void nr_program_fuse(nr_program *program, bool reorders);
+void nr_program_unfuse(nr_program *program);
 
 /* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */
 size_t nr_program_layout(nr_program *program);

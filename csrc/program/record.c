@@ -164,7 +164,8 @@ static int32_t append(nr_observer *self, const nr_call *call) {
     if (!bytes) return nr_program_refuse(program, "the shape of a result depends on the elements of a tensor");
     if (!grow(&program->steps, program->count, &program->step_room, sizeof *program->steps)) return shortage(program);
     nr_step *step = &program->steps[program->count];
-    *step = (nr_step){.call = *call, .first_use = program->use_count, .digest = 0xcbf29ce484222325ull};
+    *step = (nr_step){
+        .call = *call, .number = program->count, .first_use = program->use_count, .digest = 0xcbf29ce484222325ull};
     void *plan = nr_malloc(bytes);
     if (!plan) return shortage(program);
     memcpy(plan, call->plan, bytes);
@@ -286,7 +287,17 @@ static void name_uses(nr_program *program) {
 }
 
 static int32_t place(nr_program *program) {
-    const size_t bytes = nr_program_layout(program);
+    size_t bytes = nr_program_layout(program);
+    for (int reorders = 1; program->fuses && reorders >= 0; reorders--) {
+        nr_program_fuse(program, reorders);
+        const size_t fused = nr_program_layout(program);
+        if (fused <= bytes) {
+            bytes = fused;
+            break;
+        }
+        nr_program_unfuse(program); /* for memory that calls share, but a chain cannot */
+        bytes = nr_program_layout(program);
+    }
     const nr_backend *backend = NULL; /* of the slab */
     for (int64_t i = 0; i < program->block_count; i++) {
         const nr_block *block = &program->blocks[i];
@@ -299,7 +310,7 @@ static int32_t place(nr_program *program) {
     for (int64_t u = 0; u < program->use_count; u++) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
-        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT) continue;
+        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT || block->in_room) continue;
         if (block->kind != NR_CONSTANT && block->last < 0) continue; /* of a dead call */
         char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
         *use->at = data + use->offset;
@@ -340,6 +351,7 @@ void nr_program_free(nr_program *program) {
         nr_step *step = &program->steps[i];
         nr_free((void *)(uintptr_t)step->call.plan);
         nr_free(step->items);
+        nr_free(step->chain);
         if (step->line) program->forget_line(step->line);
     }
     for (int64_t i = 0; i < program->block_count; i++) {

@@ -28,9 +28,15 @@ static bool same_object(void *a, void *b) {
     return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
 }
 
+/* Also two storages may lie over the same memory: arrays of other libraries. */
+static bool meet(const norch_storage *a, const norch_storage *b) {
+    const char *x = a->data, *y = b->data;
+    return a == b || (x < y + b->bytes && y < x + a->bytes);
+}
+
 static bool holds_storage(const nr_recording *r, const norch_storage *storage) {
     for (int64_t i = 0; i < r->held_count; i++)
-        if (r->held[i] == storage) return true;
+        if (meet(r->held[i], storage)) return true;
     return false;
 }
 
@@ -47,7 +53,7 @@ static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, 
     }
     for (int64_t k = 0; k < leaf - r->leaves; k++) { /* memory that was apart is still apart */
         const norch_tensor *other = PyTuple_GetItem(leaves, k);
-        if (r->leaves[k].is_tensor && other->storage == x->storage) return false;
+        if (r->leaves[k].is_tensor && meet(other->storage, x->storage)) return false;
     }
     return true;
 }

@@ -57,7 +57,7 @@ class Program:
         """(operation, dtype, sizes, "file:line") of each call that a replay runs."""
         return [
             (_named(family, op), DTYPES[dtype].name, tuple(sizes), self._where(i))
-            for i, (family, op, dtype, dead, *sizes) in enumerate(self._rows())
+            for i, (family, op, dtype, dead, _, _, *sizes) in enumerate(self._rows())
             if not dead
         ]
 
@@ -81,7 +81,7 @@ class Program:
     def timed(self, seconds: tuple[float, ...]) -> str:
         """The calls with what each of them took in a replay, and its share of all."""
         total, rows = sum(seconds), []
-        for i, (took, (family, op, dtype, dead, *sizes)) in enumerate(zip(seconds, self._rows(), strict=True)):
+        for i, (took, (family, op, dtype, dead, _, _, *sizes)) in enumerate(zip(seconds, self._rows(), strict=True)):
             if not dead:
                 name, shape = _named(family, op), f"({', '.join(map(str, sizes))})"
                 share = 100 * took / total if total else 0.0
