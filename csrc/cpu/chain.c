@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../families/chain.h"
+#include "pointwise.h"
 #include "reduce.h"
 #include "stream.h"
 #include "tiles.h"
@@ -46,10 +47,12 @@ static void find_tile(const nr_chain *chain, int64_t index, tile *t) {
 
 static char *address(const nr_chain *chain, const nr_link *link, int o, char *data, const tile *t) {
     if (link->room[o] != NR_IN_MEMORY)
-        return t->rooms + link->room[o] + (link->long_room[o] ? t->in_leaf * link->stride[o][0] : 0);
+        return t->rooms + link->room[o] + (link->long_room[o] ? t->in_leaf * link->stride[0][o] : 0);
     for (int32_t d = 0; d < chain->ndim; d++) data += t->at[d] * link->step[o][d];
     return data;
 }
+
+static bool in_plan(const nr_plan *plan, int o) { return plan->data[o] == (const char *)&plan->value[o]; }
 
 static void reduce_rows(const nr_chain *chain, const nr_link *link, const tile *t) {
     const nr_reduce_plan *plan = link->call->plan;
@@ -57,12 +60,12 @@ static void reduce_rows(const nr_chain *chain, const nr_link *link, const tile *
     part.kept.ndim = 1;
     part.kept.operands = 2;
     part.kept.numel = part.kept.size[0] = t->rows;
-    part.kept.stride[0][0] = link->stride[0][1];
+    part.kept.stride[0][0] = link->stride[1][0];
     part.kept.stride[1][0] = link->stride[1][1];
     for (int o = 0; o < 2; o++) part.kept.data[o] = address(chain, link, o, plan->kept.data[o], t);
     part.ndim = 1;
     part.size[0] = part.count = plan->count;
-    part.stride[0] = link->stride[1][0];
+    part.stride[0] = link->stride[0][1];
     part.param = plan->param;
     nr_reduce_rows(link->call, &part);
 }
@@ -72,30 +75,55 @@ static void run_link(const nr_chain *chain, const nr_link *link, const tile *t) 
         reduce_rows(chain, link, t);
         return;
     }
-    const nr_plan *plan = link->call->plan;
+    const nr_call *call = link->call;
+    const nr_plan *plan = call->plan;
+    if (link->is_run) {
+        char *data[NR_MAX_OPERANDS];
+        for (int o = 0; o < plan->operands; o++)
+            data[o] = in_plan(plan, o) ? plan->data[o] : address(chain, link, o, plan->data[o], t);
+        const bool streams = link->streams && (uintptr_t)data[0] % NR_LINE == 0;
+        ((nr_pointwise_run)call->kernel)(link->size[0] * t->rows, data, link->stride[0], streams);
+        if (streams) nr_stream_end();
+        return;
+    }
     nr_plan part;
-    part.operands = link->call->family == NR_COPY ? 2 : plan->operands;
+    part.operands = call->family == NR_COPY ? 2 : plan->operands;
     part.ndim = link->ndim;
     part.numel = 1;
     for (int32_t d = 0; d < link->ndim; d++) {
         part.size[d] = link->size[d] * (d + 1 == link->ndim ? t->rows : 1);
         part.numel *= part.size[d];
+        for (int o = 0; o < part.operands; o++) part.stride[o][d] = link->stride[d][o];
     }
     for (int o = 0; o < part.operands; o++) {
-        for (int32_t d = 0; d < link->ndim; d++) part.stride[o][d] = link->stride[o][d];
-        if (plan->data[o] == (const char *)&plan->value[o]) { /* a number of the plan */
-            part.value[o] = plan->value[o];
-            part.data[o] = (char *)&part.value[o];
-        } else {
-            part.data[o] = address(chain, link, o, plan->data[o], t);
-        }
+        part.value[o] = plan->value[o];
+        part.data[o] = in_plan(plan, o) ? (char *)&part.value[o] : address(chain, link, o, plan->data[o], t);
     }
-    if (link->call->family == NR_COPY) {
-        nr_call call = *link->call;
-        call.plan = &part;
-        call.backend->run[NR_COPY](&call);
-    } else {
-        nr_pointwise_tile(link->call, &part, link->streams && (uintptr_t)part.data[0] % NR_LINE == 0);
+    nr_call of_part = *call;
+    of_part.plan = &part;
+    call->backend->run[call->family](&of_part); /* cannot fail: a chain has no integer divisors */
+}
+
+static char *data_of(const nr_link *link, int o) {
+    return ((const nr_plan *)link->call->plan)->data[o]; /* of a reduction: its first field */
+}
+
+/* Where operands that are fetched lie in a tile. */
+static void find_ahead(const nr_chain *chain, const tile *t, const char **ahead) {
+    for (int32_t f = 0; f < chain->fetches; f++) {
+        const nr_link *link = &chain->links[chain->fetch[f].link];
+        const int o = chain->fetch[f].operand;
+        ahead[f] = address(chain, link, o, data_of(link, o), t);
+    }
+}
+
+/* While call i runs, a part of what the next tile uses comes into the second cache: a tile is too short for the processor to
+ * foresee the next one. */
+static void fetch(const nr_chain *chain, const char *const *ahead, int64_t i) {
+    for (int32_t f = 0; f < chain->fetches; f++) {
+        const int64_t lines = chain->fetch[f].lines;
+        const char *from = ahead[f] + i * lines * NR_LINE;
+        for (int64_t k = 0; k < lines; k++) __builtin_prefetch(from + k * NR_LINE, 0, 2);
     }
 }
 
@@ -123,9 +151,17 @@ static void run_chunk(void *context, int64_t chunk) {
     }
     const int64_t first = chunk * w->tiles_a_chunk, last = least(first + w->tiles_a_chunk, chain->tiles);
     for (int64_t index = first; index < last; index++) {
+        const char *ahead[NR_CHAIN_FETCHES];
+        const bool fetches = index + 2 < chain->tiles; /* the last tile may be a part */
+        if (fetches) {
+            find_tile(chain, index + 1, &t);
+            find_ahead(chain, &t, ahead);
+        }
         find_tile(chain, index, &t);
-        for (int64_t i = 0; i < chain->count; i++)
+        for (int64_t i = 0; i < chain->count; i++) {
+            if (fetches) fetch(chain, ahead, i);
             if (chain->links[i].role != NR_INTO_ONE) run_link(chain, &chain->links[i], &t);
+        }
         t.in_leaf += t.rows;
     }
     if (w->states) reduce_leaves(w, first * chain->rows, t.rooms);

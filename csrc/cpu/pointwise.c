@@ -12,7 +12,6 @@
  * Modern Architectures" (2001). */
 #include "pointwise.h"
 #include "stream.h"
-#include "tiles.h"
 
 #include <string.h>
 
@@ -314,21 +313,4 @@ int32_t nr_run_pointwise(const nr_call *call) {
     run_nest(call, &wide);
     if (rest.numel > 0) run_nest(call, &rest);
     return NORCH_OK;
-}
-
-void nr_pointwise_tile(const nr_call *call, const nr_plan *plan, bool streams) {
-    if (plan->ndim > 1) {
-        nr_call part = *call;
-        part.plan = plan;
-        nr_run_pointwise(&part); /* cannot fail: a chain has no integer divisors */
-        return;
-    }
-    const walk w = {.plan = plan,
-                    .kernel = (nr_pointwise_run)call->kernel,
-                    .op = call->op,
-                    .dtype = call->dtype,
-                    .streams = streams};
-    int64_t stride[NR_MAX_OPERANDS];
-    for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];
-    run(&w, plan->numel, plan->data, stride);
 }

@@ -1,12 +1,9 @@
-/* tiles: what families do for a chain (chain.c), on the thread that calls it. */
+/* tiles: what reductions do for a chain (chain.c), on the thread that calls it. */
 #ifndef NR_CPU_TILES_H
 #define NR_CPU_TILES_H
 
 #include "../families/reduce.h"
 #include "cpu.h"
-
-/* The call over a part of its nest. streams: the result goes past the cache. */
-void nr_pointwise_tile(const nr_call *call, const nr_plan *plan, bool streams);
 
 /* See nr_chain_runner.reduces. */
 int32_t nr_reduce_role(const nr_call *call);

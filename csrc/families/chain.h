@@ -24,21 +24,30 @@ typedef enum nr_chain_role {
     NR_INTO_ONE  /* a reduction of all loops, of which there is one, into one element: leaf by leaf */
 } nr_chain_role;
 
+#define NR_CHAIN_FETCHES 8
+
 #define NR_IN_MEMORY (-1) /* the room of an operand that has none */
 
 /* A call of a chain. The addresses of operands in memory, and numbers, are those of its plan. */
 typedef struct nr_link {
     const struct nr_call *call;
     nr_chain_role role;
-    bool streams; /* the result is large, and nothing in the chain reads it */
+    bool is_run;  /* a pointwise call whose elements of a tile are one run, of a dtype that kernels take as it is */
+    bool streams; /* the same, and the result is large, and nothing in the chain reads it */
     int32_t ndim; /* its loops in a tile; the last has size[ndim - 1] elements for each row */
     int64_t size[NORCH_MAX_DIMS];
-    int64_t stride[NR_MAX_OPERANDS]
-                  [NORCH_MAX_DIMS]; /* in a tile; of a reduction's input: over the elements of a row, and over rows */
+    int64_t stride[NORCH_MAX_DIMS]
+                  [NR_MAX_OPERANDS]; /* loop by loop; of reductions over the elements of a row, and rows */
     int64_t step[NR_MAX_OPERANDS][NORCH_MAX_DIMS]; /* in memory, over the rows and the outer loops */
     int64_t room[NR_MAX_OPERANDS];                 /* bytes from the start of all rooms */
     bool long_room[NR_MAX_OPERANDS];               /* it has a leaf of a reduction, not a tile */
 } nr_link;
+
+/* An operand in memory whose elements of a tile are neighbours: those of the next tile are fetched while this one is computed. */
+typedef struct nr_chain_fetch {
+    int32_t link, operand;
+    int64_t lines; /* of the cache that it has in a tile, for each call of the chain */
+} nr_chain_fetch;
 
 typedef struct nr_chain {
     int64_t count;
@@ -48,6 +57,8 @@ typedef struct nr_chain {
     int64_t rows, tiles;          /* rows of a tile; tiles in all */
     int64_t row;                  /* elements of a row */
     int64_t bytes;                /* of all rooms */
+    int32_t fetches;
+    nr_chain_fetch fetch[NR_CHAIN_FETCHES];
 } nr_chain;
 
 /* What a backend provides for chains. */

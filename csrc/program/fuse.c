@@ -15,49 +15,11 @@
  * Nothing else has to be known about the calls. Loops are compared by their memory: a loop may be split, to be that of
  * another call, so that a dense nest is also one of rows. Kennedy and McKinley, "Maximizing Loop Parallelism and Improving
  * Data Locality via Loop Fusion and Distribution" (1993). */
+#include <stddef.h>
 #include <string.h>
 
-#include "../core/memory.h"
-#include "../families/reduce.h"
+#include "fuse.h"
 #include "plans.h"
-#include "program.h"
-
-#define MOST_CALLS 64
-#define MOST_BETWEEN 32      /* calls that a call may be moved up over */
-#define MOST_BYTES (1 << 20) /* of all rooms: about the second cache */
-#define MOST_ROOMS 64
-#define NUMBER (-2)   /* the place of a number in the plan, */
-#define ABSOLUTE (-1) /* and of memory that is not the program's own: offset is the address */
-
-/* The elements of an operand: the block, or ABSOLUTE, and where they lie in it, loop by loop. */
-typedef struct access {
-    int32_t place, block;
-    int64_t offset, size;
-    int64_t stride[NORCH_MAX_DIMS];
-    bool written;
-} access;
-
-typedef struct member {
-    int64_t step;
-    nr_chain_role role;
-    int32_t operands;
-    access operand[NR_MAX_OPERANDS];
-} member;
-
-typedef struct search {
-    const nr_program *program;
-    const nr_chain_runner *runner;
-    bool reorders;
-    bool *taken;         /* steps that belong to a chain */
-    int64_t *uses_of;    /* a block: by calls that are not dead */
-    int32_t ndim, inner; /* the loops of the chain, and of these the inner ones; 0: no call needs whole rows */
-    int64_t size[NORCH_MAX_DIMS];
-    bool flat; /* a reduction into one element: there is one loop, and stays one */
-    int64_t count;
-    member members[MOST_CALLS];
-    int64_t between[MOST_BETWEEN];
-    int64_t between_count;
-} search;
 
 /* ---- accesses ------------------------------------------------------------------------------------------ */
 
@@ -112,11 +74,9 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
         a->size = size_of(call, o);
         for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
             const nr_use *use = &s->program->uses[u];
-            const bool data = use->at == (void **)(uintptr_t)&plan->data[o];
-            if (!data) continue;
+            if (use->at != (void **)(uintptr_t)&plan->data[o]) continue;
             const bool own = is_own(s->program, use->block);
             a->place = own ? use->block : ABSOLUTE;
-            a->block = use->block;
             a->offset = own ? use->offset : (int64_t)(intptr_t)plan->data[o];
             a->written = use->written;
         }
@@ -163,12 +123,6 @@ static bool refine(search *s, int32_t from, member *m, int32_t *ndim, int64_t *s
     return from + d == s->ndim && d == *ndim;
 }
 
-static int64_t product(int32_t ndim, const int64_t *size) {
-    int64_t all = 1;
-    for (int32_t d = 0; d < ndim; d++) all *= size[d];
-    return all;
-}
-
 /* Strides over the rows become strides over all loops. */
 static void shift(member *m, int32_t by) {
     for (int o = 0; o < m->operands; o++) {
@@ -178,15 +132,22 @@ static void shift(member *m, int32_t by) {
     }
 }
 
-static bool reads_from_chain(const search *s, const member *m) {
-    for (int o = 1; o < m->operands; o++)
+/* Whether a call uses memory that the chain uses, or, if `written`, reads what it writes. */
+static bool meets(const search *s, const member *m, bool written) {
+    for (int o = written; o < m->operands; o++)
         for (int64_t i = 0; i < s->count; i++)
-            if (m->operand[o].place != NUMBER && m->operand[o].place == s->members[i].operand[0].place) return true;
+            for (int k = 0; k < (written ? 1 : s->members[i].operands); k++)
+                if (m->operand[o].place != NUMBER && m->operand[o].place == s->members[i].operand[k].place) return true;
     return false;
 }
 
-/* Merges the loops from `from` to before `to` that are one in every access to memory; rooms[i][o] tells which are not. */
-static int32_t collapse(search *s, int32_t from, int32_t to, const bool (*in_room)[NR_MAX_OPERANDS]) {
+int64_t nr_product(int32_t ndim, const int64_t *size) {
+    int64_t all = 1;
+    for (int32_t d = 0; d < ndim; d++) all *= size[d];
+    return all;
+}
+
+int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_room)[NR_MAX_OPERANDS]) {
     for (int32_t d = from; d + 1 < to;) {
         bool joins = true;
         for (int64_t i = 0; i < s->count; i++)
@@ -214,10 +175,10 @@ static int32_t collapse(search *s, int32_t from, int32_t to, const bool (*in_roo
 
 /* Makes the loops of a call those of the chain, and gives it its role. */
 static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
-    const int64_t all = product(s->ndim, s->size), row = product(s->inner, s->size), its = product(ndim, size);
+    const int64_t all = nr_product(s->ndim, s->size), row = nr_product(s->inner, s->size), its = nr_product(ndim, size);
     if (m->role == NR_INTO_ONE) {
         if (its != all || s->inner) return false;
-        collapse(s, 0, s->ndim, NULL);
+        nr_merge_loops(s, 0, s->ndim, NULL);
         s->flat = s->ndim == 1 && ndim == 1;
         return s->flat;
     }
@@ -225,7 +186,7 @@ static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
         if (its != all || s->flat || (s->inner ? size[0] != row : size[0] > NR_CHAIN_ROW)) return false;
         const int64_t count = size[0];
         if (!refine(s, 0, m, &ndim, size)) return false;
-        while (product(s->inner, s->size) < count) s->inner++;
+        while (nr_product(s->inner, s->size) < count) s->inner++;
         return true;
     }
     if (its == all) return refine(s, 0, m, &ndim, size);
@@ -237,7 +198,7 @@ static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
         return true;
     }
     /* More elements, of which the chain so far has one a row. */
-    if (s->inner || its % all != 0 || its / all > NR_CHAIN_ROW || s->ndim == NORCH_MAX_DIMS || !reads_from_chain(s, m))
+    if (s->inner || its % all != 0 || its / all > NR_CHAIN_ROW || s->ndim == NORCH_MAX_DIMS || !meets(s, m, true))
         return false;
     for (int64_t i = 0; i < s->count; i++) {
         shift(&s->members[i], 1);
@@ -251,7 +212,7 @@ static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
 
 /* ---- conflicts ----------------------------------------------------------------------------------------- */
 
-static bool same_elements(const search *s, const access *a, const access *b) {
+bool nr_same_elements(const search *s, const access *a, const access *b) {
     return a->offset == b->offset && a->size == b->size &&
            memcmp(a->stride, b->stride, (size_t)s->ndim * sizeof *a->stride) == 0;
 }
@@ -295,7 +256,7 @@ static bool conflict(const search *s, const member *before, const member *after,
             if (a->place == NUMBER || a->place != b->place || !overlap(s, a, b)) continue;
             *meet = true;
             if (!a->written && !b->written) continue;
-            if (!same_elements(s, a, b) || (a->written && before->role == NR_INTO_ONE) ||
+            if (!nr_same_elements(s, a, b) || (a->written && before->role == NR_INTO_ONE) ||
                 (b->written && after->role == NR_INTO_ONE))
                 return true;
         }
@@ -339,14 +300,15 @@ static bool join(search *s, int64_t index) {
         s->inner = m.role == NR_INTO_ROW;
         s->flat = false;
     } else {
-        search *before = nr_malloc(sizeof *before); /* where it does not join, the chain is as it was */
+        const size_t bytes = offsetof(search, members) + (size_t)s->count * sizeof(member);
+        search *before = meets(s, &m, false) ? nr_malloc(bytes) : NULL;
         if (!before) return false;
-        *before = *s;
-        bool joins = fit(s, &m, ndim, size), meets = false;
-        for (int64_t i = 0; i < s->count && joins; i++) joins = !conflict(s, &s->members[i], &m, &meets);
-        if (!joins || !meets) *s = *before;
+        memcpy(before, s, bytes);
+        bool joins = fit(s, &m, ndim, size), meet = false;
+        for (int64_t i = 0; i < s->count && joins; i++) joins = !conflict(s, &s->members[i], &m, &meet);
+        if (!joins || !meet) memcpy(s, before, bytes); /* as if nothing had been tried */
         nr_free(before);
-        if (!joins || !meets) return false;
+        if (!joins || !meet) return false;
     }
     s->members[s->count++] = m;
     return true;
@@ -361,209 +323,6 @@ static void find_members(search *s, int64_t first) {
         if (!s->reorders || may_fail(&step->call)) return;
         s->between[s->between_count++] = i;
     }
-}
-
-/* ---- rooms ---------------------------------------------------------------------------------------------- */
-
-typedef struct room {
-    int64_t bytes, free_from; /* of an element, or in all; the member from which on another block may have it */
-    bool by_row, is_long;
-    int64_t at;
-} room;
-
-typedef struct plan {
-    bool in_room[MOST_CALLS][NR_MAX_OPERANDS];
-    int32_t of[MOST_CALLS][NR_MAX_OPERANDS]; /* rooms */
-    room rooms[MOST_ROOMS];
-    int32_t count;
-} plan;
-
-static access *operand_of(search *s, int64_t n) {
-    return &s->members[n / NR_MAX_OPERANDS].operand[n % NR_MAX_OPERANDS];
-}
-
-static bool has_operand(const search *s, int64_t n) {
-    return n % NR_MAX_OPERANDS < s->members[n / NR_MAX_OPERANDS].operands;
-}
-
-/* Whether a block needs no memory: it is temporary, written before it is read, and nobody else uses it, or other elements of
- * it. Gives the last member that uses it, or -1. */
-static int64_t last_if_internal(search *s, int64_t first, bool *is_long) {
-    const access *a = operand_of(s, first);
-    if (!a->written || a->place < 0 || s->program->blocks[a->place].kind != NR_TEMPORARY) return -1;
-    if (s->members[first / NR_MAX_OPERANDS].role == NR_INTO_ONE) return -1;
-    int64_t uses = 0, last = -1;
-    *is_long = false;
-    for (int64_t n = 0; n < s->count * NR_MAX_OPERANDS; n++) {
-        if (!has_operand(s, n) || operand_of(s, n)->place != a->place) continue;
-        if (n / NR_MAX_OPERANDS < first / NR_MAX_OPERANDS || !same_elements(s, a, operand_of(s, n))) return -1;
-        const member *m = &s->members[n / NR_MAX_OPERANDS];
-        if (n / NR_MAX_OPERANDS == first / NR_MAX_OPERANDS && n != first)
-            return -1;                                            /* reads what it is the first to write */
-        if (m->role >= NR_INTO_ROW && n % NR_MAX_OPERANDS == 1) { /* kernels add dense elements in another order */
-            const nr_reduce_plan *reduce = s->program->steps[m->step].call.plan;
-            if (reduce->stride[0] != a->size) return -1;
-            *is_long |= m->role == NR_INTO_ONE;
-        }
-        uses++;
-        last = n / NR_MAX_OPERANDS;
-    }
-    return uses == s->uses_of[a->place] ? last : -1;
-}
-
-/* Gives each block that needs no memory a room, which it shares with others of its size that are no longer needed. A pointwise
- * call may write where it reads. */
-static bool give_rooms(search *s, plan *p) {
-    memset(p, 0, sizeof *p);
-    for (int64_t n = 0; n < s->count * NR_MAX_OPERANDS; n++) {
-        if (!has_operand(s, n) || p->in_room[n / NR_MAX_OPERANDS][n % NR_MAX_OPERANDS]) continue;
-        bool is_long;
-        const int64_t last = last_if_internal(s, n, &is_long), first = n / NR_MAX_OPERANDS;
-        if (last < 0) continue;
-        const access *a = operand_of(s, n);
-        const bool by_row = s->members[first].role != NR_EACH;
-        const bool over = s->program->steps[s->members[first].step].call.family == NR_POINTWISE;
-        int32_t r = 0;
-        for (; r < p->count; r++) {
-            const room *one = &p->rooms[r];
-            if (one->bytes == a->size && one->by_row == by_row && one->is_long == is_long &&
-                one->free_from + !over <= first)
-                break;
-        }
-        if (r == MOST_ROOMS) return false;
-        if (r == p->count) p->rooms[p->count++] = (room){.bytes = a->size, .by_row = by_row, .is_long = is_long};
-        p->rooms[r].free_from = is_long ? s->count : last;
-        for (int64_t k = n; k < s->count * NR_MAX_OPERANDS; k++) {
-            if (!has_operand(s, k) || operand_of(s, k)->place != a->place) continue;
-            p->in_room[k / NR_MAX_OPERANDS][k % NR_MAX_OPERANDS] = true;
-            p->of[k / NR_MAX_OPERANDS][k % NR_MAX_OPERANDS] = r;
-        }
-    }
-    return true;
-}
-
-/* ---- the chain ------------------------------------------------------------------------------------------ */
-
-/* How many of the inner loops a tile has whole, how many rows, and how many bytes its rooms. */
-static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
-    int64_t bytes = 0, most = 1;
-    for (int32_t r = 0; r < p->count; r++)
-        if (!p->rooms[r].by_row && !p->rooms[r].is_long) bytes += p->rooms[r].bytes;
-    while (2 * most <= NR_CHAIN_TILE && 2 * most * bytes <= NR_CHAIN_ROOMS) most *= 2;
-    *whole = s->inner;
-    while (!s->inner && *whole < s->ndim && product(*whole + 1, s->size) <= most) ++*whole;
-    chain->row = product(*whole, s->size);
-    chain->ndim = s->ndim - *whole;
-    chain->rows = chain->tiles = 1;
-    if (chain->ndim > 0) {
-        memcpy(chain->size, s->size + *whole, (size_t)chain->ndim * sizeof *chain->size);
-        if (chain->row < most) chain->rows = most / chain->row;
-        if (chain->rows > chain->size[0]) chain->rows = chain->size[0];
-        chain->tiles = (chain->size[0] + chain->rows - 1) / chain->rows * product(chain->ndim - 1, chain->size + 1);
-    }
-    for (int32_t r = 0; r < p->count; r++) {
-        room *one = &p->rooms[r];
-        const int64_t elements = one->is_long ? s->runner->leaf : one->by_row ? chain->rows : chain->rows * chain->row;
-        one->at = chain->bytes;
-        chain->bytes += (elements * one->bytes + 63) / 64 * 64;
-    }
-    return chain->bytes <= MOST_BYTES;
-}
-
-/* Strides of an operand over the loops of a tile, of which the last is that over rows. */
-static void stride_tile(const search *s, const plan *p, const nr_chain *chain, int32_t whole, int64_t i, int o,
-                        int64_t *stride) {
-    const access *a = &s->members[i].operand[o];
-    const bool dense = p->in_room[i][o], by_row = dense && p->rooms[p->of[i][o]].by_row;
-    for (int32_t d = 0; d < whole; d++)
-        stride[d] = by_row || a->place == NUMBER ? 0 : dense ? a->size * product(d, s->size) : a->stride[d];
-    stride[whole] = a->place == NUMBER ? 0
-                    : by_row           ? a->size
-                    : dense            ? a->size * chain->row
-                    : chain->ndim      ? a->stride[whole]
-                                       : 0;
-}
-
-static void make_link(const search *s, const plan *p, const nr_chain *chain, int32_t whole, int64_t i, nr_link *link) {
-    const member *m = &s->members[i];
-    const bool each = m->role == NR_EACH;
-    link->role = m->role;
-    for (int o = 0; o < m->operands; o++) {
-        int64_t stride[NORCH_MAX_DIMS + 1];
-        stride_tile(s, p, chain, whole, i, o, stride);
-        link->room[o] = p->in_room[i][o] ? p->rooms[p->of[i][o]].at : NR_IN_MEMORY;
-        link->long_room[o] = p->in_room[i][o] && p->rooms[p->of[i][o]].is_long;
-        for (int32_t d = 0; d < chain->ndim; d++)
-            link->step[o][d] = m->operand[o].place == NUMBER ? 0 : m->operand[o].stride[whole + d];
-        if (each) {
-            memcpy(link->stride[o], stride, sizeof link->stride[o]);
-        } else {
-            link->stride[o][0] = m->role == NR_ROW ? stride[whole] : m->operand[1].size;
-            link->stride[o][1] = stride[whole];
-        }
-    }
-    if (m->role >= NR_INTO_ROW) { /* the elements of a row, or of all, lie as in memory */
-        const nr_reduce_plan *reduce = s->program->steps[m->step].call.plan;
-        link->stride[1][0] = reduce->stride[0];
-        return;
-    }
-    /* Loops of the tile that are one in each operand become one. The last of them goes over rows. */
-    const int32_t loops = each ? whole + 1 : 1;
-    int64_t size[NORCH_MAX_DIMS + 1];
-    for (int32_t d = 0; d < loops; d++) size[d] = each && d < whole ? s->size[d] : 1;
-    link->ndim = 0;
-    for (int32_t d = 0; d < loops; d++) {
-        bool joins = link->ndim > 0;
-        const int32_t to = link->ndim - 1;
-        for (int o = 0; o < m->operands && joins; o++)
-            joins = link->stride[o][d] == link->stride[o][to] * link->size[to];
-        if (d + 1 == loops && each && chain->rows == 1 && link->ndim > 0) joins = true; /* no row follows */
-        if (joins) {
-            link->size[to] *= size[d];
-            continue;
-        }
-        for (int o = 0; o < m->operands; o++) link->stride[o][link->ndim] = link->stride[o][d];
-        link->size[link->ndim++] = size[d];
-    }
-}
-
-/* Whether a result is large, dense, and used by no other call of the chain: then it may go past the cache (cpu/stream.h). */
-static bool streams(const search *s, const plan *p, int64_t i, const nr_link *link) {
-    const member *m = &s->members[i];
-    const access *out = &m->operand[0];
-    if (m->role != NR_EACH || link->ndim != 1 || p->in_room[i][0] || link->stride[0][0] != out->size) return false;
-    if (s->program->steps[m->step].call.family != NR_POINTWISE) return false;
-    for (int64_t k = 0; k < s->count; k++)
-        for (int o = 0; o < s->members[k].operands; o++)
-            if (s->members[k].operand[o].place == out->place && &s->members[k].operand[o] != out) return false;
-    return product(s->ndim, s->size) * out->size >= (16 << 20);
-}
-
-/* The chain that the search has found, with its links; NULL: it is none. */
-static nr_chain *make_chain(search *s) {
-    nr_chain *chain = nr_malloc(sizeof *chain + (size_t)s->count * sizeof(nr_link));
-    plan *p = nr_malloc(sizeof *p);
-    bool good = chain && p && give_rooms(s, p);
-    if (good) {
-        memset(chain, 0, sizeof *chain);
-        s->inner = collapse(s, 0, s->inner, p->in_room);
-        collapse(s, s->inner, s->ndim, p->in_room);
-        int32_t whole;
-        good = cut_tile(s, p, chain, &whole) && whole < NORCH_MAX_DIMS;
-        chain->count = s->count;
-        chain->links = (nr_link *)(chain + 1);
-        for (int64_t i = 0; i < s->count && good; i++) {
-            nr_link *link = &chain->links[i];
-            memset(link, 0, sizeof *link);
-            make_link(s, p, chain, whole, i, link);
-            link->streams = streams(s, p, i, link);
-            if (p->in_room[i][0]) s->program->blocks[s->members[i].operand[0].place].in_room = true;
-        }
-    }
-    nr_free(p);
-    if (good) return chain;
-    nr_free(chain);
-    return NULL;
 }
 
 /* ---- the program ---------------------------------------------------------------------------------------- */
@@ -583,7 +342,7 @@ static void gather(search *s, nr_step *steps) {
     for (int64_t i = 0; i < s->program->count; i++) {
         if (s->taken[i]) continue;
         find_members(s, i);
-        nr_chain *chain = s->count > 1 ? make_chain(s) : NULL;
+        nr_chain *chain = s->count > 1 ? nr_chain_make(s) : NULL;
         if (!chain) s->count = 0;
         for (int64_t k = 0; k < s->count; k++) {
             const int64_t from = s->members[k].step;
