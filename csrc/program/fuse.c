@@ -10,7 +10,8 @@
  *   - that use memory which the chain uses;
  *   - whose elements of such memory, where one of the two calls writes it, lie at the same place in the loops: then an element
  *     of a tile depends on that tile alone;
- *   - that can be moved up to the chain: calls in between use no memory that they write, and the other way round.
+ *   - that can be moved up to the chain: of the calls in between, those that do not need it go in front of it, and the others
+ *     neither use memory that the call writes, nor write what it uses.
  *
  * Nothing else has to be known about the calls. Loops are compared by their memory: a loop may be split, to be that of
  * another call, so that a dense nest is also one of rows. Kennedy and McKinley, "Maximizing Loop Parallelism and Improving
@@ -279,6 +280,12 @@ static bool exchangeable(const nr_program *program, const nr_step *a, const nr_s
     return true;
 }
 
+static bool exchangeable_with(const search *s, int64_t index, const int64_t *steps, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!exchangeable(s->program, &s->program->steps[steps[i]], &s->program->steps[index])) return false;
+    return true;
+}
+
 /* Calls that may fail because of values: what comes after them stays there. */
 static bool may_fail(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
@@ -286,13 +293,11 @@ static bool may_fail(const nr_call *call) {
 }
 
 static bool join(search *s, int64_t index) {
-    const nr_program *program = s->program;
     member m;
     int32_t ndim;
     int64_t size[NORCH_MAX_DIMS];
     if (s->count == MOST_CALLS || !read_nest(s, index, &m, &ndim, size)) return false;
-    for (int64_t i = 0; i < s->between_count; i++)
-        if (!exchangeable(program, &program->steps[s->between[i]], &program->steps[index])) return false;
+    if (!exchangeable_with(s, index, s->after, s->after_count)) return false;
     if (s->count == 0) {
         if (m.role == NR_INTO_ONE) return false;
         s->ndim = ndim;
@@ -314,14 +319,24 @@ static bool join(search *s, int64_t index) {
     return true;
 }
 
-static void find_members(search *s, int64_t first) {
-    s->count = s->between_count = 0;
-    if (!join(s, first)) return;
-    for (int64_t i = first + 1; i < s->program->count && s->between_count < MOST_BETWEEN; i++) {
-        const nr_step *step = &s->program->steps[i];
-        if (step->dead || s->taken[i] || join(s, i)) continue;
+/* Whether a call can go in front of the chain, and of what comes after it. */
+static bool goes_first(const search *s, int64_t index) {
+    for (int64_t i = 0; i < s->count; i++)
+        if (!exchangeable_with(s, index, &s->members[i].step, 1)) return false;
+    return exchangeable_with(s, index, s->after, s->after_count);
+}
+
+static void find_members(search *s, const int64_t *list, int64_t count) {
+    s->count = s->before_count = s->after_count = 0;
+    if (!join(s, list[0])) return;
+    for (int64_t i = 1; i < count && s->before_count < MOST_BETWEEN && s->after_count < MOST_BETWEEN; i++) {
+        const nr_step *step = &s->program->steps[list[i]];
+        if (step->dead || s->taken[list[i]] || join(s, list[i])) continue;
         if (!s->reorders || may_fail(&step->call)) return;
-        s->between[s->between_count++] = i;
+        if (goes_first(s, list[i]))
+            s->before[s->before_count++] = list[i];
+        else
+            s->after[s->after_count++] = list[i];
     }
 }
 
@@ -336,22 +351,37 @@ static void count_uses(const nr_program *program, int64_t *uses_of) {
     }
 }
 
-/* The steps in their new order. */
-static void gather(search *s, nr_step *steps) {
-    int64_t to = 0;
-    for (int64_t i = 0; i < s->program->count; i++) {
-        if (s->taken[i]) continue;
-        find_members(s, i);
+typedef struct order {
+    nr_step *steps;
+    int64_t count;
+} order;
+
+static void put(search *s, order *to, int64_t index, nr_chain *chain, bool follows) {
+    s->taken[index] = true;
+    to->steps[to->count] = s->program->steps[index];
+    to->steps[to->count].chain = chain;
+    to->steps[to->count++].follows = follows;
+}
+
+/* The steps of a list in their new order. */
+static void gather(search *s, const int64_t *list, int64_t count, order *to) {
+    for (int64_t i = 0; i < count; i++) {
+        if (s->taken[list[i]]) continue;
+        find_members(s, list + i, count - i);
         nr_chain *chain = s->count > 1 ? nr_chain_make(s) : NULL;
-        if (!chain) s->count = 0;
-        for (int64_t k = 0; k < s->count; k++) {
-            const int64_t from = s->members[k].step;
-            s->taken[from] = true;
-            steps[to] = s->program->steps[from];
-            steps[to].chain = k ? NULL : chain;
-            steps[to++].follows = k > 0;
+        if (!chain) {
+            put(s, to, list[i], NULL, false);
+            continue;
         }
-        if (!chain) steps[to++] = s->program->steps[i];
+        int64_t before[MOST_BETWEEN], members[MOST_CALLS];
+        const int64_t before_count = s->before_count;
+        memcpy(before, s->before, sizeof before);
+        for (int64_t k = 0; k < chain->count; k++) {
+            members[k] = s->members[k].step;
+            s->taken[members[k]] = true;
+        }
+        gather(s, before, before_count, to); /* a search of its own */
+        for (int64_t k = 0; k < chain->count; k++) put(s, to, members[k], k ? NULL : chain, k > 0);
     }
 }
 
@@ -361,13 +391,15 @@ void nr_program_fuse(nr_program *program, bool reorders) {
     search *s = nr_malloc(sizeof *s);
     bool *taken = nr_malloc((size_t)program->count * sizeof *taken);
     int64_t *uses_of = nr_malloc((size_t)(program->block_count + 1) * sizeof *uses_of);
-    nr_step *steps = nr_malloc((size_t)program->count * sizeof *steps);
-    if (s && taken && uses_of && steps) { /* else the calls run one by one */
+    int64_t *list = nr_malloc((size_t)program->count * sizeof *list);
+    order to = {.steps = nr_malloc((size_t)program->count * sizeof *to.steps)};
+    if (s && taken && uses_of && list && to.steps) { /* else the calls run one by one */
         memset(taken, 0, (size_t)program->count * sizeof *taken);
         count_uses(program, uses_of);
         *s = (search){.program = program, .runner = runner, .reorders = reorders, .taken = taken, .uses_of = uses_of};
-        gather(s, steps);
-        memcpy(program->steps, steps, (size_t)program->count * sizeof *steps);
+        for (int64_t i = 0; i < program->count; i++) list[i] = i;
+        gather(s, list, program->count, &to);
+        memcpy(program->steps, to.steps, (size_t)program->count * sizeof *to.steps);
         for (int64_t i = 0; i < program->count; i++) {
             nr_chain *chain = program->steps[i].chain;
             for (int64_t k = 0; chain && k < chain->count; k++) chain->links[k].call = &program->steps[i + k].call;
@@ -376,7 +408,8 @@ void nr_program_fuse(nr_program *program, bool reorders) {
     nr_free(s);
     nr_free(taken);
     nr_free(uses_of);
-    nr_free(steps);
+    nr_free(list);
+    nr_free(to.steps);
 }
 
 void nr_program_unfuse(nr_program *program) {

@@ -7,7 +7,7 @@
 #include "program.h"
 
 #define MOST_CALLS 64
-#define MOST_BETWEEN 32 /* calls that a call may be moved up over */
+#define MOST_BETWEEN 32 /* calls that a chain is moved behind, and that a call may be moved up over */
 #define NUMBER (-2)     /* the place of a number in the plan, */
 #define ABSOLUTE (-1)   /* and of memory that is not the program's own: offset is the address */
 
@@ -35,8 +35,8 @@ typedef struct search {
     int32_t ndim, inner; /* the loops of the chain, and of these the inner ones; 0: no call needs whole rows */
     int64_t size[NORCH_MAX_DIMS];
     bool flat; /* a reduction into one element: there is one loop, and stays one */
-    int64_t between[MOST_BETWEEN];
-    int64_t between_count, count;
+    int64_t before[MOST_BETWEEN], after[MOST_BETWEEN]; /* calls between the members, which go in front, or behind */
+    int64_t before_count, after_count, count;
     member members[MOST_CALLS]; /* last: where a search is put aside, only as many as there are */
 } search;
 

@@ -120,7 +120,8 @@ static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
         one->at = chain->bytes;
         chain->bytes += (elements * one->bytes + LINE - 1) / LINE * LINE;
     }
-    return chain->bytes <= MOST_BYTES;
+    /* What fits one tile lies in the cache anyway. */
+    return chain->bytes <= MOST_BYTES && chain->tiles > 1;
 }
 
 /* Strides of an operand over the loops of a tile, of which the last is that over rows. */

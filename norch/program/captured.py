@@ -309,8 +309,8 @@ def capture(
     fourth on. A recording is for arguments of these shapes, strides and dtypes (tensors, also nested in lists, tuples
     and dicts) and these values (all others), for modules in this mode, this grad mode and default dtype; anything else
     is recorded anew. limit: how many recordings are kept, those used last. copy=False: results are the recording's own
-    tensors, which the next replay overwrites. Results require no grad. fuse=False: chains of pointwise operations run one
-    by one, as in function, and not tile by tile.
+    tensors, which the next replay overwrites. Results require no grad. fuse=False: operations of a chain run one after
+    another, as in function, and not tile by tile.
 
     Raises CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x > 0),
     shapes that depend on elements (nonzero(), x[mask]). strict=False gives a warning instead, and calls function as it
