@@ -7,7 +7,7 @@
  *
  * A chain begins with the first call that belongs to none, and takes later ones
  *   - whose loops are those of the chain, or which have an element for each of its rows, or reduce its rows;
- *   - that use memory which the chain uses;
+ *   - that use memory which the chain uses, or will (drop_strangers);
  *   - whose elements of such memory, where one of the two calls writes it, lie at the same place in the loops: then an element
  *     of a tile depends on that tile alone;
  *   - that can be moved up to the chain: of the calls in between, those that do not need it go in front of it, and the others
@@ -53,7 +53,8 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
     if (!reduction && call->family != NR_POINTWISE && call->family != NR_COPY) return false;
     const nr_plan *plan = call->plan; /* of a reduction: its first field */
     if (plan->numel == 0) return false;
-    *m = (member){.step = index, .role = NR_EACH, .operands = call->family == NR_POINTWISE ? plan->operands : 2};
+    *m = (member){
+        .step = index, .group = index, .role = NR_EACH, .operands = call->family == NR_POINTWISE ? plan->operands : 2};
     *ndim = 0;
     if (reduction) {
         const nr_reduce_plan *reduce = call->plan;
@@ -238,24 +239,36 @@ static bool overlap(const search *s, const access *a, const access *b) {
 static bool reads_number(const search *s, const nr_step *step, const member *writer) {
     const access *written = &writer->operand[0];
     const nr_plan *plan = step->call.plan;
-    if (!step->call.load) return false;
-    for (int o = 0; o < NR_MAX_OPERANDS; o++)
+    for (int o = 0; step->call.load && o < NR_MAX_OPERANDS; o++)
         for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
             const nr_use *use = &s->program->uses[u];
             if (use->at != (void **)(uintptr_t)&plan->number[o].at) continue;
-            if (is_own(s->program, use->block) ? use->block == written->place : written->place == ABSOLUTE) return true;
+            const bool own = is_own(s->program, use->block);
+            const access number = {.place = own ? use->block : ABSOLUTE,
+                                   .offset = own ? use->offset : (int64_t)(intptr_t)plan->number[o].at,
+                                   .size = nr_size_of(plan->number[o].dtype)};
+            if (number.place == written->place && overlap(s, &number, written)) return true;
         }
     return false;
 }
 
-/* Whether a call of the chain and a later one, both with its loops, cannot go tile by tile; *meet: they use the same memory. */
+/* Whether an operand is one element for all of the loops. */
+static bool is_one_number(const search *s, const access *a) {
+    for (int32_t d = 0; d < s->ndim; d++)
+        if (a->stride[d]) return false;
+    return true;
+}
+
+/* Whether a call of the chain and a later one, both with its loops, cannot go tile by tile; *meet: they use the same memory, which
+ * is more than one number that both read. */
 static bool conflict(const search *s, const member *before, const member *after, bool *meet) {
     if (reads_number(s, &s->program->steps[after->step], before)) return true;
+    *meet = reads_number(s, &s->program->steps[before->step], after);
     for (int i = 0; i < before->operands; i++)
         for (int k = 0; k < after->operands; k++) {
             const access *a = &before->operand[i], *b = &after->operand[k];
             if (a->place == NUMBER || a->place != b->place || !overlap(s, a, b)) continue;
-            *meet = true;
+            *meet |= a->written || b->written || !is_one_number(s, a);
             if (!a->written && !b->written) continue;
             if (!nr_same_elements(s, a, b) || (a->written && before->role == NR_INTO_ONE) ||
                 (b->written && after->role == NR_INTO_ONE))
@@ -264,25 +277,24 @@ static bool conflict(const search *s, const member *before, const member *after,
     return false;
 }
 
-/* Whether two calls may be exchanged, as far as memory goes: whole blocks, and nothing is known of arguments and what was there
- * before. */
-static bool exchangeable(const nr_program *program, const nr_step *a, const nr_step *b) {
+/* Whether two calls may be exchanged, as far as memory goes: whole blocks. Storages that were there before may lie over the same
+ * memory; a replay is refused where arguments do that did not when recorded (python/replay.c). */
+static bool exchangeable(const search *s, const nr_step *a, const nr_step *b) {
+    const nr_program *program = s->program;
     for (int64_t u = a->first_use; u < a->first_use + a->uses; u++)
         for (int64_t v = b->first_use; v < b->first_use + b->uses; v++) {
-            const nr_use *x = &program->uses[u], *y = &program->uses[v];
-            if (!x->written && !y->written) continue;
-            if (x->block == y->block) return false;
-            const bool foreign = !is_own(program, x->block) && !is_own(program, y->block);
-            const bool kept = (x->block >= 0 && program->blocks[x->block].kind == NR_KEPT) ||
-                              (y->block >= 0 && program->blocks[y->block].kind == NR_KEPT);
-            if (foreign && !kept) return false;
+            if (!program->uses[u].written && !program->uses[v].written) continue;
+            const nr_block *x = &program->blocks[program->uses[u].home], *y = &program->blocks[program->uses[v].home];
+            if (x == y) return false;
+            if (x->external && y->external && x->data < y->data + y->bytes && y->data < x->data + x->bytes)
+                return false;
         }
     return true;
 }
 
 static bool exchangeable_with(const search *s, int64_t index, const int64_t *steps, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (!exchangeable(s->program, &s->program->steps[steps[i]], &s->program->steps[index])) return false;
+        if (!exchangeable(s, &s->program->steps[steps[i]], &s->program->steps[index])) return false;
     return true;
 }
 
@@ -290,6 +302,11 @@ static bool exchangeable_with(const search *s, int64_t index, const int64_t *ste
 static bool may_fail(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
            call->family == NR_CROSS_ENTROPY || divides(call);
+}
+
+static void unite(search *s, int64_t group, int64_t with) {
+    for (int64_t i = 0; i < s->count; i++)
+        if (s->members[i].group == group) s->members[i].group = with;
 }
 
 static bool join(search *s, int64_t index) {
@@ -305,18 +322,34 @@ static bool join(search *s, int64_t index) {
         s->inner = m.role == NR_INTO_ROW;
         s->flat = false;
     } else {
+        const bool alike = m.role == NR_EACH && nr_product(ndim, size) == nr_product(s->ndim, s->size);
         const size_t bytes = offsetof(search, members) + (size_t)s->count * sizeof(member);
-        search *before = meets(s, &m, false) ? nr_malloc(bytes) : NULL;
+        search *before = alike || meets(s, &m, false) ? nr_malloc(bytes) : NULL;
         if (!before) return false;
         memcpy(before, s, bytes);
-        bool joins = fit(s, &m, ndim, size), meet = false;
-        for (int64_t i = 0; i < s->count && joins; i++) joins = !conflict(s, &s->members[i], &m, &meet);
-        if (!joins || !meet) memcpy(s, before, bytes); /* as if nothing had been tried */
+        bool joins = fit(s, &m, ndim, size), meet[MOST_CALLS] = {0}, met = false;
+        for (int64_t i = 0; i < s->count && joins; i++) {
+            joins = !conflict(s, &s->members[i], &m, &meet[i]);
+            met |= meet[i];
+        }
+        joins &= alike || met;
+        if (!joins) memcpy(s, before, bytes); /* as if nothing had been tried */
         nr_free(before);
-        if (!joins || !meet) return false;
+        if (!joins) return false;
+        for (int64_t i = 0; i < s->count; i++)
+            if (meet[i]) unite(s, s->members[i].group, index);
     }
     s->members[s->count++] = m;
     return true;
+}
+
+/* Leaves out members that nothing connects with the first: they were there until something would. They use none of the memory
+ * that the others write, or write what these use, so that they may come later. */
+static void drop_strangers(search *s) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        if (s->members[i].group == s->members[0].group) s->members[kept++] = s->members[i];
+    s->count = kept;
 }
 
 /* Whether a call can go in front of the chain, and of what comes after it. */
@@ -332,12 +365,13 @@ static void find_members(search *s, const int64_t *list, int64_t count) {
     for (int64_t i = 1; i < count && s->before_count < MOST_BETWEEN && s->after_count < MOST_BETWEEN; i++) {
         const nr_step *step = &s->program->steps[list[i]];
         if (step->dead || s->taken[list[i]] || join(s, list[i])) continue;
-        if (!s->reorders || may_fail(&step->call)) return;
+        if (!s->reorders || may_fail(&step->call)) break;
         if (goes_first(s, list[i]))
             s->before[s->before_count++] = list[i];
         else
             s->after[s->after_count++] = list[i];
     }
+    drop_strangers(s);
 }
 
 /* ---- the program ---------------------------------------------------------------------------------------- */
@@ -347,7 +381,7 @@ static void count_uses(const nr_program *program, int64_t *uses_of) {
     for (int64_t i = 0; i < program->count; i++) {
         const nr_step *step = &program->steps[i];
         for (int64_t u = step->first_use; u < step->first_use + step->uses && !step->dead; u++)
-            if (program->uses[u].block >= 0) uses_of[program->uses[u].block]++;
+            uses_of[program->uses[u].home]++;
     }
 }
 
@@ -396,7 +430,7 @@ void nr_program_fuse(nr_program *program, bool reorders) {
     if (s && taken && uses_of && list && to.steps) { /* else the calls run one by one */
         memset(taken, 0, (size_t)program->count * sizeof *taken);
         count_uses(program, uses_of);
-        *s = (search){.program = program, .runner = runner, .reorders = reorders, .taken = taken, .uses_of = uses_of};
+        *s = (search){program, runner, .reorders = reorders, .taken = taken, .uses_of = uses_of};
         for (int64_t i = 0; i < program->count; i++) list[i] = i;
         gather(s, list, program->count, &to);
         memcpy(program->steps, to.steps, (size_t)program->count * sizeof *to.steps);

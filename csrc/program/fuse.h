@@ -20,7 +20,7 @@ typedef struct access {
 } access;
 
 typedef struct member {
-    int64_t step;
+    int64_t step, group; /* members of one group are connected by memory that they use */
     nr_chain_role role;
     int32_t operands;
     access operand[NR_MAX_OPERANDS];

@@ -40,8 +40,8 @@ typedef struct nr_block {
 /* An address in a plan. */
 typedef struct nr_use {
     void **at;
-    int64_t offset; /* in bytes, from the data of the block; of an argument: from its first element */
-    int32_t block;
+    int64_t offset;      /* in bytes, from the data of the block; of an argument: from its first element */
+    int32_t block, home; /* home: also of an argument the block of its storage */
     bool written;
 } nr_use;
 

@@ -134,7 +134,7 @@ static void take_address(void *of, void **at, bool written) {
     if (block->last < 0) block->first = program->count;
     block->last = program->count;
     block->written |= written;
-    program->uses[program->use_count++] = (nr_use){at, address - block->data, (int32_t)i, written};
+    program->uses[program->use_count++] = (nr_use){at, address - block->data, (int32_t)i, (int32_t)i, written};
     c->step->uses++;
 }
 
