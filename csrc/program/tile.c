@@ -10,7 +10,7 @@
 
 #include "fuse.h"
 
-#define MOST_BYTES (1 << 20) /* of all rooms: about the second cache */
+#define SECOND_CACHE (1 << 20) /* bytes, about */
 #define MOST_ROOMS 64
 #define LINE 64               /* bytes that a cache loads at a time */
 #define PAST_CACHE (16 << 20) /* bytes of a result that is not in the cache when it is read */
@@ -121,7 +121,7 @@ static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
         chain->bytes += (elements * one->bytes + LINE - 1) / LINE * LINE;
     }
     /* What fits one tile lies in the cache anyway. */
-    return chain->bytes <= MOST_BYTES && chain->tiles > 1;
+    return chain->bytes <= SECOND_CACHE && chain->tiles > 1;
 }
 
 /* Strides of an operand over the loops of a tile, of which the last is that over rows. */
@@ -191,8 +191,10 @@ static bool is_dense(const search *s, const nr_chain *chain, int32_t whole, cons
     return true;
 }
 
-/* Notes operands for fetch(), each block once. */
+/* Notes operands for fetch(), each block once, if they are too large together to stay in the cache. */
 static void list_fetches(const search *s, const plan *p, nr_chain *chain, int32_t whole) {
+    const int64_t all = nr_product(s->ndim, s->size);
+    int64_t bytes = 0;
     for (int64_t i = 0; i < s->count; i++)
         for (int o = 0; o < s->members[i].operands && chain->fetches < NR_CHAIN_FETCHES; o++) {
             const access *a = &s->members[i].operand[o];
@@ -201,10 +203,12 @@ static void list_fetches(const search *s, const plan *p, nr_chain *chain, int32_
                 const access *b = &s->members[chain->fetch[f].link].operand[chain->fetch[f].operand];
                 known = a->place == b->place && a->offset == b->offset;
             }
-            if (!known && is_dense(s, chain, whole, a))
-                chain->fetch[chain->fetches++] =
-                    (nr_chain_fetch){(int32_t)i, o, chain->rows * chain->row * a->size / LINE / s->count};
+            if (known || !is_dense(s, chain, whole, a)) continue;
+            const int64_t lines = chain->rows * chain->row * a->size / LINE;
+            chain->fetch[chain->fetches++] = (nr_chain_fetch){(int32_t)i, o, lines / s->count};
+            bytes += all * a->size;
         }
+    if (bytes < SECOND_CACHE) chain->fetches = 0;
 }
 
 /* Whether a result is large, dense, and used by no other call of the chain: then it may go past the cache (cpu/stream.h). */
