@@ -34,6 +34,7 @@ typedef struct nr_block {
     size_t at;           /* in the slab */
     int32_t argument;
     int64_t results; /* headers of results over it */
+    bool renewed;    /* a large result, for which each run has new memory, instead of a copy */
     bool in_room;    /* only a chain uses it, tile by tile: it needs no memory */
 } nr_block;
 
@@ -67,12 +68,14 @@ typedef struct nr_program nr_program;
 struct nr_program {
     nr_observer observer; /* first: the observer is the program */
     bool strict, fuses;
+    bool renews;       /* results outlive the next run */
     char refusal[200]; /* why this cannot be recorded; "" if nothing speaks against it */
     void *(*line)(void *owner);
     void (*forget_line)(void *line);
     void *owner;
     nr_step *steps;
-    nr_use *uses, *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument */
+    nr_use *uses,
+        *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument, and of renewed results */
     nr_block *blocks;
     int64_t count, use_count, binding_count, block_count, step_room, use_room, block_room;
     int64_t peak_bytes; /* of temporary blocks and results, as the function itself allocates and frees them */
@@ -104,6 +107,9 @@ int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_te
 char *nr_program_address(const nr_program *program, const norch_tensor *x, int32_t block);
 /* Uses the elements of x as those of an argument. */
 void nr_program_bind(nr_program *program, int32_t argument, char *data);
+/* Makes memory for the results that are renewed, before a run; and leaves it to the tensors over it, after a run. */
+int32_t nr_program_renew(nr_program *program);
+void nr_program_leave_results(nr_program *program);
 /* Runs all calls. */
 int32_t nr_program_run(nr_program *program);
 /* The first call in which two programs differ; -1: none. loosely: memory that was there before may be another. */

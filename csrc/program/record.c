@@ -197,6 +197,8 @@ nr_program *nr_program_make(bool strict) {
     return program;
 }
 
+#define WORTH_RENEWING 65536 /* bytes that cost more to copy than to allocate */
+
 /* ---- the end of a recording -------------------------------------------------------------------------- */
 
 static int32_t refuse_end(nr_program *program, const char *why) {
@@ -218,7 +220,12 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
                            const norch_tensor *const *result) {
     for (int32_t i = 0; i < results; i++) {
         const int32_t found = nr_program_find(program, result[i]->storage);
-        if (found >= 0) program->blocks[found].results++;
+        if (found < 0) continue;
+        nr_block *block = &program->blocks[found];
+        block->results++;
+        const bool whole = result[i]->numel * nr_size_of(result[i]->dtype) == (int64_t)block->bytes;
+        block->renewed =
+            program->renews && whole && block->last >= 0 && block->bytes >= WORTH_RENEWING && !block->backend->device;
     }
     for (int64_t i = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
@@ -235,6 +242,7 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
             block->kind = NR_KEPT;
             atomic_fetch_add_explicit(&block->storage->references, 1, memory_order_relaxed);
         }
+        block->renewed &= block->kind == NR_RESULT && block->results == 1;
         if (block->constant && block->written)
             return refuse_end(program, "a tensor made of Python's numbers is written to; copy it with clone() first");
     }
@@ -243,6 +251,10 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
         if (found >= 0) program->blocks[found].kind = NR_ARGUMENT;
     }
     return NORCH_OK;
+}
+
+static bool is_bound(const nr_program *program, const nr_use *use) {
+    return use->block < 0 || program->blocks[use->block].renewed;
 }
 
 /* Addresses in the storage of an argument, relative to the argument whose elements they are among. */
@@ -257,12 +269,12 @@ static int32_t relate(nr_program *program, int32_t arguments, const norch_tensor
         if (owner < 0) return refuse_end(program, "an argument is used beyond its elements");
         use->offset = (char *)*use->at - (char *)argument[owner]->data;
         use->block = -1 - owner;
-        program->binding_count++;
     }
+    for (int64_t u = 0; u < program->use_count; u++) program->binding_count += is_bound(program, &program->uses[u]);
     program->bindings = nr_malloc((size_t)program->binding_count * sizeof *program->bindings);
     if (!program->bindings) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
     for (int64_t u = 0, to = 0; u < program->use_count; u++)
-        if (program->uses[u].block < 0) program->bindings[to++] = program->uses[u];
+        if (is_bound(program, &program->uses[u])) program->bindings[to++] = program->uses[u];
     return NORCH_OK;
 }
 
@@ -310,7 +322,8 @@ static int32_t place(nr_program *program) {
     for (int64_t u = 0; u < program->use_count; u++) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
-        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT || block->in_room) continue;
+        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT || block->in_room || block->renewed)
+            continue;
         if (block->kind != NR_CONSTANT && block->last < 0) continue; /* of a dead call */
         char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
         *use->at = data + use->offset;

@@ -377,6 +377,7 @@ static void place_results(nr_recording *r) {
         nr_returned *one = &r->results[i];
         if (one->leaf >= 0 || one->object) continue;
         const nr_block *block = &r->program->blocks[one->block];
+        if (block->renewed) continue; /* each run places it */
         one->header.data = nr_program_address(r->program, &one->header, one->block);
         one->header.storage = block->kind == NR_RESULT ? r->program->slab : block->storage;
         one->header.offset =
@@ -459,6 +460,7 @@ void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     r->copies = PyObject_IsTrue(given[9]) == 1;
     r->alone = PyObject_IsTrue(given[10]) == 1;
     r->program->fuses = PyObject_IsTrue(given[11]) == 1;
+    r->program->renews = r->copies;
     const int32_t status = end(r, given);
     r->ready = status == NORCH_OK;
     if (!r->ready && PyErr_Occurred()) return NULL;

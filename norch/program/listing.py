@@ -92,9 +92,9 @@ class Program:
         return "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
 
     def memory(self) -> dict[str, int]:
-        """Bytes of a replay: "temporary", intermediate results and those that it gives, which share addresses; "kept",
-        tensors that it leaves behind, such as gradients; "constant", numbers. "eager": the most that temporary results
-        take at a time where the function is not captured."""
+        """Bytes of a replay: "temporary", intermediate results and small ones that it gives, which share addresses;
+        "kept", tensors that it leaves behind, such as gradients; "constant", numbers. "eager": the most that temporary
+        results take at a time where the function is not captured."""
         temporary, kept, constant, eager = lib.norch_program_memory(self.recording)
         return {"temporary": temporary, "kept": kept, "constant": constant, "eager": eager}
 
