@@ -15,6 +15,45 @@
 #define LINE 64               /* bytes that a cache loads at a time */
 #define PAST_CACHE (16 << 20) /* bytes of a result that is not in the cache when it is read */
 
+/* ---- loops --------------------------------------------------------------------------------------------- */
+
+int64_t nr_product(int32_t ndim, const int64_t *size) {
+    int64_t all = 1;
+    for (int32_t d = 0; d < ndim; d++) all *= size[d];
+    return all;
+}
+
+bool nr_same_elements(const search *s, const access *a, const access *b) {
+    return a->offset == b->offset && a->size == b->size &&
+           memcmp(a->stride, b->stride, (size_t)s->ndim * sizeof *a->stride) == 0;
+}
+
+int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_room)[NR_MAX_OPERANDS]) {
+    for (int32_t d = from; d + 1 < to;) {
+        bool joins = true;
+        for (int64_t i = 0; i < s->count; i++)
+            for (int o = 0; o < s->members[i].operands; o++) {
+                const access *a = &s->members[i].operand[o];
+                if (a->place == NUMBER || (in_room && in_room[i][o])) continue;
+                joins &= a->stride[d + 1] == a->stride[d] * s->size[d];
+            }
+        if (!joins) {
+            d++;
+            continue;
+        }
+        s->size[d] *= s->size[d + 1];
+        for (int32_t e = d + 1; e + 1 < s->ndim; e++) s->size[e] = s->size[e + 1];
+        for (int64_t i = 0; i < s->count; i++)
+            for (int o = 0; o < s->members[i].operands; o++) {
+                int64_t *stride = s->members[i].operand[o].stride;
+                for (int32_t e = d + 1; e + 1 < s->ndim; e++) stride[e] = stride[e + 1];
+            }
+        s->ndim--;
+        to--;
+    }
+    return to;
+}
+
 /* ---- rooms ---------------------------------------------------------------------------------------------- */
 
 typedef struct room {
