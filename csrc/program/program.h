@@ -68,7 +68,7 @@ typedef struct nr_program nr_program;
 struct nr_program {
     nr_observer observer; /* first: the observer is the program */
     bool strict, fuses;
-    bool renews;       /* results outlive the next run */
+    bool renews;       /* large results, which outlive the next run, are renewed; in the end: there are such */
     char refusal[200]; /* why this cannot be recorded; "" if nothing speaks against it */
     void *(*line)(void *owner);
     void (*forget_line)(void *line);

@@ -227,6 +227,7 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
         block->renewed =
             program->renews && whole && block->last >= 0 && block->bytes >= WORTH_RENEWING && !block->backend->device;
     }
+    program->renews = false;
     for (int64_t i = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
         if (block->storage) block->storage->observer = NULL;
@@ -243,6 +244,7 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
             atomic_fetch_add_explicit(&block->storage->references, 1, memory_order_relaxed);
         }
         block->renewed &= block->kind == NR_RESULT && block->results == 1;
+        program->renews |= block->renewed;
         if (block->constant && block->written)
             return refuse_end(program, "a tensor made of Python's numbers is written to; copy it with clone() first");
     }

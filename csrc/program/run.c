@@ -14,7 +14,7 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data) {
 }
 
 int32_t nr_program_renew(nr_program *program) {
-    for (int64_t i = 0; i < program->binding_count; i++) {
+    for (int64_t i = 0; program->renews && i < program->binding_count; i++) {
         const nr_use *use = &program->bindings[i];
         nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
         if (!block) continue;
@@ -28,7 +28,7 @@ int32_t nr_program_renew(nr_program *program) {
 }
 
 void nr_program_leave_results(nr_program *program) {
-    for (int64_t i = 0; i < program->binding_count; i++) {
+    for (int64_t i = 0; program->renews && i < program->binding_count; i++) {
         nr_block *block = program->bindings[i].block < 0 ? NULL : &program->blocks[program->bindings[i].block];
         if (!block || !block->storage) continue;
         nr_storage_release(block->storage);
