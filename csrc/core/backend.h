@@ -70,8 +70,9 @@ struct nr_backend {
     int32_t (*run[NR_FAMILY_COUNT])(const nr_call *call);
     /* Bits of the narrow dtypes (dtypes.def) that the kernels of a family take as they are; others are widened before. */
     uint32_t takes_narrow[NR_FAMILY_COUNT];
-    const nr_device *device; /* NULL: the CPU */
-    bool fuses_attention;    /* has the fused kinds of families/attention.h */
+    const nr_device *device;              /* NULL: the CPU */
+    bool fuses_attention;                 /* has the fused kinds of families/attention.h */
+    const struct nr_chain_runner *chains; /* families/chain.h; NULL: it runs calls one by one */
 };
 
 /* The devices of one type. Each type registers before the first tensor is made (csrc/backends.c). */

@@ -14,6 +14,29 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data) {
     }
 }
 
+int32_t nr_program_renew(nr_program *program) {
+    for (int64_t i = 0; program->renews && i < program->binding_count; i++) {
+        const nr_use *use = &program->bindings[i];
+        nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
+        if (!block) continue;
+        if (!block->storage && !(block->storage = nr_storage_make(block->backend, block->bytes))) {
+            nr_program_leave_results(program);
+            return NORCH_ERROR_MEMORY;
+        }
+        *use->at = (char *)block->storage->data + use->offset;
+    }
+    return NORCH_OK;
+}
+
+void nr_program_leave_results(nr_program *program) {
+    for (int64_t i = 0; program->renews && i < program->binding_count; i++) {
+        nr_block *block = program->bindings[i].block < 0 ? NULL : &program->blocks[program->bindings[i].block];
+        if (!block || !block->storage) continue;
+        nr_storage_release(block->storage);
+        block->storage = NULL;
+    }
+}
+
 static int32_t run_all(void *of) {
     const nr_program *program = of;
     const nr_segment *segment = program->segments, *last = segment + program->segment_count;

@@ -68,9 +68,9 @@ class CapturedFunction(Generic[P, R]):
     profile(...)   a call with these arguments, and a table of what each call of the library in it took
     """
 
-    def __init__(self, function: Callable[P, R], strict: bool, copy: bool, limit: int):
+    def __init__(self, function: Callable[P, R], strict: bool, copy: bool, limit: int, fuse: bool = True):
         functools.update_wrapper(self, function, updated=())
-        self.function, self.strict, self.copy, self.limit = function, strict, copy, limit
+        self.function, self.strict, self.copy, self.limit, self.fuse = function, strict, copy, limit, fuse
         self.reset()
 
     def reset(self) -> None:
@@ -171,7 +171,7 @@ class CapturedFunction(Generic[P, R]):
                 tape.look_at(self.function, given)
                 done = lib.norch_record_end(
                     recording, given, tuple(results), tape.guards, tape.watches, tape.asks, tape.refresh(),
-                    tape.advance(), tape.kept, self.copy, gives is LEAF,
+                    tape.advance(), tape.kept, self.copy, gives is LEAF, self.fuse,
                 )  # fmt: skip
                 if not done:
                     return self._refused(lib.norch_refusal(recording), out)
@@ -278,14 +278,19 @@ def _note(module: Module) -> None:
 
 @overload
 def capture(
-    function: Callable[P, R], *, strict: bool = ..., copy: bool = ..., limit: int = ...
+    function: Callable[P, R], *, strict: bool = ..., copy: bool = ..., limit: int = ..., fuse: bool = ...
 ) -> CapturedFunction[P, R]: ...
 @overload
 def capture(
-    function: None = ..., *, strict: bool = ..., copy: bool = ..., limit: int = ...
+    function: None = ..., *, strict: bool = ..., copy: bool = ..., limit: int = ..., fuse: bool = ...
 ) -> Callable[[Callable[P, R]], CapturedFunction[P, R]]: ...
 def capture(
-    function: Callable[..., Any] | None = None, *, strict: bool = True, copy: bool = True, limit: int = 8
+    function: Callable[..., Any] | None = None,
+    *,
+    strict: bool = True,
+    copy: bool = True,
+    limit: int = 8,
+    fuse: bool = True,
 ) -> Any:
     """function, recorded and replayed: the calls of the library that it makes are noted once, with the memory that they
     use, and later calls run them again without Python. docs/capture.md tells what that means and where it ends.
@@ -294,7 +299,8 @@ def capture(
     fourth on. A recording is for arguments of these shapes, strides and dtypes (tensors, also nested in lists, tuples
     and dicts) and these values (all others), for modules in this mode, this grad mode and default dtype; anything else
     is recorded anew. limit: how many recordings are kept, those used last. copy=False: results are the recording's own
-    tensors, which the next replay overwrites. Results require no grad.
+    tensors, which the next replay overwrites. Results require no grad. fuse=False: operations of a chain run one after
+    another, as in function, and not tile by tile.
 
     Raises CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x > 0),
     shapes that depend on elements (nonzero(), x[mask]). strict=False gives a warning instead, and calls function as it
@@ -313,9 +319,9 @@ def capture(
     [25.0, 0.0, 0.0, 0.0, 0.0]
     """
     if function is None:
-        return functools.partial(capture, strict=strict, copy=copy, limit=limit)
+        return functools.partial(capture, strict=strict, copy=copy, limit=limit, fuse=fuse)
     if not callable(function):
         raise TypeError(f"capture: expected a function, not {type(function).__name__}")
     if not isinstance(limit, int) or limit < 1:
         raise ValueError(f"capture: limit is the number of recordings that are kept, 1 or more, not {limit!r}")
-    return CapturedFunction(function, strict, copy, limit)
+    return CapturedFunction(function, strict, copy, limit, fuse)
