@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._exports import publish
 from ..autograd import enable_grad
 from ..errors import Error
 from ..optim.optimizer import Optimizer, Params
@@ -14,6 +15,7 @@ from . import collectives, objects
 from .process_group import ProcessGroup, group_of
 
 __all__ = ["ZeroRedundancyOptimizer"]
+publish(globals())
 
 
 class ZeroRedundancyOptimizer(Optimizer):
