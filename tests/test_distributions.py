@@ -197,6 +197,35 @@ def test_gamma_draws_have_the_derivative_of_their_quantiles(a: float) -> None:
             assert got == pytest.approx(float(-below / density), rel=1e-8)
 
 
+@pytest.mark.parametrize("a", [1e-3, 0.02, 0.5])
+def test_logarithms_of_small_gamma_draws_have_a_derivative(a: float) -> None:
+    """On both sides of where the closed form begins: P(a, z) = z^a / gamma(a + 1) stays as it is while a changes."""
+    pytest.importorskip("scipy")
+    from norch.distributions import gamma
+
+    class Context:
+        saved_tensors = norch.full((3,), a, dtype=norch.float64), norch.tensor([-39.9, -40.1, -900.0]).double()
+
+    log_z = Context.saved_tensors[1]
+    expected = (norch.tensor(a + 1.0).double().digamma() - log_z) / a
+    same(gamma._LogStandardGamma.backward(Context, norch.ones(3).double()), expected, 1e-7)
+
+
+def test_beta_draws_of_small_concentrations_lie_at_both_ends() -> None:
+    """The gamma draws are below float64's numbers. The mass between 0.01 and 0.99 is about a log(99): 0.0046."""
+    norch.manual_seed(0)
+    for dtype in (norch.float32, norch.float64):
+        ends = D.Beta(norch.full((20000,), 1e-3, dtype=dtype, device=DEVICE), 1e-3)
+        draws = ends.sample()
+        assert ((draws > 0.01) & (draws < 0.99)).double().mean().item() == pytest.approx(0.0046, abs=0.002)
+        assert (draws > 0.5).double().mean().item() == pytest.approx(0.5, abs=0.02)
+        assert ends.log_prob(draws).isfinite().all()
+    pytest.importorskip("scipy")
+    a = norch.full((4000,), 0.01, dtype=norch.float64, device=DEVICE, requires_grad=True)
+    D.Beta(a, 1.0).rsample().sum().backward()  # the mean a / (a + 1) has the derivative 1 / (a + 1)^2
+    assert a.grad.mean().item() == pytest.approx(1 / 1.01**2, rel=0.25)
+
+
 def test_binomial_draws_of_many_trials() -> None:
     norch.manual_seed(0)
     for n in (17, 300, 10**8):
@@ -207,6 +236,7 @@ def test_binomial_draws_of_many_trials() -> None:
             assert draws[:, k].std().item() == pytest.approx(spread, rel=0.06)
     few = D.Binomial(norch.tensor([0.0, 5.0]), 0.5)
     assert few.sample((100,))[:, 0].eq(0).all() and few.sample((100,)).amax() <= 5
+    assert D.Binomial(norch.tensor([3.0, 50.0]), math.nan, validate_args=False).sample().isnan().all()
 
 
 def test_mixtures_like_torch(torch: Any) -> None:
@@ -254,6 +284,55 @@ def test_transforms_like_torch(torch: Any) -> None:
         squashed.rsample((2,)).sum().backward()
         assert not squashed.sample().requires_grad
         results.append(found)
+    for a, b in zip(*results, strict=True):
+        same(a.cpu() if hasattr(a, "cpu") else a, b)
+
+
+def test_a_transform_with_a_cache_inverts_what_it_made(torch: Any) -> None:
+    """A policy that squashes its actions by tanh needs log_prob() of draws that are rounded to 1."""
+    for lib, t in ((D, norch), (torch.distributions, torch)):
+        x = t.tensor([30.0, 0.5])
+        tanh = lib.TanhTransform(cache_size=1)
+        assert tanh.inv(tanh(x)) is x and tanh(x) is tanh(x)
+        assert lib.TanhTransform().inv(lib.TanhTransform()(x))[0].isinf()
+        squashed = lib.TransformedDistribution(lib.Normal(t.tensor([30.0]), 1.0), [tanh])
+        assert squashed.log_prob(squashed.rsample()).isfinite().all()
+        assert squashed.log_prob(squashed.sample()).isfinite().all()
+        two = lib.AffineTransform(0.0, 2.0, cache_size=1)
+        assert two == lib.AffineTransform(0.0, 2.0) and lib.ComposeTransform([two], cache_size=1)(x)[1] == 1
+
+        class Cube(lib.transforms.Transform):
+            domain = codomain = lib.constraints.real
+            bijective, sign = True, +1
+
+            def __init__(self, cache_size: int = 1) -> None:
+                super().__init__(cache_size=cache_size)
+
+            def _call(self, x: Any) -> Any:
+                return x**3
+
+        cube = Cube()
+        assert cube.inv(cube(x)) is x  # although it has no _inverse
+    tanh = D.TanhTransform(cache_size=1)
+    tanh(norch.ones(2, requires_grad=True) * 1)  # is no leaf, which cannot be copied
+    assert copy.deepcopy(tanh) == pickle.loads(pickle.dumps(tanh)) == tanh == D.TanhTransform()
+    with pytest.raises(norch.ArgumentError, match="cache_size is 0 or 1, not 2"):
+        D.ExpTransform(2)
+
+
+def test_transforms_widen_the_base(torch: Any) -> None:
+    results = []
+    for lib, t in ((D, norch), (torch.distributions, torch)):
+        affine = lib.AffineTransform(t.arange(3.0), t.tensor([[1.0], [2.0]]))
+        wide = lib.TransformedDistribution(lib.Normal(0.0, 1.0), affine)
+        assert tuple(wide.sample((5,)).shape) == (5, 2, 3)
+        assert len(set(wide.sample().flatten().tolist())) == 6  # a draw each
+        back = lib.TransformedDistribution(lib.Normal(0.0, 1.0), [lib.ExpTransform(), affine.inv])
+        power = lib.TransformedDistribution(lib.Uniform(1.0, 2.0), lib.PowerTransform(t.tensor([1.0, 2.0])))
+        vectors = lib.Independent(lib.Normal(t.zeros(3), 1.0), 1)
+        of_vectors = lib.TransformedDistribution(vectors, lib.AffineTransform(t.zeros(4, 3), 2.0))
+        results.append([wide.log_prob(t.ones(2, 3)), wide.batch_shape, back.batch_shape, power.batch_shape])
+        results[-1] += [of_vectors.log_prob(t.ones(4, 3)), of_vectors.batch_shape, of_vectors.event_shape]
     for a, b in zip(*results, strict=True):
         same(a.cpu() if hasattr(a, "cpu") else a, b)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from .. import serialization
 from .._exports import publish
@@ -20,6 +21,8 @@ from .process_group import ProcessGroup, group_of, is_initialized
 
 __all__ = ["load", "save"]
 publish(globals())
+
+T = TypeVar("T")
 
 _INDEX = "index.norch"
 _Path = tuple[Any, ...]  # the keys that lead to a value in nested dicts
@@ -37,32 +40,28 @@ def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
     """
     group = _group(process_group, "checkpoint.save")
     folder = os.fspath(checkpoint_id)
-    values = _flat({key: _state_of(value) for key, value in state_dict.items()})
+    values = _together(group, lambda: _flat(state_dict, _state_of))
     of_ranks = _exchange(group, {path: _size(value) for path, value in values.items()}, "checkpoint.save")
     me = group.rank() if group else 0
     writers = _shared_out(of_ranks)
     number = _exchange(group, _next_number(folder), "checkpoint.save")[0]
-    part = f"part_{number}_{me}.norch"
-    failed = None
-    try:
+    names = [f"part_{number}_{rank}.norch" for rank in range(len(of_ranks))]
+
+    def write_part() -> None:
         os.makedirs(folder, exist_ok=True)
         mine = {path: value for path, value in values.items() if writers[path] == me}
-        serialization.save(mine, os.path.join(folder, part))
-    except Exception as error:  # noqa: BLE001  (the other ranks wait for this one's answer)
-        failed = f"{type(error).__name__}: {error}"
-    _raise_any(group, failed)
-    if me == 0:
-        names = [f"part_{number}_{rank}.norch" for rank in range(len(of_ranks))]
+        serialization.save(mine, os.path.join(folder, names[me]))
+
+    def write_index() -> None:
         index = {"number": number, "parts": names, "where": {path: names[rank] for path, rank in writers.items()}}
-        try:
-            serialization.save(index, os.path.join(folder, _INDEX))
-            for name in os.listdir(folder):
-                if name.startswith("part_") and name not in names:
-                    with contextlib.suppress(OSError):
-                        os.remove(os.path.join(folder, name))
-        except Exception as error:  # noqa: BLE001
-            failed = f"{type(error).__name__}: {error}"
-    _raise_any(group, failed)
+        serialization.save(index, os.path.join(folder, _INDEX))
+        for name in os.listdir(folder):
+            if name.startswith("part_") and name not in names:
+                with contextlib.suppress(OSError):
+                    os.remove(os.path.join(folder, name))
+
+    _together(group, write_part)
+    _together(group, write_index if me == 0 else lambda: None)
 
 
 def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None) -> None:
@@ -75,13 +74,14 @@ def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
     folder = os.fspath(checkpoint_id)
     where: dict[_Path, str] = _index(folder)["where"]
     parts = _Parts(folder, where)
-    objects = {key: value for key, value in state_dict.items() if hasattr(value, "load_state_dict")}
-    wanted = _flat({key: value for key, value in state_dict.items() if key not in objects})
+    values = _flat(state_dict)
+    objects = {path: value for path, value in values.items() if hasattr(value, "load_state_dict")}
+    wanted = {path: value for path, value in values.items() if path not in objects}
     found = {path: parts.read(path) for path in wanted}
     for path, value in wanted.items():
         if isinstance(value, Tensor) and value.shape != (shape := getattr(found[path], "shape", None)):
             raise ShapeError(f"checkpoint.load: {_name(path)} has shape {tuple(value.shape)}, and was saved as {shape}")
-    states = {key: parts.read_all(key) for key in objects}
+    states = {path: parts.read_all(path) for path in objects}
     for path, value in wanted.items():
         if isinstance(value, Tensor):
             with no_grad():
@@ -91,8 +91,8 @@ def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
             for key in path[:-1]:
                 owner = owner[key]
             owner[path[-1]] = found[path]
-    for key, state in states.items():
-        objects[key].load_state_dict(state)
+    for path, state in states.items():
+        objects[path].load_state_dict(state)
 
 
 class _Parts:
@@ -110,18 +110,24 @@ class _Parts:
             self.loaded[part] = serialization.load(os.path.join(self.folder, part))
         return self.loaded[part][path]
 
-    def read_all(self, key: str) -> Any:
-        """The nested dict that was saved at a key."""
-        paths = [path for path in self.where if path[0] == key]
+    def read_all(self, at: _Path) -> Any:
+        """The nested dict that was saved at a path."""
+        paths = [path for path in self.where if path[: len(at)] == at]
         if not paths:
-            raise Error(f"checkpoint.load: {key!r} was not saved in {self.folder}")
+            raise Error(f"checkpoint.load: {_name(at)} was not saved in {self.folder}")
         made: dict[Any, Any] = {}
         for path in paths:
             owner = made
             for step in path[:-1]:
                 owner = owner.setdefault(step, {})
-            owner[path[-1]] = self.read(path)
-        return made[key]
+            value = self.read(path)
+            if isinstance(value, dict):  # an empty one, of a rank that had nothing there; others may have had more
+                owner.setdefault(path[-1], {})
+            else:
+                owner[path[-1]] = value
+        for step in at:
+            made = made[step]
+        return made
 
 
 def _group(group: Any, name: str) -> ProcessGroup | None:
@@ -136,10 +142,19 @@ def _exchange(group: ProcessGroup | None, thing: Any, name: str) -> list[Any]:
         return list(group.comm.allgather(thing))
 
 
-def _raise_any(group: ProcessGroup | None, failed: str | None) -> None:
-    for rank, error in enumerate(_exchange(group, failed, "checkpoint.save")):
-        if error is not None:
-            raise Error(f"checkpoint.save: rank {rank} failed: {error}")
+def _together(group: ProcessGroup | None, step: Callable[[], T]) -> T:
+    """step(), which all ranks take. Error on all ranks where it fails on one, which others would wait for."""
+    made: Any = None
+    failure: Exception | None = None
+    try:
+        made = step()
+    except Exception as error:  # noqa: BLE001
+        failure = error
+    text = f"{type(failure).__name__}: {failure}" if failure else None
+    for rank, of_rank in enumerate(_exchange(group, text, "checkpoint.save")):
+        if of_rank is not None:
+            raise Error(f"checkpoint.save: rank {rank} failed: {of_rank}") from failure
+    return cast("T", made)
 
 
 def _state_of(value: Any) -> Any:
@@ -147,12 +162,17 @@ def _state_of(value: Any) -> Any:
     return part() if part is not None else value
 
 
-def _flat(tree: dict[Any, Any], path: _Path = ()) -> dict[_Path, Any]:
+def _flat(tree: dict[Any, Any], state_of: Callable[[Any], Any] = lambda x: x, path: _Path = ()) -> dict[_Path, Any]:
+    """The values of nested dicts by their paths, each as state_of() makes it."""
+    if not isinstance(tree, dict):
+        raise TypeError(f"checkpoint: state_dict is a dict, not {type(tree).__name__}")
     found: dict[_Path, Any] = {}
     for key, value in tree.items():
         if not isinstance(key, (str, int)):
-            raise ArgumentError(f"checkpoint.save: keys are texts or integers, not {key!r} in {_name(path)}")
-        found.update(_flat(value, (*path, key)) if isinstance(value, dict) and value else {(*path, key): value})
+            raise ArgumentError(f"checkpoint: keys are texts or integers, not {key!r} in {_name(path)}")
+        value = state_of(value)  # noqa: PLW2901
+        inner = (*path, key)
+        found.update(_flat(value, state_of, inner) if isinstance(value, dict) and value else {inner: value})
     return found
 
 
@@ -187,4 +207,7 @@ def _index(folder: str) -> Any:
     path = os.path.join(folder, _INDEX)
     if not os.path.exists(path):
         raise Error(f"checkpoint.load: {folder} has no checkpoint: there is no {_INDEX}")
-    return serialization.load(path)
+    index = serialization.load(path)
+    if not isinstance(index, dict) or not isinstance(index.get("where"), dict):
+        raise Error(f"checkpoint.load: {path} is no index of checkpoint.save()")
+    return index

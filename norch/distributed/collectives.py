@@ -37,8 +37,12 @@ _MPI_OPS = {"sum": "SUM", "avg": "SUM", "product": "PROD", "min": "MIN", "max": 
 _BOOL_OPS = {"sum": "MAX", "max": "MAX", "product": "MIN", "min": "MIN"}  # or, and
 
 
+_abandoned: list[Work] = []  # that nobody has waited for, and nobody can: MPI still reads or writes their memory
+
+
 class Work:
-    """A call that goes on. Tensors that it reads or writes must stay as they are until wait() has returned."""
+    """A call that goes on. Tensors that it reads or writes must stay as they are until wait() has returned. One that
+    is dropped goes on nevertheless."""
 
     def __init__(self, request: Any, finish: Callable[[], None], group: ProcessGroup, what: str) -> None:
         self._request, self._finish, self._group, self._what = request, finish, group, what
@@ -61,6 +65,10 @@ class Work:
             self._complete()
         return True
 
+    def __del__(self) -> None:
+        if not self._done:
+            _abandoned.append(self)
+
     def _complete(self) -> None:
         self._done = True
         self._finish()
@@ -79,7 +87,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
 def broadcast(tensor: Tensor, src: int, group: Any = None, async_op: bool = False) -> Work | None:
     """Gives all ranks the tensor of rank src, in place."""
     call = _Call("broadcast", group, async_op, tensor, src)
-    x = _Bytes(tensor)
+    x = call.bytes(tensor)
     return call("Bcast", x.spec, call.group._rank_of(src, call.name), done=[x])
 
 
@@ -100,7 +108,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     if tensor_list[call.group.rank()].numel() != tensor.numel():
         shapes = tuple(tensor_list[call.group.rank()].shape), tuple(tensor.shape)
         raise ShapeError("all_gather: the list has room for shape {} of this rank, whose tensor is {}".format(*shapes))
-    x, out = _Bytes(tensor), _Joined(tensor_list)
+    x, out = call.bytes(tensor), _Joined(tensor_list)
     return call("Allgatherv", x.spec, out.spec_by_rank, done=[out])
 
 
@@ -110,7 +118,7 @@ def all_gather_into_tensor(
     """Writes the tensors of all ranks one behind the other into output_tensor, along the first axis or a new one."""
     call = _Call("all_gather_into_tensor", group, async_op, input_tensor)
     call.check_parts(output_tensor, input_tensor)
-    x, out = _Bytes(input_tensor), _Bytes(output_tensor)
+    x, out = call.bytes(input_tensor), call.bytes(output_tensor)
     return call("Allgather", x.spec, out.parts(call.group), done=[out])
 
 
@@ -178,7 +186,7 @@ def gather(
     """Writes the tensors of all ranks into the gather_list of rank dst; the others give None."""
     call = _Call("gather", group, async_op, tensor, dst)
     root = call.group._rank_of(dst, call.name)
-    x = _Bytes(tensor)
+    x = call.bytes(tensor)
     listed = call.one_list("gather_list", gather_list, root, tensor)
     if listed is None:
         return call("Gather", x.spec, None, root)
@@ -192,7 +200,7 @@ def scatter(
 ) -> Work | None:  # fmt: skip
     """Writes into tensor the part, with this rank's number, of the scatter_list of rank src; the others give None."""
     call = _Call("scatter", group, async_op, tensor, src)
-    root, out = call.group._rank_of(src, call.name), _Bytes(tensor)
+    root, out = call.group._rank_of(src, call.name), call.bytes(tensor)
     listed = call.one_list("scatter_list", scatter_list, root, tensor)
     return call("Scatter", None if listed is None else _Joined(listed).parts(call.group), out.spec, root, done=[out])
 
@@ -200,20 +208,20 @@ def scatter(
 def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> None:
     """Sends tensor to rank dst, which receives it by recv(); waits until it may be written to again."""
     call, to = _to_other("send", group, dst)
-    call("Send", _Bytes(tensor).spec, to, tag)
+    call("Send", call.bytes(tensor).spec, to, tag)
 
 
 def isend(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Work:
     """send() that goes on while the program does."""
     call, to = _to_other("isend", group, dst)
-    return call.begun("Isend", _Bytes(tensor).spec, to, tag)
+    return call.begun("Isend", call.bytes(tensor).spec, to, tag)
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0) -> int:
     """Writes into tensor what rank src sends, None: whichever rank does; the number of the sender. ShapeError where
     another number of bytes comes than the tensor has."""
     call, source = _to_other("recv", group, src)
-    x, status = _Bytes(tensor), mpi.mpi().Status()
+    x, status = call.bytes(tensor), mpi.mpi().Status()
     call("Recv", x.spec, source, tag, status, done=[])
     if (came := status.Get_count(mpi.mpi().BYTE)) != x.host.numel() * x.host.dtype.itemsize:
         raise ShapeError(f"recv: {came} bytes came for a tensor of shape {tuple(tensor.shape)} and {tensor.dtype}")
@@ -224,7 +232,7 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0) -> Work:
     """recv() that goes on while the program does."""
     call, source = _to_other("irecv", group, src)
-    x = _Bytes(tensor)
+    x = call.bytes(tensor)
     return call.begun("Irecv", x.spec, source, tag, done=[x])
 
 
@@ -278,6 +286,7 @@ class _Call:
             for x in done:
                 x.finish()
 
+        _abandoned[:] = [work for work in _abandoned if not work.is_completed()]
         with self.group.watch(self.what):
             request = getattr(self.group.comm, method)(*arguments)
         return Work(request, finish, self.group, self.what)
@@ -285,6 +294,10 @@ class _Call:
     def numbers(self, x: Tensor, op: Any) -> _Numbers:
         """x as MPI computes with it."""
         return _Numbers(x, op, self.name, self.group.size())
+
+    def bytes(self, x: Tensor) -> _Bytes:
+        """x as MPI moves it."""
+        return _Bytes(_checked(x, self.name))
 
     def check_list(self, what: str, tensors: Any, like: Tensor | None) -> None:
         """ArgumentError unless it is a tensor for each rank, of the dtype of `like`."""
@@ -352,7 +365,7 @@ class _Bytes(_Host):
     """A tensor whose elements move as they are."""
 
     def __init__(self, x: Tensor) -> None:
-        host = _on_host(_checked(x, "distributed"))
+        host = _on_host(x)
         super().__init__(x, host, mpi.byte_type(host.dtype))
 
 

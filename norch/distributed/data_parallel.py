@@ -64,8 +64,7 @@ class DistributedDataParallel(Module):
         bucket_bytes = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MIB)
         if bucket_bytes <= 0:
             raise ArgumentError(f"{name}: bucket_cap_mb is {bucket_cap_mb}, and must be positive")
-        named = [(key, p) for key, p in module.named_parameters() if p.requires_grad]
-        if not named:
+        if not any(p.requires_grad for p in module.parameters()):
             raise Error(f"{name}: no parameter of the module requires a gradient")
         self.module = module
         self.process_group = group_of(process_group, name)
@@ -76,8 +75,25 @@ class DistributedDataParallel(Module):
         self._check_same(module)
         if init_sync:
             self._broadcast([*module.parameters(), *module.buffers()])
-        self._reducer = _Reducer(named, self.process_group, bucket_bytes, self.find_unused_parameters)
+        self._bucket_bytes = bucket_bytes
+        self._make_reducer()
+
+    def _make_reducer(self) -> None:
+        named = [(key, p) for key, p in self.module.named_parameters() if p.requires_grad]
+        self._reducer = _Reducer(named, self.process_group, self._bucket_bytes, self.find_unused_parameters)
         self._unused: list[int] | None = None  # of a static graph, once it is known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles, which belong to the group of all ranks, and average by hooks of their own."""
+        if self.process_group is not group_of(None, "DistributedDataParallel"):
+            raise Error("DistributedDataParallel: a model of another group than that of all ranks cannot be copied")
+        left_out = ("process_group", "_reducer", "_unused")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.process_group = group_of(None, "DistributedDataParallel")
+        self._make_reducer()
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What module returns."""
@@ -87,11 +103,12 @@ class DistributedDataParallel(Module):
         if averages:
             self._reducer.check_finished()
         outputs = self.module(*inputs, **kwargs)
-        self._reducer.begin(averages)
-        if averages and self.find_unused_parameters:
-            if not self.static_graph or self._unused is None:
-                self._unused = self._reducer.unused_by(outputs)
-            self._reducer.skip(self._unused)
+        if averages:  # of another forward before its backward nothing changes
+            self._reducer.begin()
+            if self.find_unused_parameters:
+                if not self.static_graph or self._unused is None:
+                    self._unused = self._reducer.unused_by(outputs)
+                self._reducer.skip(self._unused)
         return outputs
 
     @contextmanager
@@ -175,9 +192,9 @@ class _Reducer:
             kind, left = of, left - size
         return groups
 
-    def begin(self, averages: bool) -> None:
-        """The next gradients are those of a new forward."""
-        self.averages, self.begun = averages, 0
+    def begin(self) -> None:
+        """The next gradients are those of a new forward, and averaged."""
+        self.averages, self.begun = True, 0
         self.used.clear()
         for bucket in self.buckets:
             bucket.missing, bucket.work = set(bucket.indices), None
@@ -234,7 +251,7 @@ class _Reducer:
                 bucket.work.is_completed()  # lets MPI go on
         while self.begun < len(self.buckets) and not self.buckets[self.begun].missing:
             bucket = self.buckets[self.begun]
-            bucket.work = collectives.all_reduce(bucket.buffer, group=self.group, async_op=True)
+            bucket.work = collectives.all_reduce(bucket.buffer, collectives.ReduceOp.AVG, self.group, async_op=True)
             self.begun += 1
         if self.begun == len(self.buckets):
             self._finish()
@@ -247,7 +264,6 @@ class _Reducer:
             assert bucket.work is not None
             bucket.work.wait()
             with no_grad():
-                bucket.buffer.div_(self.group.size())
                 for i in bucket.indices:
                     p = self.parameters[i]
                     if i in somewhere and p.grad is None:

@@ -76,7 +76,7 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step of this rank's parameters; then all ranks have all parameters."""
-        loss = None
+        loss = self._whole = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
@@ -104,13 +104,12 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """What optimizer_class would give: its states, of all ranks. Error unless consolidate_state_dict() was called
-        before, on the rank that it names."""
+        since the last step, on the rank that it names."""
         if self._whole is None:
             raise Error(
                 "ZeroRedundancyOptimizer: call consolidate_state_dict(to=rank) on all ranks before state_dict()"
             )
-        found, self._whole = self._whole, None
-        return found
+        return self._whole
 
     def _state_dict_of_rank(self) -> dict[str, Any]:
         """The state of this rank's part, and all options: checkpoint.py joins the parts."""
@@ -122,6 +121,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         mine = {i for i, p in enumerate(self._in_order()) if self._is_mine(p)}
         kept = {number: entry for number, entry in state.items() if number in mine}
         self.optim.load_state_dict({**state_dict, "state": kept})
+        self._whole = None
         self._share()
 
     def _in_order(self) -> list[Any]:

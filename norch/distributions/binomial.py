@@ -97,4 +97,4 @@ def _drawn(n: Tensor, p: Tensor) -> Tensor:
         p = where(below, (p - middle) / (1 - middle), where(many, p / middle, p)).clamp(0, 1)
     trials = rand((_FEW, *n.shape), dtype=n.dtype, device=n.device) < p
     order = full_like(n, 1.0).expand(_FEW, *n.shape).cumsum(0)
-    return successes + (trials & (order <= n)).type_as(n).sum(0)
+    return where(p == p, successes + (trials & (order <= n)).type_as(n).sum(0), p)  # NaN of NaN

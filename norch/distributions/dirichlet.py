@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..dtype import finfo
 from ..errors import ShapeError
 from ..ops.pointwise import where, xlogy
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .gamma import standard_gamma
+from .gamma import log_standard_gamma
 
 
 class Dirichlet(Distribution):
     """Probabilities x of classes, with a density proportional to the product of x^(concentration - 1).
 
-    concentration: positive, (..., classes). Draws are draws of gamma distributions divided by their sum.
+    concentration: positive, (..., classes). Draws are draws of gamma distributions divided by their sum,
+    in logarithms, since those of small concentrations are below the smallest number.
 
     >>> norch.distributions.Dirichlet(norch.tensor([1.0, 3.0])).mean
     tensor([0.2500, 0.7500])
@@ -49,8 +51,10 @@ class Dirichlet(Distribution):
         return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        parts = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return parts / parts.sum(-1, True)
+        logs = log_standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
+        limits = finfo(self.concentration.dtype)
+        parts = logs.softmax(-1).to(self.concentration.dtype)
+        return parts.clamp(min=limits.tiny, max=1 - limits.eps / 2)  # of 0 and 1 the density may be infinite
 
     def log_prob(self, value: Any) -> Tensor:
         x, a = self._validate_sample(value), self.concentration

@@ -23,12 +23,8 @@ class _StandardGamma(Function):
 
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
-        a = concentration.double()
-        raised = where(a < 1, a + 1, a)
-        log_draw = _log_of_draw(raised)
-        # Of a concentration below 1: that of 1 more, times a power of a uniform number, in logarithms.
-        log_draw = where(a < 1, log_draw + rand_like(a).clamp(min=1e-300).log() / a, log_draw)
-        z = log_draw.exp().to(concentration.dtype).clamp(min=finfo(concentration.dtype).tiny)
+        z = _log_of_draw(concentration.double()).exp().to(concentration.dtype)
+        z = z.clamp(min=finfo(z.dtype).tiny)
         ctx.save_for_backward(concentration, z)
         return z
 
@@ -39,6 +35,33 @@ class _StandardGamma(Function):
         return g * standard_gamma_slope(concentration, z)
 
 
+class _LogStandardGamma(Function):
+    """Logarithms of draws for a rate of 1."""
+
+    @staticmethod
+    def forward(ctx: Any, concentration: Tensor) -> Tensor:
+        log_z = _log_of_draw(concentration)
+        ctx.save_for_backward(concentration, log_z)
+        return log_z
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        a, log_z = ctx.saved_tensors
+        z = log_z.clamp(min=_SMALL).exp()
+        # P(a, z) is z^a / gamma(a + 1) for small z, whose quantiles have a derivative in closed form.
+        return g * where(log_z < _SMALL, ((a + 1).digamma() - log_z) / a, standard_gamma_slope(a, z) / z)
+
+
+_SMALL = -40.0  # the logarithm of a number that is nothing beside 1 in float64
+
+
+def log_standard_gamma(concentration: Tensor) -> Tensor:
+    """Logarithms of what standard_gamma() draws, of float64, which do not vanish for small concentrations."""
+    drawn: Tensor = _LogStandardGamma.apply(concentration.double())
+    return drawn
+
+
 def standard_gamma(concentration: Tensor) -> Tensor:
     """Draws of the gamma distribution with a rate of 1, in the shape and dtype of concentration; its derivative needs
     SciPy."""
@@ -47,9 +70,9 @@ def standard_gamma(concentration: Tensor) -> Tensor:
 
 
 def _log_of_draw(a: Tensor) -> Tensor:
-    """Logarithms of draws for concentrations of 1 or more, by rejection: Marsaglia and Tsang, A Simple Method for
-    Generating Gamma Variables, ACM TOMS 26 (2000)."""
-    flat = a.reshape(-1)
+    """Logarithms of draws, by rejection: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, ACM TOMS
+    26 (2000). Of a concentration below 1: that of 1 more, times a power of a uniform number (section 6)."""
+    flat = where(a < 1, a + 1, a).reshape(-1)
     d = flat - 1 / 3
     c = (9 * d).rsqrt()
     found = full_like(flat, 0.0)
@@ -61,7 +84,8 @@ def _log_of_draw(a: Tensor) -> Tensor:
         accepted = (v > 0) & (rand_like(v).log() < x * x / 2 + of_d * (1 - v + log_v))
         found[left[accepted]] = of_d[accepted].log() + log_v[accepted]
         left = left[~accepted]
-    return where(flat == flat, found, flat).reshape(a.shape)
+    log_draw = where(flat == flat, found, flat).reshape(a.shape)
+    return where(a < 1, log_draw + rand_like(a).clamp(min=1e-300).log() / a, log_draw)
 
 
 def standard_gamma_slope(concentration: Tensor, z: Tensor) -> Tensor:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import sys
 import time
 from collections.abc import Callable
@@ -35,6 +37,15 @@ def same(x: norch.Tensor, expected: Any) -> None:
 
 def array(x: norch.Tensor) -> Any:
     return np.array(x.float().tolist() if x.dtype.is_floating_point else x.tolist()).reshape(x.shape)
+
+
+def raises(kind: type[Exception], text: str, call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except kind as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"no {kind.__name__}: {text}")
 
 
 def reductions() -> None:
@@ -130,6 +141,11 @@ def layouts() -> None:
     work = dist.all_reduce(flipped, async_op=True)
     assert work is not None and work.wait() and work.is_completed() and work.wait()
     same(flipped, np.arange(4.0)[::-1] * n)
+    for i in range(10):  # nobody keeps what isend returns, nor the tensor
+        dist.isend(norch.full((300000,), float(i)), (me + 1) % n)
+        norch.full((300000,), -1.0)
+        dist.recv(got := norch.empty(300000), (me - 1) % n)
+        assert got.eq(i).all(), i
     w = norch.full((2,), float(me), requires_grad=True)
     dist.broadcast(w, 0)
     assert w.tolist() == [0.0, 0.0] and w.grad_fn is None
@@ -304,6 +320,7 @@ def divided_optimizer() -> None:
         raise AssertionError("a part went for the whole")
     divided.consolidate_state_dict(to=n - 1)
     whole: list[Any] = [divided.state_dict() if me == n - 1 else None]
+    assert me != n - 1 or divided.state_dict() is whole[0]
     dist.broadcast_object_list(whole, n - 1)
     expected = plain.state_dict()
     assert whole[0]["param_groups"] == expected["param_groups"] and list(whole[0]["state"]) == list(expected["state"])
@@ -376,19 +393,26 @@ def checkpoints(folder: str) -> None:
     assert into["a"]["x"] is x and x.tolist() == [0.0, 1.0, 2.0]
     assert into["a"][0] == "text" and into[f"of {me}"] == me and into["empty"] == {}
     for wrong, text in (({"b": 1}, "'b' was not saved"), ({"a": {"x": norch.ones(2)}}, "'a.x' has shape (2,)")):
-        try:
-            checkpoint.load(wrong, checkpoint_id=folder)
-        except norch.Error as error:
-            assert text in str(error), error
-        else:
-            raise AssertionError(text)
-    try:
-        checkpoint.save({"f": (lambda: 0) if me == 1 else 0, "g": (lambda: 0) if me == 1 else 1}, checkpoint_id=folder)
-    except norch.Error as error:
-        assert "rank 1 failed" in str(error), error
-    else:
-        raise AssertionError("what cannot be pickled was saved")
+        raises(norch.Error, text, lambda wrong=wrong: checkpoint.load(wrong, checkpoint_id=folder))
+    unsaved = {"f": (lambda: 0) if me == 1 else 0, "g": (lambda: 0) if me == 1 else 1}
+    raises(norch.Error, "rank 1 failed", lambda: checkpoint.save(unsaved, checkpoint_id=folder))
+    keys = {"f": {1.5 if me == 1 else 1: 0}}
+    raises(norch.Error, "rank 1 failed: ArgumentError", lambda: checkpoint.save(keys, checkpoint_id=folder))
     checkpoint.load(into, checkpoint_id=folder)  # the one before stands
+
+    lonely = nn.Linear(20, 1, bias=False)  # one parameter: other ranks have no state of an optimizer
+    divided = ZeroRedundancyOptimizer(lonely.parameters(), optim.Adam)
+    lonely(norch.ones(1, 20)).sum().backward()
+    divided.step()
+    checkpoint.save({"all": {"optimizer": divided, "model": lonely}}, checkpoint_id=folder)
+    again = optim.Adam((other := nn.Linear(20, 1, bias=False)).parameters())
+    checkpoint.load({"all": {"optimizer": again, "model": other}}, checkpoint_id=folder)
+    assert len(again.state) == 1 and norch.equal(lonely.weight, other.weight)
+    dist.barrier()
+    if me == 0:
+        norch.save([1], os.path.join(folder, "index.norch"))
+    dist.barrier()
+    raises(norch.Error, "is no index", lambda: checkpoint.load({"all": {"model": other}}, checkpoint_id=folder))
 
 
 class Branches(nn.Module):
@@ -415,6 +439,23 @@ def data_parallel() -> None:
     assert model.module.weight.grad.tolist() == x.tolist()
     model(x).sum().backward()  # what has gathered is averaged with it
     norch.testing.assert_close(model.module.weight.grad, norch.full((1, 2), 2 * mean))
+    model.zero_grad()
+    out = model(x).sum()
+    with norch.no_grad():
+        model(x)  # between a forward and its backward
+    with model.no_sync():
+        model(x)
+    out.backward()
+    norch.testing.assert_close(model.module.weight.grad, norch.full((1, 2), mean))
+
+    copied = pickle.loads(pickle.dumps(copy.deepcopy(model)))
+    copied.zero_grad()
+    copied(x).sum().backward()
+    norch.testing.assert_close(copied.module.weight.grad, norch.full((1, 2), mean))
+
+    model = DistributedDataParallel(nn.Linear(2, 1, bias=False).half())
+    model(norch.full((1, 2), 40000.0).half()).sum().backward()  # the sum is beyond float16
+    assert model.module.weight.grad.eq(40000.0).all()
 
     model = DistributedDataParallel(Branches(), find_unused_parameters=True)
     model(x, "a" if me == 0 else "b").sum().backward()
@@ -467,16 +508,8 @@ def data_parallel() -> None:
 
 def wrong() -> None:
     me, n = dist.get_rank(), dist.get_world_size()
-
-    def raises(kind: type[Exception], text: str, call: Callable[[], Any]) -> None:
-        try:
-            call()
-        except kind as error:
-            assert text in str(error), error
-        else:
-            raise AssertionError(f"no {kind.__name__}: {text}")
-
     x = norch.ones(3)
+    raises(TypeError, "broadcast: expected a Tensor, not list", lambda: dist.broadcast([1.0], 0))
     raises(norch.Error, "called before", lambda: dist.init_process_group())
     raises(TypeError, "all_reduce: expected a Tensor, not list", lambda: dist.all_reduce([1.0]))
     raises(norch.ArgumentError, "ReduceOp.SUM, AVG", lambda: dist.all_reduce(x, "xor"))
