@@ -74,7 +74,7 @@ _LAZY = {
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
     "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
     ".serialization": "load save",
-    ".program": "capture",
+    ".program": "capture compile",
     ".utils.dlpack": "from_dlpack to_dlpack",
     ".func": "vmap",
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
@@ -90,7 +90,7 @@ if _TYPE_CHECKING:
     from . import cuda, distributions, func, linalg, memory, nn, optim, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
-    from .program import capture
+    from .program import capture, compile  # noqa: A004
     from .serialization import load, save
     from .utils.dlpack import from_dlpack, to_dlpack
 

@@ -139,11 +139,11 @@ static void see(nr_observer *self, norch_tensor *x) {
         .x = norch_retain(x), .first_storage = grad ? grad->storage : NULL, .first_data = grad ? grad->data : NULL};
 }
 
-/* record_begin(strict, line, mode, next_seq, earlier or None): a recording of what this thread does. */
+/* record_begin(strict, line, mode, next_seq, earlier or None, joins): a recording of what this thread does. */
 void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
     (void)self;
-    if (n != 5 || nr_observer_here()) {
-        PyErr_SetString(PyExc_TypeError, "record_begin: takes five arguments, where nothing records");
+    if (n != 6 || nr_observer_here()) {
+        PyErr_SetString(PyExc_TypeError, "record_begin: takes six arguments, where nothing records");
         return NULL;
     }
     if (!make_type()) return NULL;
@@ -158,6 +158,7 @@ void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
         return NULL;
     }
     r->program = program;
+    r->joins = PyObject_IsTrue(given[5]) == 1;
     r->line = keep(given[1]);
     r->mode = keep(given[2]);
     r->next_seq = keep(given[3]);
@@ -239,6 +240,12 @@ static int32_t check_reached(nr_recording *r) {
     return NORCH_OK;
 }
 
+/* Whether the second part uses a storage. */
+static bool used_later(const nr_program *program, const norch_storage *storage) {
+    const int32_t block = nr_program_find(program, storage);
+    return program->divided && block >= 0 && program->blocks[block].last >= program->split;
+}
+
 static void settle_seen(nr_recording *r) {
     const nr_recording *earlier = r->earlier;
     for (int64_t i = 0; i < r->seen_count; i++) {
@@ -251,6 +258,8 @@ static void settle_seen(nr_recording *r) {
         const bool had_before = known && known->knows_before && known->before_storage;
         const int32_t block = nr_program_find(r->program, one->storage);
         one->written = block >= 0 && r->program->blocks[block].written;
+        one->later = used_later(r->program, one->storage);
+        if (r->program->divided) continue; /* .grad is a matter of the walk that calls the second part */
         const norch_tensor *after = one->grad_after;
         if (after) {
             const int32_t of_after = nr_program_find(r->program, after->storage);
@@ -292,9 +301,11 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
             continue;
         }
         leaf->tensor = *(norch_tensor *)object;
+        leaf->needs = leaf->tensor.node != NR_NONE;
+        leaf->later = used_later(r->program, leaf->tensor.storage);
         for (int32_t k = (int32_t)i - 1; k >= 0; k--)
             if (r->leaves[k].is_tensor && r->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;
-        bool fixed = leaf->tensor.node != NR_NONE;
+        bool fixed = leaf->needs && !r->joins;
         for (int64_t s = 0; s < r->seen_count && !fixed; s++) {
             const norch_tensor *x = r->seen[s].x;
             fixed = x->storage == leaf->tensor.storage && !is_in(leaves, x) && !is_in(results, x);
@@ -343,7 +354,7 @@ static int32_t finish_program(nr_recording *r, void *results) {
         argument[arguments++] = &r->leaves[i].tensor;
     }
     for (int64_t i = 0; i < outputs; i++) result[i] = PyTuple_GetItem(results, i);
-    const int32_t status = nr_program_finish(r->program, arguments, argument, (int32_t)outputs, result);
+    const int32_t status = nr_program_finish(r->program, arguments, argument, (int32_t)outputs, result, r->copies);
     nr_free(argument);
     return status;
 }
@@ -377,10 +388,10 @@ static void place_results(nr_recording *r) {
         nr_returned *one = &r->results[i];
         if (one->leaf >= 0 || one->object) continue;
         const nr_block *block = &r->program->blocks[one->block];
-        one->header.data = nr_program_address(r->program, &one->header, one->block);
-        one->header.storage = block->kind == NR_RESULT ? r->program->slab : block->storage;
-        one->header.offset =
-            ((char *)one->header.data - (char *)one->header.storage->data) / nr_size_of(one->header.dtype);
+        const int64_t offset = (char *)one->header.data - block->data;
+        one->at = (int64_t)block->at + offset;
+        one->header.offset = (block->kind == NR_RESULT ? one->at : offset) / nr_size_of(one->header.dtype);
+        if (block->kind != NR_RESULT) one->header.storage = block->storage;
     }
 }
 
@@ -437,21 +448,31 @@ static int32_t end(nr_recording *r, void *const *given) {
     return read_guards(given[4], &r->watches, &r->watch_count);
 }
 
+int32_t nr_recording_note_modes(nr_recording *r) {
+    void *enabled = PyObject_GetAttrString(r->mode, "enabled");
+    if (!enabled) return NORCH_ERROR_CAPTURE;
+    r->grad_enabled = PyObject_IsTrue(enabled) == 1;
+    Py_DecRef(enabled);
+    r->default_dtype = nr_default_dtype;
+    return NORCH_OK;
+}
+
 /* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone): from now on the recording can
  * be run. False: it cannot, as refusal() says. */
 void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 11 ? nr_recording_of("record_end", given[0]) : NULL;
-    if (!r || !r->program || nr_observer_here() != &r->program->observer) {
+    if (!r || !r->program || r->ready ||
+        (nr_observer_here() != &r->program->observer && !r->program->divided)) {
         PyErr_SetString(PyExc_TypeError, "record_end: takes eleven arguments, of a recording of this thread");
         return NULL;
     }
-    nr_observe(NULL);
-    void *enabled = PyObject_GetAttrString(r->mode, "enabled");
-    if (!enabled) return NULL;
-    r->grad_enabled = PyObject_IsTrue(enabled) == 1;
-    Py_DecRef(enabled);
-    r->default_dtype = nr_default_dtype;
+    if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
+    if (!r->program->divided) {
+        if (nr_recording_note_modes(r) != NORCH_OK) return NULL;
+        r->first_leaves = PyTuple_Size(given[1]);
+        r->first_results = PyTuple_Size(given[2]);
+    }
     r->asks = PyObject_IsTrue(given[5]) == 1;
     r->before_run = optional(given[6]);
     r->after_run = optional(given[7]);

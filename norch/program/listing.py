@@ -50,6 +50,7 @@ class Program:
     def __init__(self, recording: Any, takes: Any, gives: Any, function: Callable[..., Any]):
         self.recording, self.takes, self.gives = recording, takes, gives
         self._name = getattr(function, "__name__", "function")
+        self.joined: Any = None  # of a recording in two parts: joined.Joined
         (_, (positional, named)) = takes
         self.is_flat = not named[1] and all(part is LEAF for part in positional[1])
 
