@@ -65,7 +65,7 @@ _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
-    "backends cuda distributions errors func fx hub jit linalg memory multiprocessing nn onnx optim random "
+    "backends compiler cuda distributions errors func fx hub jit linalg memory multiprocessing nn onnx optim random "
     "serialization storage testing utils"
 )
 _LAZY = {

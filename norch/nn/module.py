@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
+from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
@@ -149,6 +150,8 @@ class Module(StateDict):
         """Calls `hook(module, grad_output)` before the module's backward; a result other than None replaces
         grad_output."""
         return hook_into(self._backward_pre_hooks, hook, prepend)
+
+    compile = DeferredMethod("norch.program.in_place", "compile")  # of a package that imports this one
 
     # ---- registration -------------------------------------------------------------------------------------
 

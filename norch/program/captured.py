@@ -14,6 +14,7 @@ import functools
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -33,6 +34,8 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _replay = lib.norch_replay
 _TRIALS = 4  # recordings of one kind of call that may all differ
 _MOST_UNUSED = 20  # recordings in a row after which the user is told that none could be replayed
+
+_ALL: weakref.WeakSet[CapturedFunction] = weakref.WeakSet()
 
 # What to do about a refusal in these words.
 _ADVICE = {
@@ -69,6 +72,7 @@ class CapturedFunction:
         functools.update_wrapper(self, function, updated=())
         self.function, self.strict, self.copy, self.limit = function, strict, copy, limit
         self.reset()
+        _ALL.add(self)
 
     def reset(self) -> None:
         """Forgets all recordings, and their memory."""
@@ -107,6 +111,7 @@ class CapturedFunction:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.reset()
+        _ALL.add(self)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -227,6 +232,12 @@ class CapturedFunction:
         return None
 
 
+def reset_all() -> None:
+    """Forgets the recordings of all functions."""
+    for function in list(_ALL):
+        function.reset()
+
+
 def line() -> tuple[str, int] | None:
     return user_line(_PACKAGE)
 
@@ -252,7 +263,7 @@ def explained(error: CaptureError, function: Any, verb: str) -> str:
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if place is not None and code is not None and place[1] and not _is_inside(error, code):
         place = (code.co_filename, code.co_firstlineno)
-    text = f"{verb}: " + advised(text.removeprefix("capture: "))
+    text = f"{verb}: " + advised(text.removeprefix("capture: ").removeprefix(f"{verb}: "))
     return text if place is None else f"{text}\n  at {place[0]}:{place[1]}"
 
 

@@ -83,7 +83,9 @@ class CompiledFunction(CapturedFunction):
             results: list[Any] = []
             gives = flatten(out, results, is_tensor)
             if has_objects(gives):
-                return self._refused("it returns an object that is no tensor, number, text, list, tuple or dict", out, kind)
+                return self._refused(
+                    "it returns an object that is no tensor, number, text, list, tuple or dict", out, kind
+                )
             tape.look_at(self.function, given)
             call = Call(self.function, takes, tape, self._widen)
             ended = functools.partial(self._ended, kind, gives)
@@ -240,7 +242,7 @@ def compile(  # noqa: A001  (PyTorch's name)
     CaptureError. A module gives an OptimizedModule; without model, the result is a decorator.
 
     dynamic, mode, options and name have no effect: each shape has a recording of its own, recompile_limit of them, by
-    default 8. backend="eager" and disable leave calls as they are. Raises ArgumentError for another backend or mode, and
+    default 8. backend="eager" and disable leave calls as they are. Raises ArgumentError for another backend or mode,
     RuntimeError for mode and options at once.
 
     >>> model = norch.compile(norch.nn.Linear(2, 1))
@@ -250,9 +252,7 @@ def compile(  # noqa: A001  (PyTorch's name)
     tensor([[20., 20.]])
     """
     if mode is not None and options is not None:
-        raise RuntimeError(
-            "Either mode or options can be specified, but both can't be specified at the same time."
-        )
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode not in _MODES:
         raise ArgumentError(f"compile: mode is one of {', '.join(map(str, _MODES[1:]))}, not {mode!r}")
     if backend is not None and backend not in _BACKENDS:
@@ -267,5 +267,10 @@ def compile(  # noqa: A001  (PyTorch's name)
         )  # fmt: skip
     if not callable(model):
         raise TypeError(f"compile: expected a module or a function, not {type(model).__name__}")
-    chosen = {"fullgraph": bool(fullgraph), "backend": backend or "norch", "limit": limit, "disable": bool(disable)}
+    chosen: dict[str, Any] = {
+        "fullgraph": bool(fullgraph),
+        "backend": backend or "norch",
+        "limit": limit,
+        "disable": bool(disable),
+    }
     return OptimizedModule(model, chosen) if isinstance(model, Module) else _function(model, **chosen)

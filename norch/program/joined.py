@@ -39,7 +39,9 @@ class Call:
     reached          for each output the edges that its gradient comes to
     """
 
-    def __init__(self, function: Callable[..., Any], takes: Any, tape: Tape, widen: Callable[[Any, set[int]], None]):
+    def __init__(
+        self, function: Callable[..., Any], takes: Any, tape: Tape, widen: Callable[[Any, set[int]], set[int]]
+    ):
         self.function, self.takes, self.tape, self.widen = function, takes, tape, widen
         self.outputs: tuple[int, ...] = ()
         self.metas: dict[int, Any] = {}
@@ -134,6 +136,12 @@ class Trial(_CallNode):
     """
 
     __slots__ = ("ended", "gradients", "outs", "pattern", "recording", "start", "tangents")
+    recording: Any
+    outs: Any
+    start: list[tuple[Any, int, int]]
+    ended: Any
+    pattern: tuple[int, ...]
+    tangents: tuple[Any, ...]
     gradients: tuple[Any, ...] | None
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
@@ -143,11 +151,11 @@ class Trial(_CallNode):
         if mode.enabled:  # a graph of its own, up to the arguments
             return call.again(self, given, self.start)
         given = {i: one.contiguous() for i, one in given.items()}
-        resumed = self.gradients is None and self.ended is not None and lib.norch_record_resume(self.recording)
-        if resumed:
-            self.pattern = tuple(sorted({*given, *call.widen(call.takes, set(given))}))
+        if self.gradients is None:
+            self.pattern = tuple(sorted(call.widen(call.takes, set(given))))
             given |= {i: zeros_of(call.metas[i]) for i in self.pattern if i not in given}
-            here.tape = call.tape
+        resumed = self.gradients is None and lib.norch_record_resume(self.recording)
+        here.tape = call.tape if resumed else here.tape
         try:
             roots = [(gradient_edge(self.outs[i]), one) for i, one in given.items()]
             gradients = walk_to(self.edges, roots, True, False)
@@ -182,16 +190,17 @@ class Trial(_CallNode):
 def recorded(
     call: Call, recording: Any, given: tuple[Any, ...], results: list[Any], before: list[Any], start: int, ended: Any
 ) -> list[Any] | str | None:
-    """The results of a function with a Trial as their history, where they have a graph; a text: why that cannot be; None:
-    they have none. before: the nodes of the arguments, start: the time before the call."""
+    """The results of a function with a Trial as their history, where they have a graph; a text: why that cannot be;
+    None: they have none. before: the nodes of the arguments, start: the time before the call."""
     nodes = [gradient_edge(x) for x in results]
     inside, frontier = region([node for node in nodes if node is not None], start)
     if not inside:
         return None
     if any(type(node) is Leaf for node in inside):
         return "a result depends on a tensor that requires a gradient and is made in the function"
-    if any(node.hooks for node in inside):
-        return "it has hooks on tensors that it makes"
+    hooked = [m for m in call.tape.modules() if m._backward_hooks or m._backward_pre_hooks]
+    if hooked or any(node.hooks for node in inside):
+        return "it has hooks that gradients of its own tensors go through"
     if [gradient_edge(x) if isinstance(x, Handle) else None for x in given] != before:
         return "it writes into an argument that requires a gradient"
     call.outputs = tuple(i for i, node in enumerate(nodes) if node in inside)
@@ -199,7 +208,7 @@ def recorded(
     places = {node: i for i, node in enumerate(before) if node is not None}
     call.edges = tuple(places.get(node, node) for node in frontier)
     for i in call.outputs:
-        _, reached = region([nodes[i]], start)
+        _, reached = region([node for node in nodes[i : i + 1] if node is not None], start)
         call.reached[i] = frozenset(k for k, node in enumerate(frontier) if node in reached)
     node = Trial(*frontier)
     node.call, node.leaves, node.recording, node.ended = call, given, recording, ended
@@ -225,6 +234,9 @@ class Replayed(_CallNode):
     """The node of a call that was replayed. slab: the memory of the first part; used: a gradient has overwritten it."""
 
     __slots__ = ("slab", "start", "used")
+    slab: Any
+    start: list[tuple[Any, int, int]]
+    used: bool
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         if self.call is None:
@@ -285,8 +297,8 @@ class Joined:
                     return call.unreached(given, [None if k is None else out[k] for k in self.gives])
                 if out is not NotImplemented:
                     raise Error(
-                        f"{node.name()}: a tensor of shape {tuple(out.shape)} that it needs for its gradient was changed "
-                        "in place after it was used; change a clone() instead"
+                        f"{node.name()}: a tensor of shape {tuple(out.shape)} that it needs for its gradient was "
+                        "changed in place after it was used; change a clone() instead"
                     )
             else:
                 call.widen(call.takes, set(given))

@@ -125,7 +125,7 @@ class Tape:
         """Guards what the function reads by name, and the modules that it reaches."""
         self.guard(anomaly.__dict__, "check", anomaly.check)
         seen: set[int] = set()
-        for value in (function, *leaves):
+        for value in (function, getattr(function, "__self__", None), *leaves):
             self._look_into(value, deep=True)
         while isinstance(function, partial):
             for value in (*function.args, *function.keywords.values()):
