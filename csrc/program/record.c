@@ -360,8 +360,10 @@ int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_te
     NR_TRY(name_blocks(program, arguments, argument, results, result));
     if (program->refusal[0]) return refuse_end(program, program->refusal);
     NR_TRY(relate(program, arguments, argument));
-    if (!program->divided) program->split = program->count;
-    else NR_TRY(check_parts(program));
+    if (!program->divided)
+        program->split = program->count;
+    else
+        NR_TRY(check_parts(program));
     name_uses(program);
     if (fresh) NR_TRY(find_fresh(program, results, result));
     program->bound = nr_malloc((size_t)arguments * sizeof *program->bound);

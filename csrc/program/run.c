@@ -84,7 +84,7 @@ int32_t nr_program_run(nr_program *program, bool second) {
     program->to = second || !program->divided ? program->count : program->split;
     if (program->from == program->to) return NORCH_OK;
     if (program->backend->device && ++program->runs == 2) NR_TRY(nr_program_make_graphs(program));
-    const double work = second               ? program->work - program->first_work
+    const double work = second             ? program->work - program->first_work
                         : program->divided ? program->first_work
                                            : program->work;
     return nr_gate_program(program->backend, work, program->seconds ? run_timed : run_all, program);

@@ -462,8 +462,7 @@ int32_t nr_recording_note_modes(nr_recording *r) {
 void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 11 ? nr_recording_of("record_end", given[0]) : NULL;
-    if (!r || !r->program || r->ready ||
-        (nr_observer_here() != &r->program->observer && !r->program->divided)) {
+    if (!r || !r->program || r->ready || (nr_observer_here() != &r->program->observer && !r->program->divided)) {
         PyErr_SetString(PyExc_TypeError, "record_end: takes eleven arguments, of a recording of this thread");
         return NULL;
     }

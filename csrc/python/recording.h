@@ -24,18 +24,18 @@ typedef struct nr_seen {
     norch_storage *before_storage; /* the same at the start of the next recording, if that is known */
     bool knows_before;
     nr_grad_rule rule;
-    bool sets_grad; /* a run leaves grad_after in .grad */
+    bool sets_grad;      /* a run leaves grad_after in .grad */
     bool written, later; /* later: the second part uses its memory */
 } nr_seen;
 
 /* An argument, as it was when recorded. */
 typedef struct nr_leaf {
-    void *object;        /* what is no tensor, and a fixed tensor: the object; else NULL */
-    norch_tensor tensor; /* a copy of the header */
+    void *object;                 /* what is no tensor, and a fixed tensor: the object; else NULL */
+    norch_tensor tensor;          /* a copy of the header */
     bool is_tensor, needs, later; /* needs: a gradient; later: as above */
-    int32_t argument;     /* of the program; -1: fixed, or unused */
-    int32_t shares;       /* the first argument over the same storage */
-    norch_storage *apart; /* that was found apart from what else the program uses, the last time */
+    int32_t argument;             /* of the program; -1: fixed, or unused */
+    int32_t shares;               /* the first argument over the same storage */
+    norch_storage *apart;         /* that was found apart from what else the program uses, the last time */
 } nr_leaf;
 
 /* A condition on Python: container[key] is value, or, where key is NULL, len(container) is size. */
