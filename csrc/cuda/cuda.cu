@@ -68,7 +68,8 @@ int32_t nr_cuda_enter(const nr_backend *self) {
 
 static const char *const family_names[] = {
     "pointwise", "reduction", "matmul", "copy", "index",     "random",     "optimizer step", "scan",          "sort",
-    "softmax",   "conv",      "pool",   "norm", "attention", "batch_norm", "cross_entropy",  "recurrent cell"};
+    "softmax",   "conv",      "pool",   "norm", "attention", "batch_norm", "cross_entropy",  "recurrent cell",
+    "check"};
 
 const char *nr_call_name(const nr_call *call) {
     if (call->name) return call->name;

@@ -339,6 +339,10 @@ bool nr_has_effects(const nr_call *call) {
            (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
 }
 
+bool nr_is_empty(const nr_call *call) {
+    return (call->family == NR_POINTWISE || call->family == NR_COPY) && ((const nr_plan *)call->plan)->numel == 0;
+}
+
 bool nr_is_launch_only(const nr_call *call) {
     switch (call->family) {
     case NR_POINTWISE:

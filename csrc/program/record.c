@@ -159,7 +159,7 @@ static bool own_arrays(const nr_call *call, nr_step *step, void *plan) {
 
 static int32_t append(nr_observer *self, const nr_call *call) {
     nr_program *program = (nr_program *)self;
-    if (program->refusal[0]) return NORCH_OK;
+    if (program->refusal[0] || nr_is_empty(call)) return NORCH_OK;
     const size_t bytes = nr_plan_bytes(call);
     if (!bytes) return nr_program_refuse(program, "the shape of a result depends on the elements of a tensor");
     if (!grow(&program->steps, program->count, &program->step_room, sizeof *program->steps)) return shortage(program);
