@@ -398,7 +398,13 @@ def test_other_refusals() -> None:
     def leaf(x):
         return x * norch.ones(2, requires_grad=True)
 
-    for function, why in ((keeps, "kept elsewhere"), (odd, "object"), (leaf, "made in the function")):
+    made = norch.compile(leaf, fullgraph=True)
+    for _ in range(5):
+        x = norch.ones(2, requires_grad=True)
+        made(x).sum().backward()
+        assert x.grad.tolist() == [1.0, 1.0]
+    assert made.recordings() == 1
+    for function, why in ((keeps, "kept elsewhere"), (odd, "object")):
         compiled = norch.compile(function)
         with pytest.warns(UserWarning, match=why):
             for _ in range(6):

@@ -18,9 +18,9 @@ from .._lib import lib
 from .._recording import here
 from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import enable_grad, mode, no_grad
-from ..autograd.node import Leaf, Node, freed
+from ..autograd.node import Node, freed
 from ..autograd.record import gradient_edge
-from ..autograd.region import region, walk_to
+from ..autograd.region import region, walk_apart
 from ..autograd.view_history import SEVERED
 from ..errors import Error
 from .tape import Tape
@@ -57,15 +57,19 @@ class Call:
         outs: list[Any] = []
         flatten(out, outs, is_tensor)
         create_graph = mode.enabled
+        node.edges = tuple(dict.fromkeys(node.edges))
         roots = [(gradient_edge(outs[i]), g) for i, g in given.items()]
-        return walk_to(node.edges, roots, create_graph, create_graph)
+        return self.handed(node, *walk_apart(node.edges, roots, create_graph, create_graph), given)
 
-    def unreached(self, given: dict[int, Any], gradients: list[Any]) -> tuple[Any, ...]:
-        """None for edges that the given outputs do not come to, as in a walk."""
+    def handed(self, node: Any, places: list[int], gradients: list[Any], given: dict[int, Any]) -> tuple[Any, ...]:
+        """The gradients, for edges that node has from now on: places are the numbers of those that it had. None for
+        edges that the given outputs do not come to, as in a walk."""
+        edges = node.edges
+        node.edges = tuple([edges[i] for i in places])
         if len(given) == len(self.outputs):
             return tuple(gradients)
         reached = frozenset().union(*(self.reached[i] for i in given))
-        return tuple(g if i in reached else None for i, g in enumerate(gradients))
+        return tuple(g if i in reached else None for i, g in zip(places, gradients, strict=True))
 
 
 @contextmanager
@@ -101,6 +105,7 @@ class _CallNode(Node):
 
     __slots__ = ("call", "leaves")
     call: Any
+    edges: Any
     leaves: tuple[Any, ...]
 
     def name(self) -> str:
@@ -135,14 +140,15 @@ class Trial(_CallNode):
     ended      called with this node and its gradients when both parts are recorded
     """
 
-    __slots__ = ("ended", "gradients", "outs", "pattern", "recording", "start", "tangents")
+    __slots__ = ("ended", "gradients", "outs", "pattern", "places", "recording", "start", "tangents")
     recording: Any
     outs: Any
     start: list[tuple[Any, int, int]]
     ended: Any
     pattern: tuple[int, ...]
     tangents: tuple[Any, ...]
-    gradients: tuple[Any, ...] | None
+    places: list[int]
+    gradients: list[Any] | None
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         if self.outs is None:
@@ -158,14 +164,16 @@ class Trial(_CallNode):
         here.tape = call.tape if resumed else here.tape
         try:
             roots = [(gradient_edge(self.outs[i]), one) for i, one in given.items()]
-            gradients = walk_to(self.edges, roots, True, False)
+            frontier = self.edges
+            places, gradients = walk_apart(frontier, roots, True, False)
         finally:
             if resumed:
                 here.tape = None
                 lib.norch_record_suspend(self.recording)
         if resumed:
-            self.gradients, self.tangents = gradients, tuple(given[i] for i in self.pattern)
-        return call.unreached(_given(g, call), list(gradients))
+            self.places, self.gradients = places, gradients
+            self.tangents = tuple(given[i] for i in self.pattern)
+        return call.handed(self, places, gradients, _given(g, call))
 
     def release(self) -> None:
         """The graph goes, and with it all that only the gradient needs: what is left then is no temporary memory."""
@@ -180,7 +188,7 @@ class Trial(_CallNode):
                 ended(self, outs)
             finally:
                 mode.enabled = before
-        self.leaves, self.gradients, self.tangents = (), (), ()
+        self.leaves, self.gradients, self.tangents = (), [], ()
 
     def __del__(self) -> None:
         with suppress(Exception):  # a user's thread, or the end of the interpreter
@@ -196,8 +204,6 @@ def recorded(
     inside, frontier = region([node for node in nodes if node is not None], start)
     if not inside:
         return None
-    if any(type(node) is Leaf for node in inside):
-        return "a result depends on a tensor that requires a gradient and is made in the function"
     hooked = [m for m in call.tape.modules() if m._backward_hooks or m._backward_pre_hooks]
     if hooked or any(node.hooks for node in inside):
         return "it has hooks that gradients of its own tensors go through"
@@ -212,7 +218,7 @@ def recorded(
         call.reached[i] = frozenset(k for k, node in enumerate(frontier) if node in reached)
     node = Trial(*frontier)
     node.call, node.leaves, node.recording, node.ended = call, given, recording, ended
-    node.gradients, node.tangents, node.pattern = None, (), ()
+    node.gradients, node.places, node.tangents, node.pattern = None, [], (), ()
     node.start = call.tape.drawn
     call.draws = [(state, state[1] - counter) for state, _, counter in node.start]
     node.outs = list(results)
@@ -259,15 +265,16 @@ class Joined:
     """What replays of a recording in two parts do beside its calls.
 
     pattern    the results whose gradients the second part takes
-    gives      for each edge the gradient's number among those that it gives, or None
+    places     of each gradient the number of its edge; gives: its number among those that the part gives, or None
     """
 
     def __init__(self, call: Call, recording: Any, trial: Trial, outs: list[Any]):
         self.call, self.recording = call, recording
         self.pattern = trial.pattern
         count = 0
+        self.places = trial.places
         self.gives: list[int | None] = []
-        for g in trial.gradients or [None] * len(call.edges):
+        for g in trial.gradients or ():
             self.gives.append(None if g is None else count)
             count += g is not None
         places = [lib.norch_result_of(recording, i) for i in range(len(outs) + count)]
@@ -294,7 +301,8 @@ class Joined:
                 out = lib.norch_replay_gradient(self.recording, (*node.leaves, *tangents), node.seq, node.slab)
                 if type(out) is tuple:
                     node.used = True
-                    return call.unreached(given, [None if k is None else out[k] for k in self.gives])
+                    gradients = [None if k is None else out[k] for k in self.gives]
+                    return call.handed(node, self.places, gradients, given)
                 if out is not NotImplemented:
                     raise Error(
                         f"{node.name()}: a tensor of shape {tuple(out.shape)} that it needs for its gradient was "
