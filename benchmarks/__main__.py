@@ -23,6 +23,11 @@ def main() -> None:
         help=f"a group ({', '.join(GROUPS)}) or a part of the names of cases; may be given several times",
     )
     parser.add_argument("--against", choices=LIBRARIES[1:], action="append", help="compare with this library only")
+    parser.add_argument(
+        "--compiled",
+        action="store_true",
+        help="captured cases also by torch.compile, which needs a C++ compiler and takes up to a minute a case",
+    )
     parser.add_argument("--quick", action="store_true", help="a few short rounds only: a first impression")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
     parser.add_argument("--chart", metavar="FILE", help="also draw the ratios there, as a PNG (needs matplotlib)")
@@ -38,7 +43,9 @@ def main() -> None:
     rounds, slot = (5, 0.003) if options.quick else (25, 0.01)
     seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
 
-    workers = start(options.against or LIBRARIES[1:])
+    captured = any(case.group == "captured" for case in cases)
+    variants = ["replay"] * captured + ["inductor"] * (captured and options.compiled)
+    workers = start([*(options.against or LIBRARIES[1:]), *variants])
     names = [worker.name for worker in workers]
     about = {**machine(workers), "seed": seed}
     print(report.describe(about))

@@ -16,11 +16,25 @@ Run = Callable[[], Any]
 DRAWN_AT_ONCE = 1 << 26  # bytes of random numbers
 
 
+VARIANTS = {"replay": "norch", "inductor": "torch"}  # norch's replays alone; torch.compile
+
+
+class Repeated:
+    """A Run that repeats itself without Python: repeat(n) calls it n times."""
+
+    def __init__(self, run: Run, repeat: Callable[[int], Any]) -> None:
+        self.run, self.repeat = run, repeat
+
+    def __call__(self) -> Any:
+        return self.run()
+
+
 class Library:
-    """One of the libraries, on one thread, and the inputs that it draws."""
+    """One of the libraries, on one thread, and the inputs that it draws. variant: how it runs what is captured."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.variant = name
+        self.name = name = VARIANTS.get(name, name)
         if name == "norch":
             import norch as module
 
@@ -38,6 +52,18 @@ class Library:
         self.module: Any = module
         self.version: str = module.__version__
         self.seed(0)
+
+    def captured(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """function by norch.capture, by torch.compile where that is asked for, or as it is."""
+        if self.name == "norch":
+            return self.module.capture(function)
+        return self.module.compile(function) if self.variant == "inductor" else function
+
+    def repeating(self, run: Run, function: Any, arguments: Callable[[], Any]) -> Run:
+        """run, which calls a captured function with these arguments; of its calls alone where these are asked for."""
+        if self.variant != "replay":
+            return run
+        return Repeated(run, lambda count: function.replay(count, *arguments()))
 
     def seed(self, seed: int) -> None:
         """Starts the stream of inputs anew."""
@@ -70,6 +96,7 @@ class Marks(NamedTuple):
     aim: float
     floor: float | None = None  # no case of the group below
     numpy: float | None = None  # the geometric mean against NumPy; the others are against PyTorch
+    bare: float | None = None  # of a captured case, for its replay alone
 
 
 class Case(NamedTuple):

@@ -99,7 +99,7 @@ static void visit_matmul(visitor v, nr_matmul_plan *plan) {
 
 static void visit_reduce(visitor v, nr_reduce_plan *plan) {
     const size_t row = (size_t)plan->ndim * sizeof(int64_t);
-    visit_nest(v, &plan->kept, 2, 1);
+    visit_nest(v, &plan->kept, plan->count ? 2 : 1, 1); /* of no elements the address may lie anywhere */
     NOTE(v, plan->ndim);
     note(v, plan->size, row);
     note(v, plan->stride, row);

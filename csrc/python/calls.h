@@ -20,11 +20,13 @@ void *nr_py_from_dlpack(void *self, void *const *given, int64_t n);
     ROW(record_resume)        \
     ROW(record_suspend)       \
     ROW(result_of)            \
+    ROW(program_uses)         \
     ROW(recording)            \
     ROW(note_unseen)          \
     ROW(replay)               \
     ROW(replay_timed)         \
     ROW(replay_gradient)      \
+    ROW(replay_repeated)      \
     ROW(matches)              \
     ROW(differs) ROW(refusal) ROW(is_running) ROW(is_own) ROW(program_calls) ROW(program_memory) ROW(line_of)
 #define NR_DECLARE(name) void *nr_py_##name(void *self, void *const *given, int64_t n);

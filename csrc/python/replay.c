@@ -383,6 +383,31 @@ void *nr_py_replay_timed(void *self, void *const *given, int64_t n) {
     return pair;
 }
 
+/* The calls alone, again and again, as one run binds them. */
+static void *repeated(nr_recording *r, void *const *given) {
+    const int64_t times = PyLong_AsLongLong(given[2]);
+    const int may = r->program->divided ? 0 : may_run(r, given[1]);
+    if (may < 0) return NULL;
+    if (!may) {
+        Py_IncRef(NR_NOT_IMPLEMENTED);
+        return NR_NOT_IMPLEMENTED;
+    }
+    bind(r, given[1]);
+    int32_t status = make_results(r, 0, r->first_results);
+    for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
+    drop_made(r);
+    if (status != NORCH_OK || !leave_gradients(r)) return NULL;
+    Py_IncRef(NR_NONE);
+    return NR_NONE;
+}
+
+/* replay_repeated(recording, arguments, n): None; runs n times and checks once, to time the calls alone: step counts stay. */
+void *nr_py_replay_repeated(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 3 ? nr_recording_of("replay_repeated", given[0]) : NULL;
+    return r ? alone(r, repeated, given) : NULL;
+}
+
 /* matches(recording, arguments): whether it was recorded for such arguments, and Python's conditions hold. */
 void *nr_py_matches(void *self, void *const *given, int64_t n) {
     (void)self;

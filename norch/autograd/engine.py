@@ -95,8 +95,11 @@ def run(
             for edge, part in zip(node.edges, inputs):  # noqa: B905  (propagate gives one an edge)
                 if edge is None or part is None or (useful is not None and not _counts(edge, part, useful, parts)):
                     continue
-                if type(edge) is Leaf and edge.hooks is None and wanted is None:
-                    _accumulate(edge, part, not node.shares_grad, create_graph)  # nobody needs to see the sum first
+                if type(edge) is Leaf:
+                    if edge.hooks is None and wanted is None:  # nobody needs to see the sum first
+                        _accumulate(edge, part, not node.shares_grad, create_graph)
+                    else:
+                        _add(gradients, waiting, edge, part)  # in the same order
                 elif following is None:
                     following, g = edge, part
                 elif following is edge:

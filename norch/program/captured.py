@@ -63,6 +63,7 @@ class CapturedFunction:
     recordings()   how many recordings can be replayed
     reset()        forgets them; the next call is as the first
     program        the recording that was made or replayed last, to print; None before there is one
+    replay(n, ...) the calls of the library alone, n times
     profile(...)   a call with these arguments, and a table of what each call of the library in it took
     """
 
@@ -103,6 +104,17 @@ class CapturedFunction:
                 if out is not NotImplemented:
                     return program.timed(out[1])
         raise Error("profile: there is no recording for these arguments; call the function four times with such first")
+
+    def replay(self, times: int, *args: Any, **kwargs: Any) -> None:
+        """Runs the calls of the recording for these arguments so many times, and looks only once whether it may: what
+        there is to time of a replay without Python. Counts of steps stay. Error where there is no such recording."""
+        leaves: list[Any] = []
+        takes = flatten((args, kwargs), leaves)
+        for program in self._programs:
+            if program.takes == takes:
+                if lib.norch_replay_repeated(program.recording, tuple(leaves), times) is None:
+                    return
+        raise Error("replay: there is no recording for these arguments; call the function four times with such first")
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickle: recordings belong to the tensors of this process."""

@@ -9,6 +9,7 @@ from typing import Any
 from .._header import listed
 from .._lib import lib
 from ..dtype import DTYPES
+from .picture import arrows, draw
 from .tree import LEAF
 
 _ROWS = listed(lib.norch_op_name)
@@ -72,6 +73,23 @@ class Program:
     def _where(self, i: int) -> str:
         line = lib.norch_line_of(self.recording, i)
         return "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
+
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Writes a picture of the calls to a file, with an arrow from each to those that read what it wrote: by
+        Graphviz (``dot``), in the format that the file's name ends with, or, where that is not installed, as .svg.
+
+        >>> import os, tempfile
+        >>> double = norch.compile(lambda x: x * 2 + 1)
+        >>> for _ in range(4):
+        ...     y = double(norch.ones(3))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     double.program.draw(os.path.join(folder, "double.svg"))
+        ...     os.listdir(folder)
+        ['double.svg']
+        """
+        live = [i for i, row in enumerate(self._rows()) if not row[3]]
+        links = arrows([lib.norch_program_uses(self.recording, i) for i in live])
+        draw(path, f"{self._name}: {len(live)} calls", self.calls(), links)
 
     def memory(self) -> dict[str, int]:
         """Bytes of a replay: "temporary", intermediate results and those that it gives, which share addresses; "kept",
