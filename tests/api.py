@@ -26,6 +26,7 @@ norch.autograd.functional
 norch.autograd.grad_mode: enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled
 norch.autograd.graph
 norch.backends
+norch.compiler
 norch.cuda
 norch.distributions
 norch.distributions.constraints

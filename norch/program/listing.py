@@ -45,7 +45,7 @@ class Program:
     >>> for _ in range(4):
     ...     y = double(x)
     >>> print(double.program)  # doctest: +ELLIPSIS
-    1 call, 64 bytes of its own
+    1 call, 0 bytes of its own
       1  add           float32  (3)  ...
     """
 
