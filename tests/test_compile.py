@@ -472,6 +472,8 @@ def test_nested_and_inside_capture() -> None:
         optimizer.step()
         return loss
 
+    for _ in range(2):  # so that it is recorded in the first call of step
+        model(x).sum().backward()
     losses = [step(x).item() for _ in range(8)]
     assert step.recordings() == 1 and losses == sorted(losses, reverse=True)
 
@@ -592,3 +594,14 @@ def test_compiler_names() -> None:
     assert seen == [False, True, True] and looking.recordings() == 1
     compiler.reset()
     assert looking.recordings() == 0 and compiler.list_backends() == ["inductor"]
+
+
+def test_profile_is_of_the_functions_own_calls() -> None:
+    model = nn.Sequential(nn.Linear(3, 5), nn.Tanh())
+    compiled = norch.compile(model, fullgraph=True)
+    for _ in range(5):
+        compiled(norch.ones(2, 3)).sum().backward()
+    text = compiled.forward.profile(norch.ones(2, 3))
+    assert "matmul" in text.splitlines()[1] and " us in 2 calls" in text.splitlines()[0]
+    print(compiled.forward.program)
+    compiled(norch.ones(2, 3)).sum().backward()

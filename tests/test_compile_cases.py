@@ -5,7 +5,8 @@ import warnings
 import pytest
 from case import as_tensor, draw, source
 from cases import CASES
-from test_capture_cases import DTYPES, bits
+from hypothesis import given, settings
+from test_capture_cases import DTYPES, bits, machine, programs
 
 import norch
 
@@ -48,3 +49,33 @@ def test_cases() -> None:
     found = {case.name: [outcome(case, t) for t in DTYPES if t in case.dtypes] for case in CASES}
     refused = {name: one for name, ones in found.items() for one in ones if one != "equal"}
     assert len(refused) <= 0.05 * len(CASES), refused
+
+
+@settings(max_examples=100, deadline=None)
+@given(programs())
+def test_random_programs(steps) -> None:
+    found = []
+    for wrap in (lambda f: f, norch.compile):
+        norch.manual_seed(7)
+        state = norch.randn(3, 4)
+        weight = norch.randn(3, 4, requires_grad=True)
+        run = wrap(machine(steps, state))
+        ones = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a view that is written to may be refused
+            for i in range(8):
+                x = norch.randn(3, 4, requires_grad=i != 6)
+                outs = run(x * 2 if i % 2 else x, weight)
+                loss = sum(out.square().sum() for out in outs[: 1 + (i != 5)])
+                error = None
+                if loss.requires_grad:
+                    try:
+                        loss.backward()
+                    except norch.Error as raised:  # it writes over what it needs
+                        error = str(raised)
+                grads = [None if g is None else bits(g + 0) for g in (x.grad, weight.grad)]  # -0 and 0 are one
+                ones.append([error, [bits(out) for out in outs], grads])
+                weight.grad = None if i % 3 else weight.grad
+                state.detach_()
+        found.append([*ones, bits(state), bits(norch.rand(2))])
+    assert found[0] == found[1]

@@ -1,4 +1,5 @@
-/* parts: a recording in two parts, of a function and of its gradient, which is recorded when backward() comes to it. */
+/* parts: a recording in two parts, of a function and of its gradient, which is recorded when backward() comes to it; and where the
+ * results of a recording lie. */
 #include "recording.h"
 
 /* record_pause(recording, leaves, results): the function ends, which takes so many leaves and gives so many results. */
@@ -11,6 +12,9 @@ void *nr_py_record_pause(void *self, void *const *given, int64_t n) {
     }
     nr_observe(NULL);
     nr_program_divide(r->program);
+    for (int64_t i = 0; i < r->seen_count; i++)
+        if (r->seen[i].x->node != r->seen[i].node)
+            nr_program_spoil(r->program, "it writes into a tensor that then has a graph; return it instead");
     r->first_leaves = PyLong_AsLongLong(given[1]);
     r->first_results = PyLong_AsLongLong(given[2]);
     if (nr_recording_note_modes(r) != NORCH_OK) return NULL;
@@ -37,6 +41,17 @@ void *nr_py_record_suspend(void *self, void *const *given, int64_t n) {
     if (r->program && nr_observer_here() == &r->program->observer) nr_observe(NULL);
     Py_IncRef(NR_NONE);
     return NR_NONE;
+}
+
+/* is_own(recording, i): whether the memory of the i-th result stays the recording's own, and is written to by each run. */
+void *nr_py_is_own(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 2 ? nr_recording_of("is_own", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    if (i < 0 || i >= r->result_count) return PyBool_FromLong(0);
+    const nr_returned *one = &r->results[i];
+    return PyBool_FromLong(one->leaf < 0 && !one->object && r->program->blocks[one->block].kind == NR_KEPT);
 }
 
 /* result_of(recording, i): the argument that the i-th result is a view of; -1: it has memory of its own; -2: another tensor

@@ -135,8 +135,10 @@ static void see(nr_observer *self, norch_tensor *x) {
         r->seen_room = room;
     }
     const norch_tensor *grad = grad_of(x);
-    r->seen[r->seen_count++] = (nr_seen){
-        .x = norch_retain(x), .first_storage = grad ? grad->storage : NULL, .first_data = grad ? grad->data : NULL};
+    r->seen[r->seen_count++] = (nr_seen){.x = norch_retain(x),
+                                         .node = keep(x->node),
+                                         .first_storage = grad ? grad->storage : NULL,
+                                         .first_data = grad ? grad->data : NULL};
 }
 
 /* record_begin(strict, line, mode, next_seq, earlier or None, joins): a recording of what this thread does. */
@@ -211,7 +213,7 @@ static void forget_temporary(nr_recording *r) {
     while (before != r->seen_count) {
         before = r->seen_count;
         for (int64_t i = before - 1; i >= 0; i--)
-            if (is_ours_alone(r->seen[i].x)) drop(&r->seen[i].x);
+            if (is_ours_alone(r->seen[i].x)) drop(&r->seen[i].node), drop(&r->seen[i].x);
         int64_t kept = 0;
         for (int64_t i = 0; i < before; i++)
             if (r->seen[i].x) r->seen[kept++] = r->seen[i];
@@ -252,6 +254,7 @@ static void settle_seen(nr_recording *r) {
         nr_seen *one = &r->seen[i];
         one->storage = one->x->storage;
         one->data = one->x->data;
+        drop(&one->node);
         one->node = keep(one->x->node);
         one->grad_after = keep(grad_of(one->x));
         const nr_seen *known = earlier ? find_seen(earlier, one->x) : NULL;
@@ -334,6 +337,7 @@ static void forget_bound(nr_recording *r) {
         for (int64_t i = 0; i < r->leaf_count; i++)
             bound |= r->leaves[i].is_tensor && !r->leaves[i].object && r->leaves[i].tensor.storage == one.x->storage;
         if (bound) {
+            drop(&one.node);
             drop(&one.x);
         } else {
             r->seen[kept++] = one;
@@ -404,7 +408,7 @@ static int32_t list_held(nr_recording *r) {
         if (block->kind == NR_KEPT || (block->kind == NR_EXTERNAL && block->last >= 0))
             r->held[r->held_count++] = block->storage;
     }
-    if (program->slab) r->held[r->held_count++] = program->slab;
+    if (program->slab && !program->divided) r->held[r->held_count++] = program->slab; /* else nothing of it is given */
     return NORCH_OK;
 }
 
@@ -529,17 +533,6 @@ void *nr_py_is_running(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 1 ? nr_recording_of("is_running", given[0]) : NULL;
     return r ? PyBool_FromLong(r->program && r->program->running) : NULL;
-}
-
-/* is_own(recording, i): whether the memory of the i-th result stays the recording's own, and is written to by each run. */
-void *nr_py_is_own(void *self, void *const *given, int64_t n) {
-    (void)self;
-    const nr_recording *r = n == 2 ? nr_recording_of("is_own", given[0]) : NULL;
-    if (!r) return NULL;
-    const int64_t i = PyLong_AsLongLong(given[1]);
-    if (i < 0 || i >= r->result_count) return PyBool_FromLong(0);
-    const nr_returned *one = &r->results[i];
-    return PyBool_FromLong(one->leaf < 0 && !one->object && r->program->blocks[one->block].kind == NR_KEPT);
 }
 
 /* line_of(recording, i): what line() gave for the i-th call, or None. */

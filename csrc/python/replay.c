@@ -367,6 +367,7 @@ void *nr_py_replay_timed(void *self, void *const *given, int64_t n) {
     const int64_t count = program ? program->count : 0;
     double *seconds = nr_malloc((size_t)count * sizeof *seconds);
     if (!seconds) return nr_fail(NORCH_ERROR_MEMORY, "profile: out of memory"), NULL;
+    memset(seconds, 0, (size_t)count * sizeof *seconds); /* of a part that is not run */
     if (program) program->seconds = seconds;
     void *results = nr_py_replay(self, given, n), *pair = results;
     if (program) program->seconds = NULL;

@@ -170,11 +170,11 @@ class CapturedFunction:
             trials = self._alike(self._trials, takes, given)
             earlier = trials[-1].recording if trials else None
             recording = lib.norch_record_begin(self.strict, line, mode, next_seq, earlier, False)
-        here.tape = tape
+        around, here.tape = here.tape, tape
         try:
             with NOTING:
                 out = self.function(*args, **kwargs)
-            here.tape = None
+            here.tape = around
             results: list[Any] = []
             gives = flatten(out, results, is_tensor)
             if any(is_in_graph(x) and x._node not in tape.walked for x in results):
@@ -195,7 +195,7 @@ class CapturedFunction:
             error.args = (explained(error, self.function, self._verb),)
             raise
         finally:
-            here.tape = None
+            here.tape = around
             if recording is not None:
                 lib.norch_record_cancel(recording)
 

@@ -73,13 +73,13 @@ class CompiledFunction(CapturedFunction):
             return out
         tape, trials = Tape(), self._alike(self._trials, takes, given)
         before = [gradient_edge(x) if isinstance(x, Handle) else None for x in given]
-        start = next_seq()
+        start, around = next_seq(), here.tape
         recording = lib.norch_record_begin(self.strict, line, mode, next_seq, None, True)
         here.tape = tape
         try:
             with NOTING:
                 out = self.function(*args, **kwargs)
-            here.tape = None
+            here.tape = around
             results: list[Any] = []
             gives = flatten(out, results, is_tensor)
             if has_objects(gives):
@@ -96,6 +96,8 @@ class CompiledFunction(CapturedFunction):
                 if tape.walked:
                     return self._refused("it calls backward(), and its result has a graph", out, kind)
                 lib.norch_record_pause(recording, len(given), len(results))
+                if (why := lib.norch_refusal(recording)) is not None:
+                    return self._refused(why, out, kind)
                 recording = None  # it is the node's
                 return rebuild(gives, iter(joined))
             if not tape.end(recording, given, results, True, gives is LEAF):
@@ -109,7 +111,7 @@ class CompiledFunction(CapturedFunction):
             error.args = (explained(error, self.function, self._verb),)
             raise
         finally:
-            here.tape = None
+            here.tape = around
             if recording is not None:
                 lib.norch_record_cancel(recording)
 
@@ -156,7 +158,9 @@ class CompiledFunction(CapturedFunction):
             narrow = [
                 one
                 for one in self._programs + self._trials
-                if one.joined is not None and one.takes == takes and not wanted <= set(one.joined.pattern)
+                if one.joined is not None
+                and one.takes == takes
+                and not wanted & set(one.joined.call.outputs) <= set(one.joined.pattern)
             ]
             self._programs = [one for one in self._programs if one not in narrow]
             self._trials = [one for one in self._trials if one not in narrow]

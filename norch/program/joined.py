@@ -158,17 +158,18 @@ class Trial(_CallNode):
             return call.again(self, given, self.start)
         given = {i: one.contiguous() for i, one in given.items()}
         if self.gradients is None:
-            self.pattern = tuple(sorted(call.widen(call.takes, set(given))))
+            self.pattern = tuple(sorted(call.widen(call.takes, set(given)) & set(call.outputs)))
             given |= {i: zeros_of(call.metas[i]) for i in self.pattern if i not in given}
         resumed = self.gradients is None and lib.norch_record_resume(self.recording)
-        here.tape = call.tape if resumed else here.tape
+        around = here.tape
+        here.tape = call.tape if resumed else around
         try:
             roots = [(gradient_edge(self.outs[i]), one) for i, one in given.items()]
             frontier = self.edges
             places, gradients = walk_apart(frontier, roots, True, False)
         finally:
+            here.tape = around
             if resumed:
-                here.tape = None
                 lib.norch_record_suspend(self.recording)
         if resumed:
             self.places, self.gradients = places, gradients

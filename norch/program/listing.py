@@ -102,7 +102,7 @@ class Program:
         """The calls with what each of them took in a replay, and its share of all."""
         total, rows = sum(seconds), []
         for i, (took, (family, op, dtype, dead, *sizes)) in enumerate(zip(seconds, self._rows(), strict=True)):
-            if not dead:
+            if not dead and took:  # not of the gradient, which backward() runs
                 name, shape = _named(family, op), f"({', '.join(map(str, sizes))})"
                 share = 100 * took / total if total else 0.0
                 rows.append(
