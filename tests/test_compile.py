@@ -605,3 +605,24 @@ def test_profile_is_of_the_functions_own_calls() -> None:
     assert "matmul" in text.splitlines()[1] and " us in 2 calls" in text.splitlines()[0]
     print(compiled.forward.program)
     compiled(norch.ones(2, 3)).sum().backward()
+
+
+def test_a_tensor_outside_that_gets_a_graph() -> None:
+    w, state = norch.ones(2, requires_grad=True), norch.zeros(2)
+
+    def function(x):
+        state.add_(w * x)
+        return (state * 2).view(2)
+
+    compiled = norch.compile(function)
+    with pytest.warns(UserWarning, match="then has a graph"):
+        for _ in range(6):
+            found = []
+            for f in (function, compiled):
+                w.grad = None
+                state.detach_().zero_()
+                y = f(norch.ones(2))
+                (y.sum() + state.sum()).backward()
+                found.append([bits(y), bits(w.grad)])
+            assert found[0] == found[1]
+    assert compiled.recordings() == 0

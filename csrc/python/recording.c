@@ -443,6 +443,8 @@ static int32_t end(nr_recording *r, void *const *given) {
     NR_TRY(read_leaves(r, leaves, results));
     NR_TRY(check_reached(r));
     forget_bound(r);
+    for (int64_t i = 0; i < r->seen_count; i++)
+        if (r->seen[i].gained) return refuse_end(r, "it writes into a tensor that then has a graph; return it instead");
     NR_TRY(read_results(r, results, leaves));
     settle_seen(r);
     NR_TRY(finish_program(r, results));

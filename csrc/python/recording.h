@@ -26,6 +26,7 @@ typedef struct nr_seen {
     nr_grad_rule rule;
     bool sets_grad;      /* a run leaves grad_after in .grad */
     bool written, later; /* later: the second part uses its memory */
+    bool gained;         /* the first part has given it another history */
 } nr_seen;
 
 /* An argument, as it was when recorded. */
