@@ -626,3 +626,64 @@ def test_a_tensor_outside_that_gets_a_graph() -> None:
                 found.append([bits(y), bits(w.grad)])
             assert found[0] == found[1]
     assert compiled.recordings() == 0
+
+
+def test_methods_and_nested_arguments() -> None:
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(norch.ones(2))
+
+        @norch.compile(fullgraph=True)
+        def forward(self, batch, *, power=1):
+            return {"out": (batch["x"] * self.scale) ** power}
+
+    a, b = Scaled(), Scaled()
+    for power in (1, 3):
+        for i in range(6):
+            for model in (a, b):
+                model.zero_grad()
+                x = norch.tensor([1.0, 2.0 + i])
+                out = model({"x": x}, power=power)["out"]
+                out.sum().backward()
+                assert out.tolist() == (x**power).tolist() and model.scale.grad.tolist() == (power * x**power).tolist()
+    assert Scaled.forward.recordings() == 4
+
+
+class Stumbles(norch.autograd.Function):
+    fails = False
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        if Stumbles.fails:
+            raise KeyboardInterrupt
+        return g * 2
+
+
+def test_exceptions_while_recording() -> None:
+    w = norch.ones(2, requires_grad=True)
+
+    @norch.compile(fullgraph=True)
+    def function(x):
+        return Stumbles.apply(w * x).exp()
+
+    function(norch.ones(2)).sum().backward()
+    with pytest.raises(norch.ShapeError):
+        function(norch.ones(3))
+    Stumbles.fails = True
+    with pytest.raises(KeyboardInterrupt):
+        function(norch.ones(2)).sum().backward()
+    Stumbles.fails = False
+    assert not norch.compiler.is_compiling() and function.recordings() == 0
+    for i in range(5):
+        w.grad = None
+        x = norch.ones(2) * i
+        function(x).sum().backward()
+        assert norch.allclose(w.grad, 2 * x * (2 * x).exp())
+    assert function.recordings() == 1
+    with pytest.raises(norch.ShapeError):
+        function(norch.ones(3))

@@ -167,6 +167,9 @@ class Trial(_CallNode):
             roots = [(gradient_edge(self.outs[i]), one) for i, one in given.items()]
             frontier = self.edges
             places, gradients = walk_apart(frontier, roots, True, False)
+        except BaseException:
+            self.ended = None  # half a gradient is not recorded
+            raise
         finally:
             here.tape = around
             if resumed:
