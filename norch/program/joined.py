@@ -167,9 +167,13 @@ class Trial(_CallNode):
             roots = [(gradient_edge(self.outs[i]), one) for i, one in given.items()]
             frontier = self.edges
             places, gradients = walk_apart(frontier, roots, True, False)
-        except BaseException:
+        except BaseException as error:
             self.ended = None  # half a gradient is not recorded
-            raise
+            asked = _given(g, call)
+            if not isinstance(error, Error) or len(asked) == len(given):
+                raise
+            resumed, roots = self._suspend(resumed), [(gradient_edge(self.outs[i]), one) for i, one in asked.items()]
+            places, gradients = walk_apart(frontier, roots, True, False)  # what was asked for has one, perhaps
         finally:
             here.tape = around
             if resumed:
@@ -178,6 +182,11 @@ class Trial(_CallNode):
             self.places, self.gradients = places, gradients
             self.tangents = tuple(given[i] for i in self.pattern)
         return call.handed(self, places, gradients, _given(g, call))
+
+    def _suspend(self, resumed: bool) -> bool:
+        if resumed:
+            lib.norch_record_suspend(self.recording)
+        return False
 
     def release(self) -> None:
         """The graph goes, and with it all that only the gradient needs: what is left then is no temporary memory."""
