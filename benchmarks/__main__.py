@@ -10,7 +10,7 @@ from typing import Any
 
 from . import chart, report
 from .cases import GROUPS, TABLED
-from .measure import LIBRARIES, WAYS, import_times, machine, measure, start
+from .measure import LIBRARIES, import_times, machine, measure, start
 
 
 def main() -> None:
@@ -22,8 +22,11 @@ def main() -> None:
         action="append",
         help=f"a group ({', '.join(GROUPS)}) or a part of the names of cases; may be given several times",
     )
+    parser.add_argument("--against", choices=LIBRARIES[1:], action="append", help="compare with this library only")
     parser.add_argument(
-        "--against", choices=[*LIBRARIES[1:], *WAYS], action="append", help="compare with this library only"
+        "--compiled",
+        action="store_true",
+        help="cases of norch.capture also by torch.compile, which needs a C++ compiler and takes up to a minute a case",
     )
     parser.add_argument("--quick", action="store_true", help="a few short rounds only: a first impression")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
@@ -40,8 +43,8 @@ def main() -> None:
     rounds, slot = (5, 0.003) if options.quick else (25, 0.01)
     seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
 
-    ways = WAYS if any(case.ways for case in cases) else []
-    workers = start(options.against or [*LIBRARIES[1:], *ways])
+    variants = {name for case in cases for name in case.variants} - ({"compiled"} if not options.compiled else set())
+    workers = start([*(options.against or LIBRARIES[1:]), *variants])
     names = [worker.name for worker in workers]
     about = {**machine(workers), "seed": seed}
     print(report.describe(about))

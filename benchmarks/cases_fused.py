@@ -40,11 +40,8 @@ def adam(p: Any, g: Any, m: Any, v: Any, t: Any) -> None:
 
 
 def called(lib: Library, function: Any, *arguments: Any) -> Run:
-    """function(*arguments) in the way that the library is for."""
-    if lib.name == "norch":
-        function = lib.module.capture(function)
-    elif lib.name == "compiled":
-        function = lib.module.compile(function, dynamic=False)
+    """function(*arguments), captured or compiled where the library is to do so."""
+    function = lib.captured(function)
     for _ in range(models.WARM):
         function(*arguments)
     return lambda: function(*arguments)
@@ -66,7 +63,7 @@ SIZES = {"1e3": (10, 100), "1e4": (100, 100), "1e5": (1000, 100), "1e6": (1000, 
 
 
 def _case(name: str, size: str, setup: Any) -> Case:
-    return Case("fused", f"{name}, {size} elements", setup, None, ways=True)
+    return Case("fused", f"{name}, {size} elements", setup, None, variants=("eager", "compiled"))
 
 
 CASES = [

@@ -17,17 +17,31 @@ Run = Callable[[], Any]
 DRAWN_AT_ONCE = 1 << 26  # bytes of random numbers
 
 
+# Other ways to run a case: norch without norch.capture, its replays alone, and torch.compile.
+VARIANTS = {"eager": "norch", "replay": "norch", "compiled": "torch"}
+
+
+class Repeated:
+    """A Run that repeats itself without Python: repeat(n) calls it n times."""
+
+    def __init__(self, run: Run, repeat: Callable[[int], Any]) -> None:
+        self.run, self.repeat = run, repeat
+
+    def __call__(self) -> Any:
+        return self.run()
+
+
 class Library:
-    """One of the libraries, on one thread, and the inputs that it draws. Two names are of other ways to use one:
-    "eager" is norch without norch.capture, "compiled" PyTorch with torch.compile."""
+    """One of the libraries, on one thread, and the inputs that it draws. variant: how it runs what is captured."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        if name in ("norch", "eager"):
+        self.variant = name
+        self.name = name = VARIANTS.get(name, name)
+        if name == "norch":
             import norch as module
 
             self._floats = lambda values: module.tensor(values).float()
-        elif name in ("torch", "compiled"):
+        elif name == "torch":
             import torch as module
 
             self._floats = lambda values: module.frombuffer(values, dtype=module.int32).float()
@@ -35,13 +49,25 @@ class Library:
             import numpy as module
 
             self._floats = lambda values: module.array(values).astype(module.float32)
-        if name == "compiled" and not shutil.which("c++"):
+        if self.variant == "compiled" and not shutil.which("c++"):
             raise ImportError("torch.compile needs a C++ compiler")
         if name != "numpy":
             module.set_num_threads(1)
         self.module: Any = module
         self.version: str = module.__version__
         self.seed(0)
+
+    def captured(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """function by norch.capture, by torch.compile where that is asked for, or as it is."""
+        if self.variant in ("norch", "replay"):
+            return self.module.capture(function)
+        return self.module.compile(function, dynamic=False) if self.variant == "compiled" else function
+
+    def repeating(self, run: Run, function: Any, arguments: Callable[[], Any]) -> Run:
+        """run, which calls a captured function with these arguments; of its calls alone where these are asked for."""
+        if self.variant != "replay":
+            return run
+        return Repeated(run, lambda count: function.replay(count, *arguments()))
 
     def seed(self, seed: int) -> None:
         """Starts the stream of inputs anew."""
@@ -74,6 +100,7 @@ class Marks(NamedTuple):
     aim: float
     floor: float | None = None  # no case of the group below
     numpy: float | None = None  # the geometric mean against NumPy; the others are against PyTorch
+    bare: float | None = None  # of a captured case, for its replay alone
 
 
 class Case(NamedTuple):
@@ -89,7 +116,7 @@ class Case(NamedTuple):
     marks: Marks | None = None
     counted: bool = True  # in the geometric mean and the worst case
     tolerance: float = 1e-4  # of the largest element of each tensor, in which outputs may differ
-    ways: bool = False  # also timed in the other ways to use norch and PyTorch
+    variants: tuple[str, ...] = ()  # in which it is timed, too
 
 
 def same(group: str, name: str, setup: Setup, counted: bool = True) -> Case:

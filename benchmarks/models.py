@@ -45,7 +45,7 @@ def training(
     lib: Library, model: Any, optimizer: Any, loss_of: Callable[..., Any], batches: list[Any], captured: bool = False
 ) -> Callable[[], Any]:
     """A step, which gives its loss and a function that gives what it did: gradients, and how far it moved. captured:
-    by norch.capture, where the library is norch, after as many steps as that takes; elsewhere as it is."""
+    by norch.capture, where the library is norch, after as many steps as that takes; elsewhere as Library says."""
     params = list(model.parameters())
     starts = [p.detach() + 0.0 for p in params]
     turn = cycle(batches)
@@ -60,12 +60,12 @@ def training(
     def done() -> Any:
         return [p.grad for p in params], how_far([p.detach() for p in params], starts, optimizer.param_groups[0]["lr"])
 
-    if captured and lib.name == "norch":
-        step = lib.module.capture(step)
-    for _ in range(WARM if captured else 0):
-        step(*next(turn))
-
-    return lambda: (step(*next(turn)), done)
+    if not captured:
+        return lambda: (step(*next(turn)), done)
+    called = lib.captured(step)
+    for _ in range(WARM):
+        called(*next(turn))
+    return lib.repeating(lambda: (called(*next(turn)), done), called, lambda: next(turn))
 
 
 def how_far(params: list[Any], starts: list[Any], lr: float) -> list[Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from typing import Any
 
 from .cases import GROUPS, TABLED
-from .library import Marks
-from .measure import WAYS
+from .library import VARIANTS, Marks
 
 SHOWN = {"norch": "norch", "numpy": "NumPy", "torch": "PyTorch", "eager": "eager norch", "compiled": "torch.compile"}
 Row = dict[str, Any]
@@ -25,7 +25,7 @@ def check_writable(path: str | None) -> None:
 def describe(about: dict[str, Any]) -> str:
     """The machine in one line."""
     versions = ", ".join(
-        f"{shown} {about[name]}" for name, shown in SHOWN.items() if name in about and name not in WAYS
+        f"{shown} {about[name]}" for name, shown in SHOWN.items() if name in about and name not in VARIANTS
     )
     return f"{about['cpu']}, {about['cores']} cores ({about['isa']}); Python {about['python']}; {versions}"
 
@@ -60,6 +60,15 @@ def verdict(row: Row, floor: float | None) -> str:
     return f"BELOW {floor:g}" if floor is not None and row["torch"]["ratio"] < floor else ""
 
 
+def bare(row: Row) -> str:
+    """The time of a replay alone, what PyTorch takes of that, and its mark."""
+    alone = row["seconds"]["replay"]
+    text, ratio = duration(alone), row["seconds"].get("torch", math.nan) / alone
+    mark = row["marks"] and row["marks"]["bare"]
+    said = f", reach {mark:g} {'reached' if ratio >= mark else 'MISSED'}" if mark and not math.isnan(ratio) else ""
+    return f"{text}, PyTorch / it {ratio:.3g}{said}"
+
+
 def cell(ratio: dict[str, float] | None) -> str:
     """A ratio with its quartiles."""
     if ratio is None:
@@ -70,6 +79,7 @@ def cell(ratio: dict[str, float] | None) -> str:
 def show(group: str, rows: list[Row], others: list[str]) -> None:
     """Prints the table of one group."""
     title, marks = GROUPS[group]
+    others = [other for other in others if other in SHOWN and any(other in row for row in rows)]
     width = max(len(row["case"]) for row in rows)
     print(f"\n{title}")
     heads = "".join(f"  {SHOWN[other] + ' / norch (quartiles)':26}" for other in others)
@@ -78,6 +88,9 @@ def show(group: str, rows: list[Row], others: list[str]) -> None:
         cells = "".join(f"  {cell(row.get(other)):26}" for other in others)
         said = verdict(row, marks and marks.floor)
         print(f"  {row['case']:{width}}  {duration(row['seconds']['norch']):>8}{cells}  {said}".rstrip())
+    for row in rows:
+        if "replay" in row["seconds"]:
+            print(f"  {row['case']:{width}}  the replay alone: {bare(row)}")
     for label, fold in (("geometric mean", statistics.geometric_mean), ("worst", min)):
         counted = [ratios(rows, other).values() for other in others]
         if not any(counted):

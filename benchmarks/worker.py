@@ -19,7 +19,7 @@ from time import process_time
 from typing import Any
 
 from .cases import CASES
-from .library import Library, Run
+from .library import Library, Repeated, Run
 
 COMPARED = 1000  # numbers of an output that are sent for comparison
 
@@ -27,8 +27,11 @@ COMPARED = 1000  # numbers of an output that are sent for comparison
 def timed(run: Run, count: int) -> float:
     """CPU time of count calls. The collector of cycles stays on: it is part of what a user pays."""
     start = process_time()
-    for _ in repeat(None, count):
-        run()
+    if isinstance(run, Repeated):
+        run.repeat(count)
+    else:
+        for _ in repeat(None, count):
+            run()
     return process_time() - start
 
 

@@ -268,6 +268,19 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
  * retained, when nothing differs. */
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 
+/* ---- conditions --------------------------------------------------------------------------------- */
+
+#define NORCH_CHECK_PROBABILITIES 0
+#define NORCH_CHECK_QUANTILE 1
+#define NORCH_CHECK_NANQUANTILE 2
+#define NORCH_CHECK_VARIANCES 3
+#define NORCH_CHECK_CLASSES 4
+#define NORCH_CHECK_COUNTS 5
+#define NORCH_CHECK_WEIGHTS 6
+
+/* Fails with the message of a condition unless all elements of x, bool, are true. */
+int32_t norch_check(const norch_tensor *x, int64_t condition);
+
 /* ---- scans, order, softmax -------------------------------------------------------------------- */
 
 #define NORCH_SCAN_SUM 0

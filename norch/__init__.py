@@ -67,8 +67,8 @@ _METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
-    "array_api backends cuda distributed distributions errors func fx hub jit linalg memory multiprocessing nn onnx "
-    "optim profiler random serialization storage testing utils"
+    "array_api backends compiler cuda distributed distributions errors func fx hub jit linalg memory multiprocessing "
+    "nn onnx optim profiler random serialization storage testing utils"
 )
 _LAZY = {
     ".": _MODULES,
@@ -76,7 +76,7 @@ _LAZY = {
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
     "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
     ".serialization": "load save",
-    ".program": "capture",
+    ".program": "capture compile",
     ".utils.dlpack": "from_dlpack to_dlpack",
     ".func": "vmap",
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
@@ -97,7 +97,7 @@ if _TYPE_CHECKING:
     from . import array_api, cuda, distributions, func, linalg, memory, nn, optim, profiler, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
-    from .program import capture
+    from .program import capture, compile  # noqa: A004
     from .serialization import load, save
     from .utils.dlpack import from_dlpack, to_dlpack
 

@@ -1,7 +1,7 @@
 """Written by `make stubs` from the code; a test tells when it is old."""
 
 import builtins
-from norch import array_api as array_api, autograd as autograd, backends as backends, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, storage as storage, testing as testing, utils as utils
+from norch import array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, storage as storage, testing as testing, utils as utils
 from norch._handle import Size as Size
 from norch._repr import set_printoptions as set_printoptions
 from norch._threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
@@ -53,6 +53,7 @@ from norch.ops.sort import argsort as argsort, bucketize as bucketize, median as
 from norch.ops.values import as_tensor as as_tensor, asarray as asarray, from_numpy as from_numpy, tensor as tensor
 from norch.ops.view import as_strided as as_strided, broadcast_to as broadcast_to, diagonal as diagonal, flatten as flatten, narrow as narrow, permute as permute, reshape as reshape, select as select, squeeze as squeeze, t as t, transpose as transpose, unsqueeze as unsqueeze
 from norch.program.captured import capture as capture
+from norch.program.compiled import compile as compile
 from norch.random import Generator as Generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from norch.serialization import load as load, save as save
 from norch.tensor import Tensor as Tensor, is_nonzero as is_nonzero, is_tensor as is_tensor, numel as numel

@@ -146,7 +146,7 @@ def state_of(generator: Generator | None) -> int:
         raise TypeError(f"generator must be a Generator, not {type(generator).__name__}")
     found = default_generator if generator is None else generator
     if here.tape is not None:
-        here.tape.keep(found._state)
+        here.tape.draw(found._state)
     return found._address
 
 

@@ -29,6 +29,7 @@ norch.autograd.functional
 norch.autograd.grad_mode
 norch.autograd.graph
 norch.backends
+norch.compiler
 norch.cuda
 norch.distributed
 norch.distributed.checkpoint

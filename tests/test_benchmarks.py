@@ -113,3 +113,10 @@ def test_inputs_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.
         drawn.append(ours.random(7, 11).tolist())
     norch.set_num_threads(threads)
     assert drawn[0] == drawn[1]
+
+
+def test_replays_alone_are_timed() -> None:
+    pytest.importorskip("numpy")
+    done = run("benchmarks", "--quick", "--only", "ten operations")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"ten operations on 10 numbers +the replay alone: \d", done.stdout), done.stdout

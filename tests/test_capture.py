@@ -103,6 +103,11 @@ OPTIMIZERS = {
     "adamw": lambda params: optim.AdamW(params, lr=0.01),
     "rmsprop": lambda params: optim.RMSprop(params, momentum=0.5, centered=True),
     "adagrad": lambda params: optim.Adagrad(params, lr_decay=0.1),
+    "adadelta": lambda params: optim.Adadelta(params, weight_decay=0.1),
+    "adamax": lambda params: optim.Adamax(params, maximize=True),
+    "nadam": lambda params: optim.NAdam(params, weight_decay=0.1, decoupled_weight_decay=True),
+    "radam": lambda params: optim.RAdam(params, weight_decay=0.1),
+    "rprop": lambda params: optim.Rprop(params),
 }
 
 

@@ -43,8 +43,8 @@ def computed(case):
 
 # Rows whose shape or way depends on the elements, which are refused. Anything else has to be captured.
 REFUSED = set(
-    "masked_select masked_scatter nonzero argwhere where prod cumprod vander bincount quantile nanquantile unique "
-    "unique_consecutive repeat_interleave pdist cov unravel_index".split()
+    "masked_select masked_scatter nonzero argwhere where bincount unique unique_consecutive repeat_interleave "
+    "unravel_index".split()
 )
 
 
@@ -67,7 +67,7 @@ def outcome(case, dtype):
 
 
 def test_most_cases_are_captured() -> None:
-    assert sum(case.name.split()[0].strip("_") in REFUSED for case in CASES) < 0.1 * len(CASES)
+    assert sum(case.name.split()[0].strip("_") in REFUSED for case in CASES) < 0.05 * len(CASES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -473,3 +473,34 @@ def test_views_of_arguments_are_results_of_their_own():
         x = norch.arange(4.0).reshape(2, 2) + i
         row, turned = captured(x)
         assert row.tolist() == x[1].tolist() and turned.tolist() == x.T.tolist()
+
+
+@pytest.mark.parametrize(
+    "function, good, bad, message",
+    [
+        (lambda x: nn.functional.binary_cross_entropy(x, norch.ones(2)), [0.5, 1.0], [0.5, 1.5], "between 0 and 1"),
+        (lambda x: norch.quantile(norch.arange(5.0), x), [0.5, 1.0], [0.5, -1.0], "quantile: q lies in"),
+        (lambda x: nn.functional.gaussian_nll_loss(x, x, x), [0.5, 1.0], [0.5, -1.0], "var has negative"),
+        (lambda x: nn.functional.one_hot(x.long(), 3), [0.0, 2.0], [0.0, 3.0], "class values"),
+        (lambda x: norch.cov(norch.ones(2), aweights=x), [0.5, 1.0], [0.5, -1.0], "aweights has negative"),
+    ],
+)
+def test_conditions_on_elements_are_checked_in_replays(function, good, bad, message):
+    captured = norch.capture(function)
+    for _ in range(5):
+        assert captured(norch.tensor(good)).tolist() == function(norch.tensor(good)).tolist()
+    assert captured.recordings() == 1
+    for f in (function, captured):
+        with pytest.raises(norch.ArgumentError, match=message):
+            f(norch.tensor(bad))
+    assert captured(norch.tensor(good)).tolist() == function(norch.tensor(good)).tolist()
+
+
+def test_gradients_of_products_where_zeros_come_and_go():
+    x = norch.ones(4, requires_grad=True)
+    for function in (lambda: x.prod(), lambda: x.view(2, 2).prod(1).sum(), lambda: x.cumprod(0).sum()):
+        captured = norch.capture(lambda function=function: norch.autograd.grad(function(), x)[0])
+        for values in ([1, 2, 3, 4], [1, 0, 3, 4], [2, 0, 0, 1], [5, 2, 1, 3], [0, 1, 2, 3], [4, 3, 2, 0]):
+            x.data.copy_(norch.tensor(values))
+            assert captured().tolist() == norch.autograd.grad(function(), x)[0].tolist()
+        assert captured.recordings() == 1

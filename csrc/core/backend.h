@@ -30,6 +30,7 @@ typedef enum nr_family {
     NR_BATCH_NORM,
     NR_CROSS_ENTROPY,
     NR_RECURRENT,
+    NR_CHECK,
     NR_FAMILY_COUNT
 } nr_family;
 

@@ -137,7 +137,8 @@ static nr_backend backend = {
             [NR_INDEXING] = nr_run_index,
             [NR_RANDOM] = nr_run_random,
             [NR_SCAN] = nr_run_scan,
-            [NR_SORT] = nr_run_sort},
+            [NR_SORT] = nr_run_sort,
+            [NR_CHECK] = nr_run_check},
     .chains = &nr_cpu_chains,
 };
 

@@ -103,5 +103,6 @@ int32_t nr_run_nonzero(const nr_call *call); /* what nr_run_index hands on */
 int32_t nr_run_random(const nr_call *call);
 int32_t nr_run_scan(const nr_call *call);
 int32_t nr_run_sort(const nr_call *call);
+int32_t nr_run_check(const nr_call *call);
 
 #endif

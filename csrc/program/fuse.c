@@ -264,7 +264,7 @@ static bool exchangeable_with(const search *s, int64_t index, const int64_t *ste
 /* Calls that may fail because of values: what comes after them stays there. */
 static bool may_fail(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
-           call->family == NR_CROSS_ENTROPY || divides(call);
+           call->family == NR_CROSS_ENTROPY || call->family == NR_CHECK || divides(call);
 }
 
 static void unite(search *s, int64_t group, int64_t with) {
@@ -395,7 +395,8 @@ void nr_program_fuse(nr_program *program, bool reorders) {
         count_uses(program, uses_of);
         *s = (search){program, runner, .reorders = reorders, .taken = taken, .uses_of = uses_of};
         for (int64_t i = 0; i < program->count; i++) list[i] = i;
-        gather(s, list, program->count, &to);
+        gather(s, list, program->split, &to); /* no call moves from one part to the other */
+        gather(s, list + program->split, program->count - program->split, &to);
         memcpy(program->steps, to.steps, (size_t)program->count * sizeof *to.steps);
         for (int64_t i = 0; i < program->count; i++) {
             nr_chain *chain = program->steps[i].chain;

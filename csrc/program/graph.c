@@ -28,7 +28,8 @@ static bool is_fixed(const nr_program *program, const nr_step *step) {
 static int64_t find_segments(const nr_program *program, nr_segment *segments) {
     int64_t count = 0, first = 0, calls = 0;
     for (int64_t i = 0; i <= program->count; i++) {
-        if (i < program->count && is_fixed(program, &program->steps[i])) {
+        const bool fixed = i < program->count && is_fixed(program, &program->steps[i]);
+        if (fixed && i != program->split) {
             calls += !program->steps[i].dead;
             continue;
         }
@@ -36,8 +37,8 @@ static int64_t find_segments(const nr_program *program, nr_segment *segments) {
             if (segments) segments[count] = (nr_segment){first, i, NULL};
             count++;
         }
-        first = i + 1;
-        calls = 0;
+        first = fixed ? i : i + 1;
+        calls = fixed && !program->steps[i].dead;
     }
     return count;
 }
@@ -68,4 +69,6 @@ void nr_program_free_graphs(nr_program *program) {
         if (program->segments[i].graph)
             program->backend->device->graph(program->backend, NR_GRAPH_FREE, &program->segments[i].graph);
     nr_free(program->segments);
+    program->segments = NULL;
+    program->segment_count = 0;
 }

@@ -17,8 +17,8 @@
 #define ALIGNMENT 64
 
 bool nr_in_slab(const nr_block *block) {
-    return (block->kind == NR_TEMPORARY || block->kind == NR_RESULT) && block->last >= 0 && !block->in_room &&
-           !block->renewed;
+    return (block->kind == NR_TEMPORARY || (block->kind == NR_RESULT && !block->fresh)) && block->last >= 0 &&
+           !block->in_room;
 }
 
 /* A call is dead if nothing reads what it writes. From the last call to the first: `last` is -1 until a use is found. */

@@ -3,6 +3,7 @@
 
 #include "../families/attention.h"
 #include "../families/batch_norm.h"
+#include "../families/check.h"
 #include "../families/conv.h"
 #include "../families/cross_entropy.h"
 #include "../families/index.h"
@@ -37,6 +38,7 @@ size_t nr_plan_bytes(const nr_call *call) {
     case NR_BATCH_NORM: return sizeof(nr_batch_norm_plan);
     case NR_CROSS_ENTROPY: return sizeof(nr_cross_entropy_plan);
     case NR_RECURRENT: return sizeof(nr_recurrent_plan);
+    case NR_CHECK: return sizeof(nr_check_plan);
     default: return 0;
     }
 }
@@ -97,7 +99,7 @@ static void visit_matmul(visitor v, nr_matmul_plan *plan) {
 
 static void visit_reduce(visitor v, nr_reduce_plan *plan) {
     const size_t row = (size_t)plan->ndim * sizeof(int64_t);
-    visit_nest(v, &plan->kept, 2, 1);
+    visit_nest(v, &plan->kept, plan->count ? 2 : 1, 1); /* of no elements the address may lie anywhere */
     NOTE(v, plan->ndim);
     note(v, plan->size, row);
     note(v, plan->stride, row);
@@ -230,6 +232,11 @@ static void visit_attention(visitor v, int32_t op, nr_attention_plan *plan) {
     visit(v, &plan->logsumexp, !back);
 }
 
+static void visit_check(visitor v, nr_check_plan *plan) {
+    NOTE(v, plan->n);
+    visit(v, &plan->x, false);
+}
+
 static void visit_softmax(visitor v, nr_softmax_plan *plan) {
     note(v, &plan->outer, 3 * sizeof(int64_t));
     visit(v, &plan->x, false);
@@ -270,6 +277,7 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     case NR_BATCH_NORM: visit_batch_norm(v, plan, call->op); break;
     case NR_CROSS_ENTROPY: visit_cross_entropy(v, plan, call->op); break;
     case NR_RECURRENT: visit_recurrent(v, plan, call->op); break;
+    case NR_CHECK: visit_check(v, plan); break;
     default: break;
     }
 }
@@ -320,6 +328,7 @@ int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]) {
     case NR_BATCH_NORM: return listed(sizes, 3, &((const nr_batch_norm_plan *)plan)->batch);
     case NR_CROSS_ENTROPY: return listed(sizes, 2, &((const nr_cross_entropy_plan *)plan)->rows);
     case NR_RECURRENT: return listed(sizes, 2, &((const nr_recurrent_plan *)plan)->rows);
+    case NR_CHECK: return listed(sizes, 1, &((const nr_check_plan *)plan)->n);
     default: return sizes_of_nest(plan, sizes); /* a nest is the first field of the others */
     }
 }
@@ -351,7 +360,12 @@ int64_t nr_plan_multiply_adds(const nr_call *call) {
 
 bool nr_has_effects(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
-           call->family == NR_CROSS_ENTROPY || (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
+           call->family == NR_CROSS_ENTROPY || call->family == NR_CHECK ||
+           (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
+}
+
+bool nr_is_empty(const nr_call *call) {
+    return (call->family == NR_POINTWISE || call->family == NR_COPY) && ((const nr_plan *)call->plan)->numel == 0;
 }
 
 bool nr_is_launch_only(const nr_call *call) {

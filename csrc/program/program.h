@@ -28,13 +28,14 @@ typedef struct nr_block {
     const nr_backend *backend;
     nr_block_kind kind;
     bool external, written;
+    bool fresh;          /* a result that each run puts into new memory, */
+    int64_t first_fresh; /* and the first of its uses in program->fresh */
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
     int64_t born, died;  /* the numbers of calls before it was made, and before it was gone */
     char *constant;      /* what the host wrote, or NULL */
     size_t at;           /* in the slab */
     int32_t argument;
     int64_t results; /* headers of results over it */
-    bool renewed;    /* a large result, for which each run has new memory, instead of a copy */
     bool in_room;    /* only a chain uses it, tile by tile: it needs no memory */
 } nr_block;
 
@@ -68,20 +69,26 @@ typedef struct nr_program nr_program;
 struct nr_program {
     nr_observer observer; /* first: the observer is the program */
     bool strict, fuses;
-    bool renews;       /* large results, which outlive the next run, are renewed; in the end: there are such */
     char refusal[200]; /* why this cannot be recorded; "" if nothing speaks against it */
     void *(*line)(void *owner);
     void (*forget_line)(void *line);
     void *owner;
     nr_step *steps;
-    nr_use *uses,
-        *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument, and of renewed results */
+    nr_use *uses, *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument */
+    nr_use *fresh;           /* those of fresh results, block by block */
     nr_block *blocks;
-    int64_t count, use_count, binding_count, block_count, step_room, use_room, block_room;
+    int64_t count, use_count, binding_count, fresh_count, block_count, step_room, use_room, block_room;
     int64_t peak_bytes; /* of temporary blocks and results, as the function itself allocates and frees them */
+    /* A program in two parts, a function and its gradient, is run part by part, with anything between the two: the first part
+     * has the calls before split, and no call may move from one to the other. What the second reads of the first lies in the
+     * slab, so that each run that waits for its second part has a slab of its own. */
+    bool divided;
+    int64_t split;
+    int64_t from, to; /* the calls of the run that is under way */
+    double first_work;
     double work;
     const nr_backend *backend; /* that of the calls: a device, if any call is for one */
-    norch_storage *slab;       /* NULL: nothing is in it */
+    norch_storage *slab;       /* of the run under way, or of the last one; NULL: nothing is in it */
     char **bound;              /* of each argument the address of its first element that the plans have */
     int32_t argument_count;
     nr_segment *segments; /* made by the second run */
@@ -100,18 +107,22 @@ void nr_program_spoil(nr_program *program, const char *why);
 int32_t nr_program_see(nr_program *program, norch_storage *storage);
 /* The block of a storage that is alive; -1: none. */
 int32_t nr_program_find(const nr_program *program, const norch_storage *storage);
-/* Ends the recording. arguments: tensors that each run binds; results: what a run gives, as far as the recording made it. */
+/* Ends the recording. arguments: tensors that each run binds; results: what a run gives, as far as the recording made it;
+ * fresh: into new memory, where that is possible. */
 int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
-                          const norch_tensor *const *result);
-/* Where a tensor over a block has its first element now. */
-char *nr_program_address(const nr_program *program, const norch_tensor *x, int32_t block);
+                          const norch_tensor *const *result, bool fresh);
 /* Uses the elements of x as those of an argument. */
 void nr_program_bind(nr_program *program, int32_t argument, char *data);
-/* Makes memory for the results that are renewed, before a run; and leaves it to the tensors over it, after a run. */
-int32_t nr_program_renew(nr_program *program);
-void nr_program_leave_results(nr_program *program);
-/* Runs all calls. */
-int32_t nr_program_run(nr_program *program);
+/* Ends the first part: the calls from here on are the second. */
+void nr_program_divide(nr_program *program);
+/* From now on the slab is another storage of its size. */
+void nr_program_move(nr_program *program, norch_storage *slab);
+/* Before the first part of a divided program is run: gives it a slab that no earlier run waits with. */
+int32_t nr_program_clear_slab(nr_program *program);
+/* Puts the result over a block that is fresh at data. */
+void nr_program_put_result(nr_program *program, int32_t block, char *data);
+/* Runs all calls, or those of one part. */
+int32_t nr_program_run(nr_program *program, bool second);
 /* The first call in which two programs differ; -1: none. loosely: memory that was there before may be another. */
 int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely);
 void nr_program_free(nr_program *program);

@@ -159,7 +159,7 @@ static bool own_arrays(const nr_call *call, nr_step *step, void *plan) {
 
 static int32_t append(nr_observer *self, const nr_call *call) {
     nr_program *program = (nr_program *)self;
-    if (program->refusal[0]) return NORCH_OK;
+    if (program->refusal[0] || nr_is_empty(call)) return NORCH_OK;
     const size_t bytes = nr_plan_bytes(call);
     if (!bytes) return nr_program_refuse(program, "the shape of a result depends on the elements of a tensor");
     if (!grow(&program->steps, program->count, &program->step_room, sizeof *program->steps)) return shortage(program);
@@ -190,6 +190,12 @@ static void failed(nr_observer *self) { nr_program_spoil((nr_program *)self, "a 
 
 static int32_t refuse(nr_observer *self, const char *what) { return nr_program_refuse((nr_program *)self, what); }
 
+void nr_program_divide(nr_program *program) {
+    program->divided = true;
+    program->split = program->count;
+    program->first_work = program->work;
+}
+
 nr_program *nr_program_make(bool strict) {
     nr_program *program = nr_malloc(sizeof *program);
     if (!program) return NULL;
@@ -200,7 +206,6 @@ nr_program *nr_program_make(bool strict) {
     return program;
 }
 
-#define WORTH_RENEWING 65536 /* bytes that cost more to copy than to allocate */
 
 /* ---- the end of a recording -------------------------------------------------------------------------- */
 
@@ -224,13 +229,8 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
     for (int32_t i = 0; i < results; i++) {
         const int32_t found = nr_program_find(program, result[i]->storage);
         if (found < 0) continue;
-        nr_block *block = &program->blocks[found];
-        block->results++;
-        const bool whole = result[i]->numel * nr_size_of(result[i]->dtype) == (int64_t)block->bytes;
-        block->renewed =
-            program->renews && whole && block->last >= 0 && block->bytes >= WORTH_RENEWING && !block->backend->device;
+        program->blocks[found].results++;
     }
-    program->renews = false;
     for (int64_t i = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
         if (block->storage) block->storage->observer = NULL;
@@ -238,7 +238,8 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
             block->kind = NR_EXTERNAL;
         } else if (!block->storage) {
             block->kind = block->constant && !block->written ? NR_CONSTANT : NR_TEMPORARY;
-        } else if (block->results == block->storage->references && !block->constant) {
+        } else if ((block->results == block->storage->references || (program->divided && block->results)) &&
+                   !block->constant) { /* between the parts anybody may hold what the first gave */
             block->kind = NR_RESULT;
             block->storage = NULL; /* the storage is the caller's; runs have their own */
             block->died = program->count;
@@ -246,8 +247,8 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
             block->kind = NR_KEPT;
             atomic_fetch_add_explicit(&block->storage->references, 1, memory_order_relaxed);
         }
-        block->renewed &= block->kind == NR_RESULT && block->results == 1;
-        program->renews |= block->renewed;
+        if (program->divided && block->kind == NR_KEPT && block->written)
+            return refuse_end(program, "a tensor that it makes is kept elsewhere; return it");
         if (block->constant && block->written)
             return refuse_end(program, "a tensor made of Python's numbers is written to; copy it with clone() first");
     }
@@ -256,10 +257,6 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
         if (found >= 0) program->blocks[found].kind = NR_ARGUMENT;
     }
     return NORCH_OK;
-}
-
-static bool is_bound(const nr_program *program, const nr_use *use) {
-    return use->block < 0 || program->blocks[use->block].renewed;
 }
 
 /* Addresses in the storage of an argument, relative to the argument whose elements they are among. */
@@ -275,11 +272,24 @@ static int32_t relate(nr_program *program, int32_t arguments, const norch_tensor
         use->offset = (char *)*use->at - (char *)argument[owner]->data;
         use->block = -1 - owner;
     }
-    for (int64_t u = 0; u < program->use_count; u++) program->binding_count += is_bound(program, &program->uses[u]);
+    for (int64_t u = 0; u < program->use_count; u++) program->binding_count += program->uses[u].block < 0;
     program->bindings = nr_malloc((size_t)program->binding_count * sizeof *program->bindings);
     if (!program->bindings) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
     for (int64_t u = 0, to = 0; u < program->use_count; u++)
-        if (is_bound(program, &program->uses[u])) program->bindings[to++] = program->uses[u];
+        if (program->uses[u].block < 0) program->bindings[to++] = program->uses[u];
+    return NORCH_OK;
+}
+
+/* A gradient is computed from what the function has left, and writes to nothing but what it gives. */
+static int32_t check_parts(nr_program *program) {
+    for (int64_t s = 0; s < program->count; s++)
+        for (int64_t u = program->steps[s].first_use; u < program->steps[s].first_use + program->steps[s].uses; u++) {
+            const nr_use *use = &program->uses[u];
+            if (!use->written) continue;
+            if (use->block < 0) return refuse_end(program, "it writes into an argument; write into a clone()");
+            if (s >= program->split && program->blocks[use->block].kind == NR_EXTERNAL)
+                return refuse_end(program, "its gradient writes into a tensor that was there before");
+        }
     return NORCH_OK;
 }
 
@@ -301,6 +311,32 @@ static void name_uses(nr_program *program) {
             hash(&step->flow, block->constant, block->bytes);
         }
     }
+}
+
+/* Finds results that runs can put into memory of their own, and notes their uses: not what the second part reads of the
+ * first, and not on a device, whose graphs have addresses that stay. */
+static int32_t find_fresh(nr_program *program, int32_t results, const norch_tensor *const *result) {
+    if (program->backend && program->backend->device) return NORCH_OK;
+    for (int32_t i = 0; i < results; i++)
+        for (int64_t b = 0; b < program->block_count; b++) {
+            nr_block *block = &program->blocks[b];
+            if (block->kind == NR_RESULT && block->results == 1 && block->data == result[i]->data &&
+                result[i]->contiguous && (size_t)(result[i]->numel * nr_size_of(result[i]->dtype)) == block->bytes &&
+                (block->last < program->split || block->first >= program->split))
+                block->fresh = true;
+        }
+    for (int64_t u = 0; u < program->use_count; u++)
+        program->fresh_count += program->uses[u].block >= 0 && program->blocks[program->uses[u].block].fresh;
+    program->fresh = nr_malloc((size_t)program->fresh_count * sizeof *program->fresh);
+    if (!program->fresh) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
+    int64_t to = 0;
+    for (int64_t b = 0; b < program->block_count; b++) {
+        if (!program->blocks[b].fresh) continue;
+        program->blocks[b].first_fresh = to;
+        for (int64_t u = 0; u < program->use_count; u++)
+            if (program->uses[u].block == b) program->fresh[to++] = program->uses[u];
+    }
+    return NORCH_OK;
 }
 
 static int32_t place(nr_program *program) {
@@ -327,8 +363,7 @@ static int32_t place(nr_program *program) {
     for (int64_t u = 0; u < program->use_count; u++) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
-        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT || block->in_room || block->renewed)
-            continue;
+        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT || block->in_room || block->fresh) continue;
         if (block->kind != NR_CONSTANT && block->last < 0) continue; /* of a dead call */
         char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
         *use->at = data + use->offset;
@@ -337,22 +372,21 @@ static int32_t place(nr_program *program) {
 }
 
 int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
-                          const norch_tensor *const *result) {
+                          const norch_tensor *const *result, bool fresh) {
     NR_TRY(name_blocks(program, arguments, argument, results, result));
     if (program->refusal[0]) return refuse_end(program, program->refusal);
     NR_TRY(relate(program, arguments, argument));
+    if (!program->divided)
+        program->split = program->count;
+    else
+        NR_TRY(check_parts(program));
     name_uses(program);
+    if (fresh) NR_TRY(find_fresh(program, results, result));
     program->bound = nr_malloc((size_t)arguments * sizeof *program->bound);
     if (!program->bound) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
     for (int32_t a = 0; a < arguments; a++) program->bound[a] = argument[a]->data;
     program->argument_count = arguments;
     return place(program);
-}
-
-char *nr_program_address(const nr_program *program, const norch_tensor *x, int32_t i) {
-    const nr_block *block = &program->blocks[i];
-    const int64_t offset = (char *)x->data - block->data;
-    return (block->kind == NR_RESULT ? (char *)program->slab->data + block->at : block->data) + offset;
 }
 
 int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely) {
@@ -385,6 +419,7 @@ void nr_program_free(nr_program *program) {
     nr_free(program->steps);
     nr_free(program->uses);
     nr_free(program->bindings);
+    nr_free(program->fresh);
     nr_free(program->blocks);
     nr_free(program->bound);
     nr_free(program);

@@ -1,4 +1,5 @@
 /* run: a program's calls, one after the other, without Python. */
+#include <stdatomic.h>
 #include <time.h>
 
 #include "../core/device.h"
@@ -14,33 +15,11 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data) {
     }
 }
 
-int32_t nr_program_renew(nr_program *program) {
-    for (int64_t i = 0; program->renews && i < program->binding_count; i++) {
-        const nr_use *use = &program->bindings[i];
-        nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
-        if (!block) continue;
-        if (!block->storage && !(block->storage = nr_storage_make(block->backend, block->bytes))) {
-            nr_program_leave_results(program);
-            return NORCH_ERROR_MEMORY;
-        }
-        *use->at = (char *)block->storage->data + use->offset;
-    }
-    return NORCH_OK;
-}
-
-void nr_program_leave_results(nr_program *program) {
-    for (int64_t i = 0; program->renews && i < program->binding_count; i++) {
-        nr_block *block = program->bindings[i].block < 0 ? NULL : &program->blocks[program->bindings[i].block];
-        if (!block || !block->storage) continue;
-        nr_storage_release(block->storage);
-        block->storage = NULL;
-    }
-}
-
 static int32_t run_all(void *of) {
     const nr_program *program = of;
     const nr_segment *segment = program->segments, *last = segment + program->segment_count;
-    for (int64_t i = 0; i < program->count; i++) {
+    while (segment < last && segment->end <= program->from) segment++;
+    for (int64_t i = program->from; i < program->to; i++) {
         if (segment < last && segment->first == i && segment->graph) {
             void *graph = segment->graph;
             NR_TRY(program->backend->device->graph(program->backend, NR_GRAPH_RUN, &graph));
@@ -62,7 +41,7 @@ static double seconds_now(void) {
 static int32_t run_timed(void *of) {
     const nr_program *program = of;
     double before = seconds_now();
-    for (int64_t i = 0; i < program->count; i++) {
+    for (int64_t i = program->from; i < program->to; i++) {
         NR_TRY(nr_program_run_step(&program->steps[i]));
         const double now = seconds_now();
         program->seconds[i] = now - before;
@@ -71,8 +50,43 @@ static int32_t run_timed(void *of) {
     return NORCH_OK;
 }
 
-int32_t nr_program_run(nr_program *program) {
-    if (program->count == 0) return NORCH_OK;
+void nr_program_move(nr_program *program, norch_storage *slab) {
+    if (slab == program->slab) return;
+    for (int64_t u = 0; u < program->use_count; u++) {
+        const nr_use *use = &program->uses[u];
+        const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
+        if (block && nr_in_slab(block)) *use->at = (char *)slab->data + block->at + use->offset;
+    }
+    nr_program_free_graphs(program); /* they have the addresses of the old one */
+    nr_storage_retain(slab);
+    nr_storage_release(program->slab);
+    program->slab = slab;
+}
+
+int32_t nr_program_clear_slab(nr_program *program) {
+    if (!program->slab || atomic_load(&program->slab->references) == 1) return NORCH_OK;
+    norch_storage *slab = nr_storage_make(program->slab->backend, program->slab->bytes);
+    if (!slab) return NORCH_ERROR_MEMORY;
+    nr_program_move(program, slab);
+    nr_storage_release(slab);
+    return NORCH_OK;
+}
+
+void nr_program_put_result(nr_program *program, int32_t block, char *data) {
+    for (int64_t i = program->blocks[block].first_fresh; i < program->fresh_count; i++) {
+        const nr_use *use = &program->fresh[i];
+        if (use->block != block) return;
+        *use->at = data + use->offset;
+    }
+}
+
+int32_t nr_program_run(nr_program *program, bool second) {
+    program->from = second ? program->split : 0;
+    program->to = second || !program->divided ? program->count : program->split;
+    if (program->from == program->to) return NORCH_OK;
     if (program->backend->device && ++program->runs == 2) NR_TRY(nr_program_make_graphs(program));
-    return nr_gate_program(program->backend, program->work, program->seconds ? run_timed : run_all, program);
+    const double work = second             ? program->work - program->first_work
+                        : program->divided ? program->first_work
+                                           : program->work;
+    return nr_gate_program(program->backend, work, program->seconds ? run_timed : run_all, program);
 }

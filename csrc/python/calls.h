@@ -19,10 +19,17 @@ void *nr_py_guard_class(void *self, void *const *given, int64_t n);
     ROW(record_begin)         \
     ROW(record_cancel)        \
     ROW(record_end)           \
+    ROW(record_pause)         \
+    ROW(record_resume)        \
+    ROW(record_suspend)       \
+    ROW(result_of)            \
+    ROW(program_uses)         \
     ROW(recording)            \
     ROW(note_unseen)          \
     ROW(replay)               \
     ROW(replay_timed)         \
+    ROW(replay_gradient)      \
+    ROW(replay_repeated)      \
     ROW(matches)              \
     ROW(differs) ROW(refusal) ROW(is_running) ROW(is_own) ROW(program_calls) ROW(program_memory) ROW(line_of)
 /* What norch.profiler asks: profile.c says what they take. */

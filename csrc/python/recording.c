@@ -135,15 +135,17 @@ static void see(nr_observer *self, norch_tensor *x) {
         r->seen_room = room;
     }
     const norch_tensor *grad = grad_of(x);
-    r->seen[r->seen_count++] = (nr_seen){
-        .x = norch_retain(x), .first_storage = grad ? grad->storage : NULL, .first_data = grad ? grad->data : NULL};
+    r->seen[r->seen_count++] = (nr_seen){.x = norch_retain(x),
+                                         .node = keep(x->node),
+                                         .first_storage = grad ? grad->storage : NULL,
+                                         .first_data = grad ? grad->data : NULL};
 }
 
-/* record_begin(strict, line, mode, next_seq, earlier or None): a recording of what this thread does. */
+/* record_begin(strict, line, mode, next_seq, earlier or None, joins): a recording of what this thread does. */
 void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
     (void)self;
-    if (n != 5 || nr_observer_here()) {
-        PyErr_SetString(PyExc_TypeError, "record_begin: takes five arguments, where nothing records");
+    if (n != 6 || nr_observer_here()) {
+        PyErr_SetString(PyExc_TypeError, "record_begin: takes six arguments, where nothing records");
         return NULL;
     }
     if (!make_type()) return NULL;
@@ -158,6 +160,7 @@ void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
         return NULL;
     }
     r->program = program;
+    r->joins = PyObject_IsTrue(given[5]) == 1;
     r->line = keep(given[1]);
     r->mode = keep(given[2]);
     r->next_seq = keep(given[3]);
@@ -210,7 +213,7 @@ static void forget_temporary(nr_recording *r) {
     while (before != r->seen_count) {
         before = r->seen_count;
         for (int64_t i = before - 1; i >= 0; i--)
-            if (is_ours_alone(r->seen[i].x)) drop(&r->seen[i].x);
+            if (is_ours_alone(r->seen[i].x)) drop(&r->seen[i].node), drop(&r->seen[i].x);
         int64_t kept = 0;
         for (int64_t i = 0; i < before; i++)
             if (r->seen[i].x) r->seen[kept++] = r->seen[i];
@@ -239,18 +242,27 @@ static int32_t check_reached(nr_recording *r) {
     return NORCH_OK;
 }
 
+/* Whether the second part uses a storage. */
+static bool used_later(const nr_program *program, const norch_storage *storage) {
+    const int32_t block = nr_program_find(program, storage);
+    return program->divided && block >= 0 && program->blocks[block].last >= program->split;
+}
+
 static void settle_seen(nr_recording *r) {
     const nr_recording *earlier = r->earlier;
     for (int64_t i = 0; i < r->seen_count; i++) {
         nr_seen *one = &r->seen[i];
         one->storage = one->x->storage;
         one->data = one->x->data;
+        drop(&one->node);
         one->node = keep(one->x->node);
         one->grad_after = keep(grad_of(one->x));
         const nr_seen *known = earlier ? find_seen(earlier, one->x) : NULL;
         const bool had_before = known && known->knows_before && known->before_storage;
         const int32_t block = nr_program_find(r->program, one->storage);
         one->written = block >= 0 && r->program->blocks[block].written;
+        one->later = used_later(r->program, one->storage);
+        if (r->program->divided) continue; /* .grad is a matter of the walk that calls the second part */
         const norch_tensor *after = one->grad_after;
         if (after) {
             const int32_t of_after = nr_program_find(r->program, after->storage);
@@ -292,9 +304,11 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
             continue;
         }
         leaf->tensor = *(norch_tensor *)object;
+        leaf->needs = leaf->tensor.node != NR_NONE;
+        leaf->later = used_later(r->program, leaf->tensor.storage);
         for (int32_t k = (int32_t)i - 1; k >= 0; k--)
             if (r->leaves[k].is_tensor && r->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;
-        bool fixed = leaf->tensor.node != NR_NONE;
+        bool fixed = leaf->needs && !r->joins;
         for (int64_t s = 0; s < r->seen_count && !fixed; s++) {
             const norch_tensor *x = r->seen[s].x;
             fixed = x->storage == leaf->tensor.storage && !is_in(leaves, x) && !is_in(results, x);
@@ -323,6 +337,7 @@ static void forget_bound(nr_recording *r) {
         for (int64_t i = 0; i < r->leaf_count; i++)
             bound |= r->leaves[i].is_tensor && !r->leaves[i].object && r->leaves[i].tensor.storage == one.x->storage;
         if (bound) {
+            drop(&one.node);
             drop(&one.x);
         } else {
             r->seen[kept++] = one;
@@ -343,7 +358,7 @@ static int32_t finish_program(nr_recording *r, void *results) {
         argument[arguments++] = &r->leaves[i].tensor;
     }
     for (int64_t i = 0; i < outputs; i++) result[i] = PyTuple_GetItem(results, i);
-    const int32_t status = nr_program_finish(r->program, arguments, argument, (int32_t)outputs, result);
+    const int32_t status = nr_program_finish(r->program, arguments, argument, (int32_t)outputs, result, r->copies);
     nr_free(argument);
     return status;
 }
@@ -377,11 +392,10 @@ static void place_results(nr_recording *r) {
         nr_returned *one = &r->results[i];
         if (one->leaf >= 0 || one->object) continue;
         const nr_block *block = &r->program->blocks[one->block];
-        if (block->renewed) continue; /* each run places it */
-        one->header.data = nr_program_address(r->program, &one->header, one->block);
-        one->header.storage = block->kind == NR_RESULT ? r->program->slab : block->storage;
-        one->header.offset =
-            ((char *)one->header.data - (char *)one->header.storage->data) / nr_size_of(one->header.dtype);
+        const int64_t offset = (char *)one->header.data - block->data;
+        one->at = (int64_t)block->at + offset;
+        one->header.offset = (block->kind == NR_RESULT ? one->at : offset) / nr_size_of(one->header.dtype);
+        if (block->kind != NR_RESULT) one->header.storage = block->storage;
     }
 }
 
@@ -394,7 +408,7 @@ static int32_t list_held(nr_recording *r) {
         if (block->kind == NR_KEPT || (block->kind == NR_EXTERNAL && block->last >= 0))
             r->held[r->held_count++] = block->storage;
     }
-    if (program->slab) r->held[r->held_count++] = program->slab;
+    if (program->slab && !program->divided) r->held[r->held_count++] = program->slab; /* else nothing of it is given */
     return NORCH_OK;
 }
 
@@ -429,6 +443,8 @@ static int32_t end(nr_recording *r, void *const *given) {
     NR_TRY(read_leaves(r, leaves, results));
     NR_TRY(check_reached(r));
     forget_bound(r);
+    for (int64_t i = 0; i < r->seen_count; i++)
+        if (r->seen[i].gained) return refuse_end(r, "it writes into a tensor that then has a graph; return it instead");
     NR_TRY(read_results(r, results, leaves));
     settle_seen(r);
     NR_TRY(finish_program(r, results));
@@ -438,21 +454,30 @@ static int32_t end(nr_recording *r, void *const *given) {
     return read_guards(given[4], &r->watches, &r->watch_count);
 }
 
-/* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone, fuses): from now on the recording can
- * be run. False: it cannot, as refusal() says. */
-void *nr_py_record_end(void *self, void *const *given, int64_t n) {
-    (void)self;
-    nr_recording *r = n == 12 ? nr_recording_of("record_end", given[0]) : NULL;
-    if (!r || !r->program || nr_observer_here() != &r->program->observer) {
-        PyErr_SetString(PyExc_TypeError, "record_end: takes twelve arguments, of a recording of this thread");
-        return NULL;
-    }
-    nr_observe(NULL);
+int32_t nr_recording_note_modes(nr_recording *r) {
     void *enabled = PyObject_GetAttrString(r->mode, "enabled");
-    if (!enabled) return NULL;
+    if (!enabled) return NORCH_ERROR_CAPTURE;
     r->grad_enabled = PyObject_IsTrue(enabled) == 1;
     Py_DecRef(enabled);
     r->default_dtype = nr_default_dtype;
+    return NORCH_OK;
+}
+
+/* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone, fuses): from
+ * now on the recording can be run. False: it cannot, as refusal() says. */
+void *nr_py_record_end(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 12 ? nr_recording_of("record_end", given[0]) : NULL;
+    if (!r || !r->program || r->ready || (nr_observer_here() != &r->program->observer && !r->program->divided)) {
+        PyErr_SetString(PyExc_TypeError, "record_end: takes twelve arguments, of a recording of this thread");
+        return NULL;
+    }
+    if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
+    if (!r->program->divided) {
+        if (nr_recording_note_modes(r) != NORCH_OK) return NULL;
+        r->first_leaves = PyTuple_Size(given[1]);
+        r->first_results = PyTuple_Size(given[2]);
+    }
     r->asks = PyObject_IsTrue(given[5]) == 1;
     r->before_run = optional(given[6]);
     r->after_run = optional(given[7]);
@@ -460,7 +485,6 @@ void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     r->copies = PyObject_IsTrue(given[9]) == 1;
     r->alone = PyObject_IsTrue(given[10]) == 1;
     r->program->fuses = PyObject_IsTrue(given[11]) == 1;
-    r->program->renews = r->copies;
     const int32_t status = end(r, given);
     r->ready = status == NORCH_OK;
     if (!r->ready && PyErr_Occurred()) return NULL;
@@ -512,17 +536,6 @@ void *nr_py_is_running(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 1 ? nr_recording_of("is_running", given[0]) : NULL;
     return r ? PyBool_FromLong(r->program && r->program->running) : NULL;
-}
-
-/* is_own(recording, i): whether the memory of the i-th result stays the recording's own, and is written to by each run. */
-void *nr_py_is_own(void *self, void *const *given, int64_t n) {
-    (void)self;
-    const nr_recording *r = n == 2 ? nr_recording_of("is_own", given[0]) : NULL;
-    if (!r) return NULL;
-    const int64_t i = PyLong_AsLongLong(given[1]);
-    if (i < 0 || i >= r->result_count) return PyBool_FromLong(0);
-    const nr_returned *one = &r->results[i];
-    return PyBool_FromLong(one->leaf < 0 && !one->object && r->program->blocks[one->block].kind == NR_KEPT);
 }
 
 /* line_of(recording, i): what line() gave for the i-th call, or None. */

@@ -24,19 +24,20 @@ typedef struct nr_seen {
     norch_storage *before_storage; /* the same at the start of the next recording, if that is known */
     bool knows_before;
     nr_grad_rule rule;
-    bool sets_grad; /* a run leaves grad_after in .grad */
-    bool written;
+    bool sets_grad;      /* a run leaves grad_after in .grad */
+    bool written, later; /* later: the second part uses its memory */
+    bool gained;         /* the first part has given it another history */
 } nr_seen;
 
 /* An argument, as it was when recorded. */
 typedef struct nr_leaf {
-    void *object;        /* what is no tensor, and a fixed tensor: the object; else NULL */
-    norch_tensor tensor; /* a copy of the header */
-    bool is_tensor;
-    int32_t argument;   /* of the program; -1: fixed, or unused */
-    int32_t shares;     /* the first argument over the same storage */
-    char *apart;        /* memory that was found apart from what else the program uses, the last time, */
-    size_t apart_bytes; /* and how much of it */
+    void *object;                 /* what is no tensor, and a fixed tensor: the object; else NULL */
+    norch_tensor tensor;          /* a copy of the header */
+    bool is_tensor, needs, later; /* needs: a gradient; later: as above */
+    int32_t argument;             /* of the program; -1: fixed, or unused */
+    int32_t shares;               /* the first argument over the same storage */
+    char *apart;                  /* memory that was found apart from what else the program uses, the last time, */
+    size_t apart_bytes;           /* and how much of it */
 } nr_leaf;
 
 /* A condition on Python: container[key] is value, or, where key is NULL, len(container) is size. */
@@ -52,6 +53,8 @@ typedef struct nr_returned {
     void *object;        /* a tensor that was there before, itself; or NULL */
     int32_t leaf;        /* an argument, itself, or a view of it; or -1 */
     int32_t block;       /* of the program; or -1 */
+    int64_t at;          /* of the first element: in the slab, in bytes */
+    norch_tensor *made;  /* by the run under way */
     int64_t offset;      /* of a view, in bytes from the argument's first element; -1: the argument itself */
 } nr_returned;
 
@@ -60,6 +63,8 @@ typedef struct nr_recording {
     void *type;
     nr_program *program;
     bool ready, grad_enabled, copies, alone; /* alone: one tensor is returned, without a tuple */
+    bool joins;                              /* results are joined to a graph, which arguments may have */
+    int64_t first_leaves, first_results;     /* of the first part; the second gets gradients and gives gradients */
     bool asks;                               /* before_run is called in any case */
     int32_t default_dtype;
     nr_seen *seen;
@@ -76,6 +81,8 @@ typedef struct nr_recording {
 
 extern void *nr_recording_type;
 nr_recording *nr_recording_of(const char *name, void *object);
+/* Notes the modes under which the function ran. */
+int32_t nr_recording_note_modes(nr_recording *recording);
 /* Whether the arguments are as recorded, and Python's conditions hold; -1 after an exception. */
 int nr_recording_matches(const nr_recording *recording, void *leaves);
 

@@ -44,7 +44,7 @@ static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, 
     if (leaf->object) return leaf->is_tensor ? leaf->object == object : same_object(leaf->object, object);
     if (!nr_is_tensor(object)) return false;
     const norch_tensor *x = object;
-    if (!same_layout(x, &leaf->tensor) || x->node != NR_NONE) return false;
+    if (!same_layout(x, &leaf->tensor) || (x->node != NR_NONE) != leaf->needs) return false;
     const nr_leaf *first = &r->leaves[leaf->shares];
     if (first != leaf) {
         const norch_tensor *other = PyTuple_GetItem(leaves, leaf->shares);
@@ -75,7 +75,7 @@ static int guard_holds(const nr_guard *guard) {
 }
 
 int nr_recording_matches(const nr_recording *r, void *leaves) {
-    if (PyTuple_Size(leaves) != r->leaf_count || r->default_dtype != nr_default_dtype) return false;
+    if (PyTuple_Size(leaves) != r->first_leaves || r->default_dtype != nr_default_dtype) return false;
     static void *name;
     if (!name && !(name = PyUnicode_InternFromString("enabled"))) return -1;
     void *enabled = PyObject_GetAttr(r->mode, name);
@@ -83,7 +83,7 @@ int nr_recording_matches(const nr_recording *r, void *leaves) {
     const bool same_mode = PyObject_IsTrue(enabled) == r->grad_enabled;
     Py_DecRef(enabled);
     if (!same_mode) return false;
-    for (int64_t i = 0; i < r->leaf_count; i++)
+    for (int64_t i = 0; i < r->first_leaves; i++)
         if (!same_leaf(r, &r->leaves[i], PyTuple_GetItem(leaves, i), leaves)) return false;
     for (int64_t i = 0; i < r->guard_count; i++) {
         const int holds = guard_holds(&r->guards[i]);
@@ -109,7 +109,7 @@ static bool tensors_stand(const nr_recording *r) {
 
 /* Whether the arguments that a run binds lie apart from all that it uses besides. */
 static bool arguments_apart(const nr_recording *r, void *leaves) {
-    for (int64_t i = 0; i < r->leaf_count; i++) {
+    for (int64_t i = 0; i < PyTuple_Size(leaves); i++) {
         nr_leaf *leaf = &r->leaves[i];
         if (leaf->argument < 0) continue;
         norch_storage *storage = ((const norch_tensor *)PyTuple_GetItem(leaves, i))->storage;
@@ -165,13 +165,16 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves
         one->header.storage = argument->storage;
         one->header.data = (char *)argument->data + one->offset;
     }
-    const nr_block *block = argument ? NULL : &r->program->blocks[one->block];
-    const norch_tensor *x = &one->header;
-    if (block && block->renewed) {
-        one->header.storage = block->storage;
-        one->header.data = (char *)block->storage->data + x->offset * nr_size_of(x->dtype);
-        return norch_alias(x);
+    if (one->made) {
+        norch_tensor *made = one->made;
+        one->made = NULL;
+        return made;
     }
+    if (one->leaf < 0 && r->program->blocks[one->block].kind == NR_RESULT) {
+        one->header.storage = r->program->slab;
+        one->header.data = (char *)r->program->slab->data + one->at;
+    }
+    const norch_tensor *x = &one->header;
     if (!r->copies && !argument) return norch_alias(x);
     if (!x->contiguous || x->numel > FEW || x->device_type != NORCH_CPU) return norch_cast(x, x->dtype);
     norch_tensor *copy = nr_make(x->ndim, x->shape, x->dtype, x);
@@ -179,12 +182,52 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves
     return copy;
 }
 
-static void *give_results(nr_recording *r, void *leaves) {
-    if (r->alone) return give_result(r, &r->results[0], leaves);
-    void *tuple = PyTuple_New(r->result_count);
-    for (int64_t i = 0; tuple && i < r->result_count; i++) {
-        void *result = give_result(r, &r->results[i], leaves);
-        if (!result || PyTuple_SetItem(tuple, i, result)) {
+/* Memory for the results of a part that a run writes there itself. */
+static int32_t make_results(nr_recording *r, int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; i++) {
+        nr_returned *one = &r->results[i];
+        if (one->leaf >= 0 || one->object || !r->program->blocks[one->block].fresh) continue;
+        const norch_tensor *like = &one->header;
+        one->made = nr_make(like->ndim, like->shape, like->dtype, NULL);
+        if (!one->made) return NORCH_ERROR_MEMORY;
+        nr_program_put_result(r->program, one->block, one->made->data);
+    }
+    return NORCH_OK;
+}
+
+static void drop_made(nr_recording *r) {
+    for (int64_t i = 0; i < r->result_count; i++) {
+        norch_release(r->results[i].made);
+        r->results[i].made = NULL;
+    }
+}
+
+/* What the second part will need of this run: the slab, as a tensor; None: nothing. */
+static void *give_slab(const nr_recording *r) {
+    norch_storage *slab = r->program->slab;
+    if (!slab) {
+        Py_IncRef(NR_NONE);
+        return NR_NONE;
+    }
+    norch_tensor header = r->results[0].header;
+    header.dtype = NORCH_UINT8;
+    header.ndim = header.contiguous = 1;
+    header.numel = header.shape[0] = (int64_t)slab->bytes;
+    header.strides[0] = 1;
+    header.offset = 0;
+    header.storage = slab;
+    header.data = slab->data;
+    return norch_alias(&header);
+}
+
+/* The results of a part; and of the first of two the slab, as the last. */
+static void *give_results(nr_recording *r, void *leaves, int64_t from, int64_t to) {
+    const bool waits = r->program->divided && from == 0;
+    if (r->alone && !r->program->divided) return give_result(r, &r->results[0], leaves);
+    void *tuple = PyTuple_New(to - from + waits);
+    for (int64_t i = from; tuple && i < to + waits; i++) {
+        void *result = i < to ? give_result(r, &r->results[i], leaves) : give_slab(r);
+        if (!result || PyTuple_SetItem(tuple, i - from, result)) {
             Py_DecRef(tuple);
             return NULL;
         }
@@ -230,10 +273,10 @@ static int may_run(nr_recording *r, void *leaves) {
     return may;
 }
 
-static void *run_bound(nr_recording *r, void *leaves) {
-    if (nr_program_run(r->program) != NORCH_OK || !leave_gradients(r)) return NULL;
-    if (r->after_run && ask(r->after_run) < 0) return NULL;
-    return give_results(r, leaves);
+static void bind(nr_recording *r, void *leaves) {
+    for (int64_t i = 0; i < PyTuple_Size(leaves); i++)
+        if (r->leaves[i].argument >= 0)
+            nr_program_bind(r->program, r->leaves[i].argument, ((norch_tensor *)PyTuple_GetItem(leaves, i))->data);
 }
 
 static void *run(nr_recording *r, void *leaves) {
@@ -243,20 +286,49 @@ static void *run(nr_recording *r, void *leaves) {
         Py_IncRef(NR_NOT_IMPLEMENTED);
         return NR_NOT_IMPLEMENTED;
     }
-    for (int64_t i = 0; i < r->leaf_count; i++)
-        if (r->leaves[i].argument >= 0)
-            nr_program_bind(r->program, r->leaves[i].argument, ((norch_tensor *)PyTuple_GetItem(leaves, i))->data);
-    if (nr_program_renew(r->program) != NORCH_OK) return NULL;
-    void *results = run_bound(r, leaves);
-    nr_program_leave_results(r->program);
-    return results;
+    if (r->program->divided && nr_program_clear_slab(r->program) != NORCH_OK) return NULL;
+    bind(r, leaves);
+    if (make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
+    if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
+    if (r->after_run && ask(r->after_run) < 0) return NULL;
+    return give_results(r, leaves, 0, r->first_results);
 }
 
-/* replay(recording, arguments): the results; NotImplemented where something is not as it was, and nothing has been done. */
-void *nr_py_replay(void *self, void *const *given, int64_t n) {
-    (void)self;
-    nr_recording *r = n == 2 ? nr_recording_of("replay", given[0]) : NULL;
-    if (!r) return NULL;
+/* Whether the elements of x have been written to since a time. */
+static bool written_since(const norch_tensor *x, int64_t time) {
+    return x->version_counter != NR_NONE && PyLong_AsLongLong(PyList_GetItem(x->version_counter, 0)) > time;
+}
+
+/* A tensor that the second part uses, and that has been written to since the first; NULL: none. */
+static norch_tensor *changed_since(const nr_recording *r, void *leaves, int64_t time) {
+    for (int64_t i = 0; i < r->seen_count; i++)
+        if (r->seen[i].later && written_since(r->seen[i].x, time)) return r->seen[i].x;
+    for (int64_t i = 0; i < r->first_leaves; i++) {
+        norch_tensor *x = PyTuple_GetItem(leaves, i);
+        if (r->leaves[i].later && written_since(x, time)) return x;
+    }
+    return NULL;
+}
+
+static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch_tensor *slab) {
+    bool may = PyTuple_Size(leaves) == r->leaf_count && (r->program->slab ? slab && slab->storage : !slab);
+    for (int64_t i = 0; i < r->leaf_count && may; i++)
+        may = same_leaf(r, &r->leaves[i], PyTuple_GetItem(leaves, i), leaves);
+    if (!may || !arguments_apart(r, leaves)) {
+        Py_IncRef(NR_NOT_IMPLEMENTED);
+        return NR_NOT_IMPLEMENTED;
+    }
+    norch_tensor *changed = changed_since(r, leaves, time);
+    if (changed) return norch_retain(changed);
+    if (slab) nr_program_move(r->program, slab->storage);
+    bind(r, leaves);
+    if (make_results(r, r->first_results, r->result_count) != NORCH_OK) return NULL;
+    if (nr_program_run(r->program, true) != NORCH_OK) return NULL;
+    return give_results(r, leaves, r->first_results, r->result_count);
+}
+
+/* What a body gives while the program is this thread's; NotImplemented where it cannot be. */
+static void *alone(nr_recording *r, void *(*body)(nr_recording *r, void *const *given), void *const *given) {
     if (!r->ready || r->program->running || nr_observing()) {
         Py_IncRef(NR_NOT_IMPLEMENTED);
         return NR_NOT_IMPLEMENTED;
@@ -264,10 +336,34 @@ void *nr_py_replay(void *self, void *const *given, int64_t n) {
     nr_program *program = r->program;
     Py_IncRef(r);
     program->running = true; /* to the end: the results lie in its memory until they are copied */
-    void *results = run(r, given[1]);
+    void *results = body(r, given);
+    if (!results) drop_made(r);
     program->running = false;
     Py_DecRef(r);
     return results;
+}
+
+static void *first(nr_recording *r, void *const *given) { return run(r, given[1]); }
+
+/* replay(recording, arguments): the results; NotImplemented where something is not as it was, and nothing has been done.
+ * Of a recording in two parts: (results of the first..., what the second needs). */
+void *nr_py_replay(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 2 ? nr_recording_of("replay", given[0]) : NULL;
+    return r ? alone(r, first, given) : NULL;
+}
+
+static void *second(nr_recording *r, void *const *given) {
+    const norch_tensor *slab = nr_is_tensor(given[3]) ? given[3] : NULL;
+    return run_second(r, given[1], PyLong_AsLongLong(given[2]), slab);
+}
+
+/* replay_gradient(recording, arguments and gradients of results, time, what the first part gave last): the gradients, or
+ * NotImplemented; a tensor: it is needed, and was written to after that time. */
+void *nr_py_replay_gradient(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 4 ? nr_recording_of("replay_gradient", given[0]) : NULL;
+    return r ? alone(r, second, given) : NULL;
 }
 
 /* replay_timed(recording, arguments): (results, seconds of each call), or NotImplemented. */
@@ -278,6 +374,7 @@ void *nr_py_replay_timed(void *self, void *const *given, int64_t n) {
     const int64_t count = program ? program->count : 0;
     double *seconds = nr_malloc((size_t)count * sizeof *seconds);
     if (!seconds) return nr_fail(NORCH_ERROR_MEMORY, "profile: out of memory"), NULL;
+    memset(seconds, 0, (size_t)count * sizeof *seconds); /* of a part that is not run */
     if (program) program->seconds = seconds;
     void *results = nr_py_replay(self, given, n), *pair = results;
     if (program) program->seconds = NULL;
@@ -292,6 +389,31 @@ void *nr_py_replay_timed(void *self, void *const *given, int64_t n) {
     }
     nr_free(seconds);
     return pair;
+}
+
+/* The calls alone, again and again, as one run binds them. */
+static void *repeated(nr_recording *r, void *const *given) {
+    const int64_t times = PyLong_AsLongLong(given[2]);
+    const int may = r->program->divided ? 0 : may_run(r, given[1]);
+    if (may < 0) return NULL;
+    if (!may) {
+        Py_IncRef(NR_NOT_IMPLEMENTED);
+        return NR_NOT_IMPLEMENTED;
+    }
+    bind(r, given[1]);
+    int32_t status = make_results(r, 0, r->first_results);
+    for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
+    drop_made(r);
+    if (status != NORCH_OK || !leave_gradients(r)) return NULL;
+    Py_IncRef(NR_NONE);
+    return NR_NONE;
+}
+
+/* replay_repeated(recording, arguments, n): None; runs n times and checks once, to time the calls alone: step counts stay. */
+void *nr_py_replay_repeated(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 3 ? nr_recording_of("replay_repeated", given[0]) : NULL;
+    return r ? alone(r, repeated, given) : NULL;
 }
 
 /* matches(recording, arguments): whether it was recorded for such arguments, and Python's conditions hold. */

@@ -34,10 +34,11 @@ def run(
     wanted: dict[Node, int] | None = None,
     accumulate: bool = True,
     past: bool = True,
+    parts: dict[Node, list[Any]] | None = None,
 ) -> list[Any]:
     """Walks back from roots, (node, gradient) pairs. Adds to the .grad of the leaves it meets; with wanted
     ({node: position}) only those nodes count, and their gradients are returned by position. past=False: stops at
-    wanted nodes."""
+    wanted nodes. parts: what comes to these wanted nodes is not added up, but appended to their lists."""
     caught: list[Any] = [None] * (len(wanted) if wanted else 0)
     useful: Any = None if wanted is None else _leading_to(wanted, [node for node, _ in roots], past)
     waiting: list[tuple[int, Node]] = []
@@ -92,10 +93,13 @@ def run(
                 check(node, inputs)
             following = g = None
             for edge, part in zip(node.edges, inputs):  # noqa: B905  (propagate gives one an edge)
-                if edge is None or part is None or (useful is not None and edge not in useful):
+                if edge is None or part is None or (useful is not None and not _counts(edge, part, useful, parts)):
                     continue
-                if type(edge) is Leaf and edge.hooks is None and wanted is None:
-                    _accumulate(edge, part, not node.shares_grad, create_graph)  # nobody needs to see the sum first
+                if type(edge) is Leaf:
+                    if edge.hooks is None and wanted is None:  # nobody needs to see the sum first
+                        _accumulate(edge, part, not node.shares_grad, create_graph)
+                    else:
+                        _add(gradients, waiting, edge, part)  # in the same order
                 elif following is None:
                     following, g = edge, part
                 elif following is edge:
@@ -113,6 +117,14 @@ def run(
     finally:
         mode.enabled = before
     return caught
+
+
+def _counts(edge: Node, part: Any, useful: set[Node], parts: dict[Node, list[Any]] | None) -> bool:
+    """Whether a gradient goes on along an edge; those that are kept apart do not."""
+    if parts is not None and edge in parts:
+        parts[edge].append(part)
+        return False
+    return edge in useful
 
 
 def _through_hooks(hooks: list[Any], g: Any) -> Any:

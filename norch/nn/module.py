@@ -152,6 +152,8 @@ class Module(StateDict):
         grad_output."""
         return hook_into(self._backward_pre_hooks, hook, prepend)
 
+    compile = DeferredMethod("norch.program.in_place", "compile")  # of a package that imports this one
+
     # ---- registration -------------------------------------------------------------------------------------
 
     def _registry_of(self, name: str) -> dict[str, Any] | None:

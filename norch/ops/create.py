@@ -379,8 +379,10 @@ def _triangle(rows: tuple[int, int], total: int, ends: Any, dtype: DType, device
     lines = arange(*rows, device="cpu")
     begins, stops = ends(lines)
     lengths = stops - begins
-    found[0] = lines.repeat_interleave(lengths)
-    found[1] = arange(total, device="cpu") + (begins - lengths.cumsum(0) + lengths).repeat_interleave(lengths)
+    places, stops = arange(total, device="cpu"), lengths.cumsum(0)
+    row = lib.norch_searchsorted(stops, places, True)
+    found[0] = lines.index_select(0, row)
+    found[1] = places + (begins - stops + lengths).index_select(0, row)
     return finished(found.to(dtype_named(dtype)), device, False)
 
 

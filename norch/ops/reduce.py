@@ -52,11 +52,16 @@ def _count(x_meta: Tensor, g: Tensor) -> float:
 
 def _prod_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
     """The product of all others: out / x, but where there is a zero, that of those before and those behind."""
-    if not (x == 0).any().item():
-        return expand_reduced(g * out, x, axes, keepdim) / x
+    some = (x == 0).any()
+    quotient = None
+    if lib.norch_recording() or not some.item():  # a replay may meet other elements
+        quotient = expand_reduced(g * out, x, axes, keepdim) / x
+        if not lib.norch_recording():
+            return quotient
     line, dim = (x.flatten(), 0) if axes is None or x.ndim == 0 else (x, axes[0])
     others = products_of_others(line, dim) * products_of_others(line, dim, True)
-    return expand_reduced(g, x, axes, keepdim) * others.reshape(x.shape)
+    product = expand_reduced(g, x, axes, keepdim) * others.reshape(x.shape)
+    return product if quotient is None else product.where(some, quotient)
 
 
 def share_among(g: Tensor, chosen: Tensor, axes: Any, keepdim: bool) -> Tensor:

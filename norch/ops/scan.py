@@ -28,8 +28,12 @@ def _cumsum(x: Tensor, dim: int, reverse: bool) -> Tensor:
 
 def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) -> Tensor:
     """The sum of g * out from here on, over x; without dividing where an element is 0."""
-    if not (x == 0).any().item():
-        return _cumsum(g * out, dim, not reverse) / x
+    some = (x == 0).any()
+    quotient = None
+    if lib.norch_recording() or not some.item():  # a replay may meet other elements
+        quotient = _cumsum(g * out, dim, not reverse) / x
+        if not lib.norch_recording():
+            return quotient
     if x.ndim == 0:
         return g.clone()
     positions = range(x.shape[dim])[:: 1 if reverse else -1]
@@ -38,7 +42,8 @@ def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) ->
         here = g.select(dim, position)
         parts.append(here if last is None else here + parts[-1] * x.select(dim, last))
     tails = stack(parts if reverse else parts[::-1], dim)
-    return tails * products_of_others(x, dim, reverse)
+    product = tails * products_of_others(x, dim, reverse)
+    return product if quotient is None else product.where(some, quotient)
 
 
 @differentiable("cumprod", grad=_cumprod_grad)

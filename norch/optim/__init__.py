@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._exports import publish as _publish
 from . import lr_scheduler as lr_scheduler
-from .adam import Adam, AdamW
-from .adaptive import Adagrad, RMSprop
-from .composed import Adadelta, Adamax, NAdam, RAdam, Rprop
+from .adam import Adam, Adamax, AdamW, NAdam, RAdam
+from .adaptive import Adadelta, Adagrad, RMSprop, Rprop
 from .optimizer import Optimizer
 from .sgd import SGD
 

@@ -1,4 +1,5 @@
-"""RMSprop (Hinton 2012) and Adagrad (Duchi, Hazan and Singer 2011)."""
+"""RMSprop (Hinton 2012), Adagrad (Duchi, Hazan and Singer 2011), Adadelta (Zeiler 2012) and Rprop (Riedmiller and Braun
+1993)."""
 
 from __future__ import annotations
 
@@ -72,5 +73,68 @@ class Adagrad(Fused, row="adagrad"):
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "sum", None, None
 
-    def _start(self, param: Tensor, group: dict[str, Any]) -> Tensor:
+    def _start(self, param: Tensor, group: dict[str, Any], name: str) -> Tensor:
         return full_like(param.detach(), group["initial_accumulator_value"])
+
+
+@options
+class Adadelta(Fused, row="adadelta"):
+    """delta = sqrt(moved + eps) / sqrt(square + eps) * g, p -= lr * delta, where square and moved are the running
+    averages of g^2 and delta^2 with the factor rho (Zeiler 2012).
+
+    >>> p = norch.nn.Parameter(norch.ones(2))
+    >>> opt = norch.optim.Adadelta([p], lr=0.5)
+    >>> p.sum().backward()
+    >>> opt.step()
+    >>> bool((p < 1).all())
+    True
+    """
+
+    lr: float = 1.0
+    rho: float = 0.9
+    eps: float = 1e-6
+    weight_decay: float = 0
+    foreach: bool | None = None
+    _: KW_ONLY
+    capturable: bool = False
+    maximize: bool = False
+    differentiable: bool = False
+
+    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "square_avg", "acc_delta", None
+
+
+@options
+class Rprop(Fused, row="rprop"):
+    """p -= sign(g) * size, where size, lr at first, is multiplied by etas[1] while g keeps its sign and by etas[0] when
+    the sign changes, within step_sizes; after a change of sign p stays (Riedmiller and Braun 1993).
+
+    >>> p = norch.nn.Parameter(norch.ones(1))
+    >>> opt = norch.optim.Rprop([p], lr=0.5)
+    >>> p.sum().backward()
+    >>> opt.step()
+    >>> p.item()
+    0.5
+    """
+
+    lr: float = 1e-2
+    etas: tuple[float, float] = (0.5, 1.2)
+    step_sizes: tuple[float, float] = (1e-6, 50)
+    _: KW_ONLY
+    capturable: bool = False
+    foreach: bool | None = None
+    maximize: bool = False
+    differentiable: bool = False
+
+    def _check_options(self, group: dict[str, Any]) -> None:
+        super()._check_options(group)
+        if not 0 < group["etas"][0] < 1 < group["etas"][1]:
+            raise ValueError(f"invalid etas: {group['etas']!r}")
+
+    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "prev", "step_size", None
+
+    def _start(self, param: Tensor, group: dict[str, Any], name: str) -> Tensor:
+        if name == "step_size":
+            return full_like(param.detach(), group["lr"])
+        return super()._start(param, group, name)

@@ -32,10 +32,17 @@ class Row(NamedTuple):
     counts: bool  # whether the step count is one of them
 
 
+# Hyper-parameters that are no option of their name; and those that _fill_step() writes.
+_VALUES = {
+    "beta1": "group['betas'][0]", "beta2": "group['betas'][1]", "first": "0", "shrink": "group['etas'][0]",
+    "grow": "group['etas'][1]", "smallest": "group['step_sizes'][0]", "largest": "group['step_sizes'][1]",
+}  # fmt: skip
+_OF_STEPS = ("step", "gain", "ahead", "rate", "trusted")
+
+
 def _read_row(kind: int, name: str) -> Row:
     fields = lib.norch_optim_hyper(kind).decode().split(", ")
-    value_of = {"beta1": "group['betas'][0]", "beta2": "group['betas'][1]", "first": "0"}
-    lines = [f"hyper.{name} = {value_of.get(name) or f'group[{name!r}]'}" for name in fields if name != "step"]
+    lines = [f"hyper.{name} = {_VALUES.get(name) or f'group[{name!r}]'}" for name in fields if name not in _OF_STEPS]
     made: dict[str, Any] = {}
     source = "def fill(self, hyper, group):\n    " + "\n    ".join(lines)  # a loop would take half as long again
     exec(compile(source, __file__, "exec"), made)
@@ -60,9 +67,17 @@ class Fused(Elementwise):
         """The state tensors of a call, STATES names in the order of the row. None: this group does without."""
         raise NotImplementedError
 
-    def _start(self, param: Tensor, group: dict[str, Any]) -> Tensor:
+    def _start(self, param: Tensor, group: dict[str, Any], name: str) -> Tensor:
         """A state tensor before the first step."""
         return zeros_like(param.detach())
+
+    def _fill_step(self, hyper: Any, entry: dict[str, Any], group: dict[str, Any]) -> None:
+        """Writes what depends on the steps before: the number of the next, at least."""
+        hyper.step = entry["step"] + 1
+
+    def _count(self, entry: dict[str, Any], group: dict[str, Any]) -> None:
+        """A step is done."""
+        entry["step"] += 1
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
@@ -99,12 +114,12 @@ class Fused(Elementwise):
                     return False
             self._fill(hyper, group)
             if counts:
-                hyper.step = entries[0]["step"] + 1
+                self._fill_step(hyper, entries[0], group)
             return True
 
         def advance() -> None:
             for entry in entries:
-                entry["step"] += 1
+                self._count(entry, group)
 
         steps = bool(entries) and "step" in entries[0]
         tape.slot(refresh, advance if steps else None, None if counts or absent else group)
@@ -136,7 +151,7 @@ class Fused(Elementwise):
         entries = [state.get(param) or self._entry(param, group) for param in params]
         for some, theirs, states in by_step(params, grads, entries) if row.counts else ((params, grads, entries),):
             if row.counts:
-                hyper.step = states[0]["step"] + 1
+                self._fill_step(hyper, states[0], group)
             try:
                 columns = _columns(some, theirs, states, kept)
             except KeyError:  # an option that needs more state was set after the first step
@@ -146,7 +161,7 @@ class Fused(Elementwise):
             lib.norch_optim_step(row.kind, columns, at)
             bump_all(some)
             for entry in states:
-                entry["step"] += 1
+                self._count(entry, group)
 
     def _entry(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         entry = self.state[param] = {"step": 0}
@@ -156,7 +171,7 @@ class Fused(Elementwise):
     def _complete(self, entry: dict[str, Any], param: Tensor, group: dict[str, Any]) -> None:
         for name in self._kept(group):
             if name and name not in entry:
-                entry[name] = self._start(param, group)
+                entry[name] = self._start(param, group, name)
 
 
 def _columns(

@@ -1,5 +1,5 @@
 """Optimizer: parameter groups, their options and state, hooks, saving and loading. Subclasses compute the steps: those
-with a kernel in fused.py, the others in composed.py.
+of this package in fused.py, but for LBFGS.
 """
 
 from __future__ import annotations

@@ -13,11 +13,12 @@ from __future__ import annotations
 import functools
 import os
 import warnings
+import weakref
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from .._handle import Handle, alias, next_seq
+from .._handle import alias, next_seq
 from .._lib import lib
 from .._recording import here
 from ..autograd.anomaly import is_anomaly_enabled
@@ -27,12 +28,14 @@ from ..nn._watch import watching
 from ..nn.module import Module
 from .listing import Program
 from .tape import Tape, is_in_graph, user_line
-from .tree import LEAF, flatten, rebuild
+from .tree import LEAF, flatten, is_tensor, rebuild
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _replay = lib.norch_replay
 _TRIALS = 4  # recordings of one kind of call that may all differ
 _MOST_UNUSED = 20  # recordings in a row after which the user is told that none could be replayed
+
+_ALL: weakref.WeakSet[CapturedFunction] = weakref.WeakSet()
 
 # What to do about a refusal in these words.
 _ADVICE = {
@@ -65,13 +68,17 @@ class CapturedFunction(Generic[P, R]):
     recordings()   how many recordings can be replayed
     reset()        forgets them; the next call is as the first
     program        the recording that was made or replayed last, to print; None before there is one
+    replay(n, ...) the calls of the library alone, n times
     profile(...)   a call with these arguments, and a table of what each call of the library in it took
     """
+
+    _verb = "capture"
 
     def __init__(self, function: Callable[P, R], strict: bool, copy: bool, limit: int, fuse: bool = True):
         functools.update_wrapper(self, function, updated=())
         self.function, self.strict, self.copy, self.limit, self.fuse = function, strict, copy, limit, fuse
         self.reset()
+        _ALL.add(self)
 
     def reset(self) -> None:
         """Forgets all recordings, and their memory."""
@@ -103,6 +110,17 @@ class CapturedFunction(Generic[P, R]):
                     return program.timed(out[1])
         raise Error("profile: there is no recording for these arguments; call the function four times with such first")
 
+    def replay(self, times: int, *args: Any, **kwargs: Any) -> None:
+        """Runs the calls of the recording for these arguments so many times, and looks only once whether it may: what
+        there is to time of a replay without Python. Counts of steps stay. Error where there is no such recording."""
+        leaves: list[Any] = []
+        takes = flatten((args, kwargs), leaves)
+        for program in self._programs:
+            if program.takes == takes:
+                if lib.norch_replay_repeated(program.recording, tuple(leaves), times) is None:
+                    return
+        raise Error("replay: there is no recording for these arguments; call the function four times with such first")
+
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickle: recordings belong to the tensors of this process."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_") or name[1] == "_"}
@@ -110,6 +128,7 @@ class CapturedFunction(Generic[P, R]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.reset()
+        _ALL.add(self)
 
     @overload
     def __get__(self, instance: None, owner: Any = ...) -> CapturedFunction[P, R]: ...
@@ -140,10 +159,13 @@ class CapturedFunction(Generic[P, R]):
                 out = _replay(program.recording, given)
                 if out is not NotImplemented:
                     self._put_first(program)
-                    return out if program.gives is LEAF else rebuild(program.gives, iter(out))
+                    return self._replayed(program, out, given)
         if any(lib.norch_is_running(program.recording) for program in self._programs):  # in another thread
             return self.function(*args, **kwargs)
         return self._recorded(args, kwargs, given, takes)
+
+    def _replayed(self, program: Program, out: Any, given: tuple[Any, ...]) -> Any:
+        return out if program.gives is LEAF else rebuild(program.gives, iter(out))
 
     def _put_first(self, program: Program) -> None:
         self._programs = [program, *(other for other in self._programs if other is not program)][: self.limit]
@@ -156,24 +178,20 @@ class CapturedFunction(Generic[P, R]):
         if self._called_before:
             trials = self._alike(self._trials, takes, given)
             earlier = trials[-1].recording if trials else None
-            recording = lib.norch_record_begin(self.strict, _line, mode, next_seq, earlier)
-        here.tape = tape
+            recording = lib.norch_record_begin(self.strict, line, mode, next_seq, earlier, False)
+        around, here.tape = here.tape, tape
         try:
-            with watching(_note):
+            with watching(note):
                 out = self.function(*args, **kwargs)
-            here.tape = None
+            here.tape = around
             results: list[Any] = []
-            gives = flatten(out, results, lambda x: isinstance(x, Handle))
+            gives = flatten(out, results, is_tensor)
             if any(is_in_graph(x) and x._node not in tape.walked for x in results):
                 return self._refused(_LIVE, out)
             self._called_before = True
             if recording is not None:
                 tape.look_at(self.function, given)
-                done = lib.norch_record_end(
-                    recording, given, tuple(results), tape.guards, tape.watches, tape.asks, tape.refresh(),
-                    tape.advance(), tape.kept, self.copy, gives is LEAF, self.fuse,
-                )  # fmt: skip
-                if not done:
+                if not tape.end(recording, given, results, self.copy, gives is LEAF, self.fuse):
                     return self._refused(lib.norch_refusal(recording), out)
                 for i, x in enumerate(results):
                     if lib.norch_is_own(recording, i):  # the next replay writes to it
@@ -183,21 +201,24 @@ class CapturedFunction(Generic[P, R]):
                     return self._refused(refusal, out)
             return rebuild(gives, iter([alias(x) if is_in_graph(x) else x for x in results]))
         except CaptureError as error:
-            error.args = (_explained(error, self.function),)
+            error.args = (explained(error, self.function, self._verb),)
             raise
         finally:
-            here.tape = None
+            here.tape = around
             if recording is not None:
                 lib.norch_record_cancel(recording)
 
     def _refused(self, why: str, out: Any) -> Any:
         if self.strict:
-            raise CaptureError(f"capture: {why}")
+            raise CaptureError(f"{self._verb}: {why}")
         self._gave_up = True
         self._programs, self._trials, self._latest = [], [], None
-        name = getattr(self.function, "__name__", "the function")
-        warnings.warn(f"capture: {name} is not recorded, but called as it is: {_advised(why)}", stacklevel=5)
+        self._warn_of(why)
         return out
+
+    def _warn_of(self, why: str) -> None:
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        warnings.warn(f"{self._verb}: {name} is not recorded, but called as it is: {advised(why)}", stacklevel=6)
 
     def _alike(self, programs: list[Program], takes: Any, given: tuple[Any, ...]) -> list[Program]:
         return [one for one in programs if one.takes == takes and lib.norch_matches(one.recording, given)]
@@ -220,7 +241,7 @@ class CapturedFunction(Generic[P, R]):
         self._unused += 1
         if self._unused == _MOST_UNUSED:
             warnings.warn(
-                f"capture: {_MOST_UNUSED} calls in a row were recorded, and none was replayed: "
+                f"{self._verb}: {_MOST_UNUSED} calls in a row were recorded, and none was replayed: "
                 f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; "
                 "pass that as a tensor, or raise limit",
                 stacklevel=5,
@@ -232,18 +253,24 @@ class CapturedFunction(Generic[P, R]):
         return None
 
 
-def _line() -> tuple[str, int] | None:
+def reset_all() -> None:
+    """Forgets the recordings of all functions."""
+    for function in list(_ALL):
+        function.reset()
+
+
+def line() -> tuple[str, int] | None:
     return user_line(_PACKAGE)
 
 
-def _advised(text: str) -> str:
+def advised(text: str) -> str:
     for start, advice in _ADVICE.items():
         if start in text:  # behind the name of an operation, perhaps
             return f"{text[text.index(start) :]}; {advice}"
     return text
 
 
-def _explained(error: CaptureError, function: Any) -> str:
+def explained(error: CaptureError, function: Any, verb: str) -> str:
     """The message with what to do, and the user's line."""
     text = str(error)
     if "\n  " in text:  # of a captured function inside this one
@@ -257,7 +284,7 @@ def _explained(error: CaptureError, function: Any) -> str:
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if place is not None and code is not None and place[1] and not _is_inside(error, code):
         place = (code.co_filename, code.co_firstlineno)
-    text = "capture: " + _advised(text.removeprefix("capture: "))
+    text = f"{verb}: " + advised(text.removeprefix("capture: ").removeprefix(f"{verb}: "))
     return text if place is None else f"{text}\n  at {place[0]}:{place[1]}"
 
 
@@ -271,7 +298,8 @@ def _is_inside(error: CaptureError, code: Any) -> bool:
     return False
 
 
-def _note(module: Module) -> None:
+def note(module: Module) -> None:
+    """Watches modules: tells this thread's tape of their calls."""
     if here.tape is not None:
         here.tape.called(module)
 

@@ -9,6 +9,7 @@ from typing import Any
 from .._header import listed
 from .._lib import lib
 from ..dtype import DTYPES
+from .picture import arrows, draw
 from .tree import LEAF
 
 _ROWS = listed(lib.norch_op_name)
@@ -32,6 +33,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("batch_norm", "training evaluation training_backward evaluation_backward".split()),
     ("cross_entropy", "forward backward".split()),
     ("recurrent", "lstm gru lstm_backward gru_backward".split()),
+    ("check", "probabilities quantile nanquantile variances classes counts weights".split()),
 ]
 
 
@@ -43,13 +45,14 @@ class Program:
     >>> for _ in range(4):
     ...     y = double(x)
     >>> print(double.program)  # doctest: +ELLIPSIS
-    1 call, 64 bytes of its own
+    1 call, 0 bytes of its own
       1  add           float32  (3)  ...
     """
 
     def __init__(self, recording: Any, takes: Any, gives: Any, function: Callable[..., Any]):
         self.recording, self.takes, self.gives = recording, takes, gives
         self._name = getattr(function, "__name__", "function")
+        self.joined: Any = None  # of a recording in two parts: joined.Joined
         (_, (positional, named)) = takes
         self.is_flat = not named[1] and all(part is LEAF for part in positional[1])
 
@@ -91,6 +94,23 @@ class Program:
         line = lib.norch_line_of(self.recording, i)
         return "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
 
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Writes a picture of the calls to a file, with an arrow from each to those that read what it wrote: by
+        Graphviz (``dot``), in the format that the file's name ends with, or, where that is not installed, as .svg.
+
+        >>> import os, tempfile
+        >>> double = norch.compile(lambda x: x * 2 + 1)
+        >>> for _ in range(4):
+        ...     y = double(norch.ones(3))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     double.program.draw(os.path.join(folder, "double.svg"))
+        ...     os.listdir(folder)
+        ['double.svg']
+        """
+        live = [i for i, row in enumerate(self._rows()) if not row[3]]
+        links = arrows([lib.norch_program_uses(self.recording, i) for i in live])
+        draw(path, f"{self._name}: {len(live)} calls", self.calls(), links)
+
     def memory(self) -> dict[str, int]:
         """Bytes of a replay: "temporary", intermediate results and small ones that it gives, which share addresses;
         "kept", tensors that it leaves behind, such as gradients; "constant", numbers. "eager": the most that temporary
@@ -104,7 +124,7 @@ class Program:
         for i, (took, (family, op, dtype, dead, _, follows, *sizes)) in enumerate(
             zip(seconds, self._rows(), strict=True)
         ):
-            if not dead:
+            if not dead and (took or follows):  # not of the gradient, which backward() runs
                 name, shape = _named(family, op), f"({', '.join(map(str, sizes))})"
                 share = 100 * took / total if total else 0.0
                 time = f"{'|':>10} {'':>10}" if follows else f"{1e6 * took:>10.2f} us {share:>5.1f} %"

@@ -5,6 +5,7 @@ slots    what is read anew at each replay: hyper-parameters of optimizers before
 guards   conditions (container, key, value): while container[key] is value, or equals it where it is a number or a text,
          a replay does what the function would do. The key None stands for the size of the container
 kept     objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
+drawn    (state, seed, counter) of each generator before its first numbers
 walked   nodes that backward() has used up
 """
 
@@ -18,6 +19,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .._handle import Handle
+from .._lib import lib
 from .._recording import unseen
 from ..autograd import anomaly
 from ..autograd.node import Leaf
@@ -38,6 +40,7 @@ class Tape:
         self.after: list[Callable[[], None]] = []
         self.guards: list[Guard] = []
         self.kept: list[Any] = []
+        self.drawn: list[tuple[Any, int, int]] = []
         self.walked: set[Any] = set()
         self._modules: dict[int, Module] = {}
 
@@ -67,6 +70,12 @@ class Tape:
     def keep(self, thing: Any) -> None:
         """thing lives as long as the recording."""
         self.kept.append(thing)
+
+    def draw(self, state: Any) -> None:
+        """Random numbers are drawn from a generator of this state."""
+        if all(state is not known for known, *_ in self.drawn):
+            self.drawn.append((state, state[0], state[1]))
+            self.kept.append(state)
 
     def walk(self, roots: list[Any]) -> None:
         """backward() goes from these nodes, and frees their graph."""
@@ -99,13 +108,26 @@ class Tape:
         """A module is called."""
         self._modules[id(module)] = module
 
+    def modules(self) -> list[Module]:
+        """The modules that were called."""
+        return list(self._modules.values())
+
+    def end(
+        self, recording: Any, given: tuple[Any, ...], results: list[Any], copy: bool, alone: bool, fuse: bool
+    ) -> bool:
+        """The recording can be replayed from here on; False: it cannot, as norch_refusal() says."""
+        return lib.norch_record_end(
+            recording, given, tuple(results), self.guards, self.watches, self.asks, self.refresh(), self.advance(),
+            self.kept, copy, alone, fuse,
+        )  # fmt: skip
+
     # ---- conditions --------------------------------------------------------------------------------------------
 
     def look_at(self, function: Any, leaves: tuple[Any, ...]) -> None:
         """Guards what the function reads by name, and the modules that it reaches."""
         self.guard(anomaly.__dict__, "check", anomaly.check)
         seen: set[int] = set()
-        for value in (function, *leaves):
+        for value in (function, getattr(function, "__self__", None), *leaves):
             self._look_into(value, deep=True)
         while isinstance(function, partial):
             for value in (*function.args, *function.keywords.values()):
@@ -133,6 +155,8 @@ class Tape:
             elif not isinstance(value, _SOURCE):
                 self.guard(container, key, value)
                 self._look_into(value, deep=True)
+                if hasattr(value, "__wrapped__"):
+                    self._look_at_names(value, seen)
 
     def _look_into(self, value: Any, deep: bool) -> None:
         if isinstance(value, Module):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._handle import Device, DType, Handle, Size
+
 LEAF = object()  # in a description: the next leaf
 _VALUE = object()  # and: what follows, itself
 
@@ -22,6 +24,24 @@ def flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None 
         return (_VALUE, tree)
     leaves.append(tree)
     return LEAF
+
+
+def is_tensor(x: Any) -> bool:
+    """What counts as a leaf of a result."""
+    return isinstance(x, Handle)
+
+
+_PLAIN = (type(None), bool, int, float, str, bytes, Size, Device, DType)
+
+
+def has_objects(description: Any) -> bool:
+    """Whether a description has values that may change with the leaves: objects that are neither numbers nor texts."""
+    if description is LEAF:
+        return False
+    kind, *rest = description
+    if kind is _VALUE:
+        return not isinstance(rest[0], _PLAIN)
+    return any(map(has_objects, rest[-1]))
 
 
 def rebuild(description: Any, leaves: Iterator[Any]) -> Any:

@@ -10,10 +10,10 @@ from typing import Any
 from .._exports import publish
 from .._handle import Handle, alias, next_seq
 from ..autograd import enable_grad, is_grad_enabled
-from ..autograd.engine import run
 from ..autograd.function import Output, Outputs
 from ..autograd.node import Node, freed
 from ..autograd.record import gradient_edge
+from ..autograd.region import region, walk_to
 from ..errors import ArgumentError
 from ..random import fork_rng, get_rng_state, set_rng_state
 
@@ -29,19 +29,9 @@ class Checkpoint(Node):
     def propagate(self, g: Any) -> tuple[Any, ...]:
         if self.recompute is None:
             raise freed(self)
-        outs = self.recompute()
+        outs, recorded = self.recompute(), is_grad_enabled()
         roots = [(gradient_edge(outs[i]), one) for i, one in (g if isinstance(g, Outputs) else {0: g}).items()]
-        wanted = {node: i for i, node in enumerate(self.edges) if node is not None}
-        hooks = [(node, node.hooks) for node in wanted]
-        try:
-            for node in wanted:  # the outer walk calls their hooks
-                node.hooks = None
-            recorded = is_grad_enabled()
-            live = [(node, one) for node, one in roots if node is not None]
-            return tuple(run(live, recorded, recorded, wanted, accumulate=False, past=False))
-        finally:
-            for node, known in hooks:
-                node.hooks = known
+        return walk_to(self.edges, roots, recorded, recorded)
 
     def release(self) -> None:
         self.recompute = None
@@ -82,7 +72,7 @@ def checkpoint(
     state, start = get_rng_state(), next_seq()
     outs = call()
     nodes = [gradient_edge(out) if isinstance(out, Handle) else None for out in outs]
-    inside, frontier = _region([node for node in nodes if node is not None], start)
+    inside, frontier = region([node for node in nodes if node is not None], start)
     if inside and is_grad_enabled():
         whole = Checkpoint(*frontier)
         whole.recompute = recompute
@@ -91,21 +81,6 @@ def checkpoint(
                 outs[i] = alias(outs[i])
                 outs[i]._node = whole if len(outs) == 1 else Output(whole, i)
     return outs[0] if kind[0] is None else kind[0](outs)
-
-
-def _region(outs: list[Node], start: int) -> tuple[set[Node], list[Node]]:
-    """(the nodes behind outs that were recorded after start, the earlier nodes that their edges lead to)."""
-    inside: set[Node] = set()
-    frontier: dict[Node, None] = {}
-    todo = list(outs)
-    while todo:
-        node = todo.pop()
-        if node.seq < start:
-            frontier[node] = None
-        elif node not in inside:
-            inside.add(node)
-            todo.extend(one for one in node.edges if one is not None)
-    return inside, list(frontier)
 
 
 def checkpoint_sequential(

@@ -58,7 +58,7 @@ def ctc_loss(
         raise TypeError(f"{name}: blank is an integer, not {type(blank).__name__}")
     if not 0 <= blank < classes:
         raise ArgumentError(f"{name}: blank {blank} is not one of the {classes} classes")
-    times, sizes = (as_tensor(lengths, dtype=int64).reshape(-1).tolist() for lengths in (input_lengths, target_lengths))
+    times, sizes = map(_numbers, (input_lengths, target_lengths))
     if len(times) != n or len(sizes) != n:
         raise ShapeError(f"{name}: {len(times)} input_lengths and {len(sizes)} target_lengths for a batch of {n}")
     if n and not (0 <= min(times) and max(times) <= steps and 0 <= min(sizes)):
@@ -86,6 +86,13 @@ def ctc_loss(
     if reduction == "mean":
         return (loss / ends.clamp(min=1)).mean()
     return reduced(loss.squeeze(0) if unbatched else loss, reduction)
+
+
+def _numbers(lengths: Tensor | Sequence[int]) -> list[int]:
+    """Lengths as a list; those in a tensor are read."""
+    if isinstance(lengths, (list, tuple)) and all(type(n) is int for n in lengths):
+        return list(lengths)
+    return as_tensor(lengths, dtype=int64).reshape(-1).tolist()
 
 
 def _labels(targets: Tensor, sizes: list[int], longest: int, unbatched: bool) -> Tensor:

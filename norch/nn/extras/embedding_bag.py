@@ -12,8 +12,7 @@ from ...dtype import int64
 from ...errors import ArgumentError, ShapeError, one_of
 from ...ops._checks import with_ndim
 from ...ops._operand import rename_errors, tensor_of
-from ...ops.composed.order import bincount
-from ...ops.create import arange
+from ...ops.create import arange, ones_like
 from ...ops.values import tensor
 from ...tensor import Tensor
 from ..embedding import Embedding
@@ -85,7 +84,8 @@ def embedding_bag(
     out = out.index_add(0, bag, rows if factors is None else rows * factors.unsqueeze(1))
     if mode == "sum" or not count:
         return out
-    return out / bincount(bag.to(int64), minlength=count).clamp(min=1).unsqueeze(1).to(out.dtype)
+    sizes = bag.new_zeros(count).index_add(0, bag, ones_like(bag))
+    return out / sizes.clamp(min=1).unsqueeze(1).to(out.dtype)
 
 
 class EmbeddingBag(Embedding):

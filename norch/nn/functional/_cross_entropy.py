@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._lib import constants, lib
 from ..._lib import int64 as int_
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
@@ -213,7 +214,6 @@ def binary_cross_entropy(
     [0, 1].
     """
     _check_shapes("binary_cross_entropy", input, target)
-    if not bool(((input >= 0) & (input <= 1)).all()):
-        raise ArgumentError("binary_cross_entropy: all elements of input must lie between 0 and 1")
+    lib.norch_check((input >= 0) & (input <= 1), constants["CHECK_PROBABILITIES"])
     loss = probability_cross_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._lib import constants, lib
 from ..._lib import int64 as int_
 from ...autograd import no_grad
 from ...dtype import int64
@@ -71,7 +72,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise DTypeError(f"one_hot: expected integer classes, got {tensor.dtype.name}")
     if num_classes == -1:
         num_classes = int(tensor.amax().item()) + 1 if tensor.numel() else 0
-    if tensor.numel() and (int(tensor.amin().item()) < 0 or int(tensor.amax().item()) >= num_classes):
-        raise ArgumentError(f"one_hot: class values must lie in 0 ... {num_classes - 1}")
+    lib.norch_check((tensor >= 0) & (tensor < num_classes), constants["CHECK_CLASSES"])
     zeros = tensor.new_zeros((*tensor.shape, num_classes), dtype=int64)
     return zeros.scatter_(-1, tensor.to(int64).unsqueeze(-1), 1) if tensor.numel() else zeros

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from ..._lib import constants, lib
 from ..._typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
@@ -210,8 +211,7 @@ def gaussian_nll_loss(
             var = var.unsqueeze(-1)
         elif var.ndim != len(shape) or [n for n, m in zip(var.shape, shape, strict=True) if n != m] != [1]:
             raise ArgumentError(f"var is of incorrect size: {tuple(var.shape)} for an input of shape {shape}")
-    if (var < 0).any():
-        raise ArgumentError("var has negative numbers")
+    lib.norch_check((var < 0).logical_not(), constants["CHECK_VARIANCES"])
     with no_grad():
         below_eps = (eps - var).clamp(min=0)
     var = var + below_eps  # a clamp whose gradient is 1 everywhere

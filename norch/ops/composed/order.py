@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._handle import Handle
-from ..._lib import flag, int64, lib
+from ..._lib import constants, flag, int64, lib
 from ..._typing import Any, Literal, Operand, Tensor, overload
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
@@ -59,15 +59,16 @@ def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolati
     if not x.numel():
         raise ArgumentError(f"{name}: the input of shape {tuple(x.shape)} is empty")
     one_of(f"{name}: interpolation", interpolation, ("linear", "lower", "higher", "midpoint", "nearest"))
-    if not isinstance(q, Handle):
-        q = x.new_full((), float(q))
-    q = as_fixed_operand(q, name)
+    known = not isinstance(q, Handle)
+    if known and not 0 <= float(q) <= 1:
+        raise ArgumentError(f"{name}: q lies in [0, 1]")
+    q = as_fixed_operand(x.new_full((), float(q)) if known else q, name)
     if q.dtype is not x.dtype:
         raise DTypeError(f"{name}: q is {q.dtype}, the input {x.dtype}")
     if q.ndim > 1:
         raise ShapeError(f"{name}: q is a number or a 1-d tensor, not of shape {tuple(q.shape)}")
-    if q.numel() and not bool(((q >= 0) & (q <= 1)).all()):
-        raise ArgumentError(f"{name}: q lies in [0, 1]")
+    if not known:
+        lib.norch_check((q >= 0) & (q <= 1), constants[f"CHECK_{name.upper()}"])
     whole = dim is None or x.ndim == 0
     line = x.reshape(-1) if whole else x.transpose(dim, -1)
     ordered = sort(line, -1).values

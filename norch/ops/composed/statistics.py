@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from ..._lib import constants, lib
 from ..._typing import Any, Tensor
 from ...dtype import dtype as DType  # noqa: N812
 from ...dtype import get_default_dtype, promote_types
@@ -51,8 +52,8 @@ def cov(
             raise ShapeError(f"cov: {name} has shape {tuple(given.shape)} for {count} observations")
         if given.dtype.is_floating_point == (name == "fweights"):
             raise DTypeError(f"cov: {name} of {given.dtype.name}")
-        if count and (given < 0).any():
-            raise ArgumentError(f"cov: {name} has negative numbers")
+        condition = constants["CHECK_COUNTS" if name == "fweights" else "CHECK_WEIGHTS"]
+        lib.norch_check((given < 0).logical_not(), condition)
         weights = given if weights is None else weights * given
     if weights is None:
         total, mean = x.new_full((), count), x.mean(1, True)

@@ -1,0 +1,37 @@
+/* check: conditions on elements, as calls, so that a replay checks them too. A device without a kernel for it is asked for the
+ * elements. */
+#include "../families/check.h"
+
+#include "../core/memory.h"
+#include "ops.h"
+
+static const char *const texts[] = {
+    [NORCH_CHECK_PROBABILITIES] = "binary_cross_entropy: all elements of input must lie between 0 and 1",
+    [NORCH_CHECK_QUANTILE] = "quantile: q lies in [0, 1]",
+    [NORCH_CHECK_NANQUANTILE] = "nanquantile: q lies in [0, 1]",
+    [NORCH_CHECK_VARIANCES] = "gaussian_nll_loss: var has negative numbers",
+    [NORCH_CHECK_CLASSES] = "one_hot: class values must lie in 0 ... num_classes - 1",
+    [NORCH_CHECK_COUNTS] = "cov: fweights has negative numbers",
+    [NORCH_CHECK_WEIGHTS] = "cov: aweights has negative numbers",
+};
+
+static int32_t run(const norch_tensor *x, const norch_tensor *where, int64_t condition) {
+    const nr_check_plan plan = {x->numel, x->data, texts[condition]};
+    return nr_run(NR_CHECK, (int32_t)condition, &plan, 0.02 * (double)x->numel, where);
+}
+
+int32_t norch_check(const norch_tensor *x, int64_t condition) {
+    if (nr_check_tensor("check", x)) return NORCH_ERROR_VALUE;
+    if (x->dtype != NORCH_BOOL || condition < 0 || condition >= (int64_t)(sizeof texts / sizeof *texts))
+        return nr_fail(NORCH_ERROR_DTYPE, "check: expected a bool tensor and a condition");
+    norch_tensor *dense = nr_dense(x, NORCH_BOOL);
+    if (!dense) return NORCH_ERROR_MEMORY;
+    if (dense->storage->backend->device) {
+        norch_tensor *here = norch_to_device(dense, NORCH_CPU, 0, false);
+        nr_release(dense);
+        if (!(dense = here)) return NORCH_ERROR_MEMORY;
+    }
+    const int32_t status = run(dense, dense, condition);
+    nr_release(dense);
+    return status;
+}

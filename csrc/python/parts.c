@@ -1,0 +1,84 @@
+/* parts: a recording in two parts, of a function and of its gradient, which is recorded when backward() comes to it; and where the
+ * results of a recording lie. */
+#include "recording.h"
+
+/* record_pause(recording, leaves, results): the function ends, which takes so many leaves and gives so many results. */
+void *nr_py_record_pause(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 3 ? nr_recording_of("record_pause", given[0]) : NULL;
+    if (!r || !r->program || nr_observer_here() != &r->program->observer) {
+        PyErr_SetString(PyExc_TypeError, "record_pause: takes a recording of this thread, and two numbers");
+        return NULL;
+    }
+    nr_observe(NULL);
+    nr_program_divide(r->program);
+    for (int64_t i = 0; i < r->seen_count; i++) r->seen[i].gained = r->seen[i].x->node != r->seen[i].node;
+    r->first_leaves = PyLong_AsLongLong(given[1]);
+    r->first_results = PyLong_AsLongLong(given[2]);
+    if (nr_recording_note_modes(r) != NORCH_OK) return NULL;
+    Py_IncRef(NR_NONE);
+    return NR_NONE;
+}
+
+/* record_resume(recording): its gradient is computed from here on, to record_end() or record_suspend(); False: another
+ * recording is under way. */
+void *nr_py_record_resume(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 1 ? nr_recording_of("record_resume", given[0]) : NULL;
+    if (!r) return NULL;
+    if (!r->program || r->ready || nr_observer_here()) return PyBool_FromLong(0);
+    nr_observe(&r->program->observer);
+    return PyBool_FromLong(1);
+}
+
+/* record_suspend(recording): nothing is recorded until its end. */
+void *nr_py_record_suspend(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 1 ? nr_recording_of("record_suspend", given[0]) : NULL;
+    if (!r) return NULL;
+    if (r->program && nr_observer_here() == &r->program->observer) nr_observe(NULL);
+    Py_IncRef(NR_NONE);
+    return NR_NONE;
+}
+
+/* is_own(recording, i): whether the memory of the i-th result stays the recording's own, and is written to by each run. */
+void *nr_py_is_own(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 2 ? nr_recording_of("is_own", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    if (i < 0 || i >= r->result_count) return PyBool_FromLong(0);
+    const nr_returned *one = &r->results[i];
+    return PyBool_FromLong(one->leaf < 0 && !one->object && r->program->blocks[one->block].kind == NR_KEPT);
+}
+
+/* result_of(recording, i): the argument that the i-th result is a view of; -1: it has memory of its own; -2: another tensor
+ * that was there before, or an argument itself. */
+void *nr_py_result_of(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 2 ? nr_recording_of("result_of", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    if (i < 0 || i >= r->result_count) return PyLong_FromLongLong(-2);
+    const nr_returned *one = &r->results[i];
+    if (one->leaf >= 0 && one->offset >= 0) return PyLong_FromLongLong(one->leaf);
+    return PyLong_FromLongLong(one->leaf < 0 && !one->object ? -1 : -2);
+}
+
+/* program_uses(recording, i): (block, whether it is written) of each address of the i-th call, flat; of an argument -1 - its
+ * number. */
+void *nr_py_program_uses(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 2 ? nr_recording_of("program_uses", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    const bool there = r->program && i >= 0 && i < r->program->count;
+    const nr_step *step = there ? &r->program->steps[i] : NULL;
+    void *tuple = PyTuple_New(step ? 2 * step->uses : 0);
+    for (int64_t u = 0; tuple && step && u < step->uses; u++) {
+        const nr_use *use = &r->program->uses[step->first_use + u];
+        PyTuple_SetItem(tuple, 2 * u, PyLong_FromLongLong(use->block));
+        PyTuple_SetItem(tuple, 2 * u + 1, PyBool_FromLong(use->written));
+    }
+    return tuple;
+}

@@ -1,0 +1,65 @@
+"""``norch.compiler``: what PyTorch's module of this name has beside compile()."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ._exports import publish
+from ._lib import lib
+from ._recording import unseen
+from .program import compile as compile  # noqa: A004
+from .program.captured import reset_all
+
+__all__ = ["compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
+           "list_backends", "reset"]  # fmt: skip
+publish(globals())
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def is_compiling() -> bool:
+    """Whether a function is being recorded in this thread."""
+    return lib.norch_recording()
+
+
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """False: norch exports no graphs."""
+    return False
+
+
+def disable(fn: F | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """fn, or, without it, a decorator: a function that is called in Python each time. What calls it is not recorded.
+
+    >>> @norch.compiler.disable
+    ... def logged(x):
+    ...     print("called")
+    ...     return x
+    """
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+
+    @functools.wraps(fn)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        unseen(f"it calls {getattr(fn, '__name__', 'a function')}, which compiler.disable() keeps from that")
+        return fn(*args, **kwargs)
+
+    return called
+
+
+def list_backends(exclude_tags: Any = ()) -> list[str]:
+    """The names that compile() takes as backend for recordings; "eager" leaves functions as they are."""
+    return ["inductor"]
+
+
+def reset() -> None:
+    """Forgets the recordings of all functions of norch.compile and norch.capture."""
+    reset_all()
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Does nothing: each call has memory of its own."""

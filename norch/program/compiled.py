@@ -1,0 +1,281 @@
+"""``norch.compile``: functions and modules whose calls, and those of their gradients, are replayed as programs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._handle import Handle, next_seq
+from .._lib import lib
+from .._recording import here
+from ..autograd.grad_mode import mode
+from ..autograd.record import gradient_edge
+from ..errors import ArgumentError, CaptureError
+from ..nn._watch import watching
+from ..nn.module import Module
+from .captured import CapturedFunction, explained, line, note
+from .joined import Call, Joined, Trial, recorded
+from .listing import Program
+from .tape import Tape
+from .tree import LEAF, flatten, has_objects, is_tensor, rebuild
+
+_replay = lib.norch_replay
+_MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_BACKENDS = ("inductor", "norch", "eager", "aot_eager", "cudagraphs")
+_MOST_FRUITLESS = 12  # calls of one kind that are recorded before it is left alone
+
+
+class CompiledFunction(CapturedFunction):
+    """A function that norch.compile made; recordings(), reset(), program and profile() are those of norch.capture."""
+
+    _verb = "compile"
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, limit: int):
+        super().__init__(function, fullgraph, True, limit)
+
+    def reset(self) -> None:
+        super().reset()
+        self._eager: set[Any] = set()  # kinds of calls that are left alone
+        self._fruitless: dict[Any, int] = {}  # of each kind the calls in a row that were recorded in vain
+        self._wanted: dict[Any, set[int]] = {}  # of each kind the results whose gradients were asked for
+        self._join: Any = None
+        self._warned = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        latest = self._latest
+        if latest is not None and not kwargs:
+            out = _replay(latest, args)
+            if out is not NotImplemented:
+                gives = self._gives
+                if self._join is None:
+                    return out if gives is LEAF else rebuild(gives, iter(out))
+                self._join(out, args)
+                return out[0] if gives is LEAF else rebuild(gives, iter(out))
+        return self._otherwise(args, kwargs)
+
+    def _put_first(self, program: Program) -> None:
+        super()._put_first(program)
+        self._join = None if program.joined is None else program.joined.join
+
+    def _replayed(self, program: Program, out: Any, given: tuple[Any, ...]) -> Any:
+        if program.joined is None:
+            return super()._replayed(program, out, given)
+        program.joined.join(out, given)
+        return rebuild(program.gives, iter(out))
+
+    # ---- recording -----------------------------------------------------------------------------------------------
+
+    def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...], takes: Any) -> Any:
+        kind = (takes, mode.enabled)
+        if not self._called_before or kind in self._eager:
+            out = self.function(*args, **kwargs)
+            self._called_before = True
+            return out
+        tape, trials = Tape(), self._alike(self._trials, takes, given)
+        before = [gradient_edge(x) if isinstance(x, Handle) else None for x in given]
+        start, around = next_seq(), here.tape
+        recording = lib.norch_record_begin(self.strict, line, mode, next_seq, None, True)
+        here.tape = tape
+        try:
+            with watching(note):
+                out = self.function(*args, **kwargs)
+            here.tape = around
+            results: list[Any] = []
+            gives = flatten(out, results, is_tensor)
+            if has_objects(gives):
+                return self._refused(
+                    "it returns an object that is no tensor, number, text, list, tuple or dict", out, kind
+                )
+            tape.look_at(self.function, given)
+            call = Call(self.function, takes, tape, self._widen)
+            ended = functools.partial(self._ended, kind, gives)
+            joined = recorded(call, recording, given, results, before, start, ended)
+            if isinstance(joined, str):
+                return self._refused(joined, out, kind)
+            if joined is not None:
+                if tape.walked:
+                    return self._refused("it calls backward(), and its result has a graph", out, kind)
+                lib.norch_record_pause(recording, len(given), len(results))
+                if (why := lib.norch_refusal(recording)) is not None:
+                    return self._refused(why, out, kind)
+                recording = None  # it is the node's
+                return rebuild(gives, iter(joined))
+            if not tape.end(recording, given, results, True, gives is LEAF, True):
+                return self._refused(lib.norch_refusal(recording), out, kind)
+            for i, x in enumerate(results):
+                if lib.norch_is_own(recording, i):  # the next replay writes to it
+                    results[i] = lib.norch_cast(x, x._dtype)
+            self._take(Program(recording, takes, gives, self.function), trials, given, kind)
+            return rebuild(gives, iter(results))
+        except CaptureError as error:
+            error.args = (explained(error, self.function, self._verb),)
+            raise
+        finally:
+            here.tape = around
+            if recording is not None:
+                lib.norch_record_cancel(recording)
+
+    def _ended(self, kind: Any, gives: Any, trial: Trial, outs: list[Any]) -> None:
+        """Both parts of a call are recorded; without gradients, if nobody called backward()."""
+        recording, call, given = trial.recording, trial.call, trial.leaves
+        gradients = [g for g in trial.gradients or () if g is not None]
+        if kind in self._eager:
+            return
+        try:
+            if not call.tape.end(recording, (*given, *trial.tangents), outs + gradients, True, gives is LEAF, True):
+                self._refused(lib.norch_refusal(recording), None, kind)
+                return
+        except CaptureError as error:
+            error.args = (explained(error, self.function, self._verb),)
+            raise
+        program = Program(recording, call.takes, gives, self.function)
+        program.joined = Joined(call, recording, trial, outs)
+        self._take(program, self._alike(self._trials, call.takes, given), given, kind)
+
+    def _take(self, program: Program, trials: list[Program], given: tuple[Any, ...], kind: Any) -> None:
+        count = self._fruitless[kind] = self._fruitless.get(kind, 0) + 1
+        refusal = self._compare(program, trials, given)
+        if self._programs and self._programs[0] is program:
+            self._fruitless[kind] = 0
+        elif refusal or count == _MOST_FRUITLESS:
+            self._refused(refusal or f"{count} calls in a row were recorded, and none was replayed", None, kind)
+
+    def _refused(self, why: str, out: Any, kind: Any = None) -> Any:
+        """Calls of this kind are left alone from here on."""
+        if self.strict:
+            raise CaptureError(f"{self._verb}: {why}")
+        self._eager.add(kind)
+        if not self._warned:
+            self._warned = True
+            self._warn_of(why)
+        return out
+
+    def _widen(self, takes: Any, given: set[int]) -> set[int]:
+        """Notes results whose gradients were asked for; all such so far. Recordings without them go."""
+        wanted = self._wanted.setdefault(takes, set())
+        if not given <= wanted:
+            wanted |= given
+            narrow = [
+                one
+                for one in self._programs + self._trials
+                if one.joined is not None
+                and one.takes == takes
+                and not wanted & set(one.joined.call.outputs) <= set(one.joined.pattern)
+            ]
+            self._programs = [one for one in self._programs if one not in narrow]
+            self._trials = [one for one in self._trials if one not in narrow]
+            self._latest = None
+        return wanted
+
+
+class OptimizedModule(Module):
+    """What norch.compile makes of a module: the module itself is ``_orig_mod``, whose attributes it has, and whose
+    parameters its state_dict() names with ``_orig_mod.`` before them, as PyTorch's does.
+
+    >>> model = norch.nn.Linear(2, 1)
+    >>> compiled = norch.compile(model)
+    >>> list(compiled.state_dict()), compiled.in_features, compiled.weight is model.weight
+    (['_orig_mod.weight', '_orig_mod.bias'], 2, True)
+    """
+
+    _own = frozenset(("_orig_mod", "forward", "_options"))
+
+    def __init__(self, module: Module, options: dict[str, Any]):
+        super().__init__()
+        self.__dict__["_options"] = options
+        self._bind("_modules", "_orig_mod", module)
+        self.__dict__["forward"] = _function(module, **options)
+
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        """That of the module."""
+        return self._orig_mod.training
+
+    def __getattr__(self, name: str) -> Any:
+        module = self.__dict__.get("_modules", {}).get("_orig_mod")
+        if module is None:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(module, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._own:
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        (super().__delattr__ if name in self._own else self._orig_mod.__delattr__)(name)
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._orig_mod[index]
+
+    def __iter__(self) -> Any:
+        return iter(self._orig_mod)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._orig_mod, self._options)
+
+
+def _function(function: Any, fullgraph: bool, backend: str, limit: int, disable: bool) -> Any:
+    return function if disable or backend == "eager" else CompiledFunction(function, fullgraph, limit)
+
+
+def compile(  # noqa: A001  (PyTorch's name)
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+) -> Any:
+    """model, a module or a function, whose calls are recorded once and then replayed, and so are those of its gradient:
+    torch.compile's signature, by the means of norch.capture. Results and gradients are those of model, bit for bit.
+
+    The first three calls with arguments of one kind run as they are; docs/capture.md says what a kind is, and what
+    cannot be recorded. That runs as it is from then on, with one warning that says why, or, with fullgraph, raises
+    CaptureError. A module gives an OptimizedModule; without model, the result is a decorator.
+
+    dynamic, mode, options and name have no effect: each shape has a recording of its own, recompile_limit of them, by
+    default 8. backend="eager" and disable leave calls as they are. Raises ArgumentError for another backend or mode,
+    RuntimeError for mode and options at once.
+
+    >>> model = norch.compile(norch.nn.Linear(2, 1))
+    >>> for _ in range(5):
+    ...     model(norch.ones(4, 2)).sum().backward()
+    >>> model.weight.grad
+    tensor([[20., 20.]])
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode not in _MODES:
+        raise ArgumentError(f"compile: mode is one of {', '.join(map(str, _MODES[1:]))}, not {mode!r}")
+    if backend is not None and backend not in _BACKENDS:
+        raise ArgumentError(f"compile: backend is one of {', '.join(_BACKENDS)}, not {backend!r}")
+    limit = 8 if recompile_limit is None else recompile_limit
+    if not isinstance(limit, int) or limit < 1:
+        raise ArgumentError(f"compile: recompile_limit is 1 or more, not {limit!r}")
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
+            disable=disable, recompile_limit=recompile_limit,
+        )  # fmt: skip
+    if not callable(model):
+        raise TypeError(f"compile: expected a module or a function, not {type(model).__name__}")
+    chosen: dict[str, Any] = {
+        "fullgraph": bool(fullgraph),
+        "backend": backend or "norch",
+        "limit": limit,
+        "disable": bool(disable),
+    }
+    return OptimizedModule(model, chosen) if isinstance(model, Module) else _function(model, **chosen)

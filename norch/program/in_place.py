@@ -1,0 +1,20 @@
+"""``Module.compile()``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..nn.module import Module
+from .compiled import compile as compiled
+
+
+def compile(self: Module, *args: Any, **kwargs: Any) -> None:  # noqa: A001  (PyTorch's name)
+    """Calls of the module go through norch.compile from here on, with these options: hooks of the module itself are
+    called around it. state_dict() stays what it was.
+
+    >>> model = norch.nn.Linear(2, 1)
+    >>> model.compile()
+    >>> list(model.state_dict())
+    ['weight', 'bias']
+    """
+    self.__dict__["forward"] = compiled(self.forward, *args, **kwargs)
