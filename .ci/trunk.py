@@ -18,10 +18,10 @@ TRUNK = {
 # norch.profiler. Left out elsewhere: the choice of devices and instruction sets at load, no_grad() and the like,
 # histories of views.
 NOT_TRUNK = (
-    "csrc/core/convert.h csrc/core/library.c csrc/python/abi.h csrc/python/region.c csrc/python/columns.h "
-    "csrc/python/make_calls.py csrc/python/recording.h csrc/python/recording.c csrc/python/replay.c csrc/python/parts.c "
-    "csrc/python/profile.c csrc/python/guard.c csrc/core/observer.c csrc/core/device.h csrc/python/dlpack.c "
-    "csrc/core/wrap.c"
+    "csrc/core/convert.h csrc/core/library.c csrc/core/observer.c csrc/core/device.h csrc/core/wrap.c "
+    "csrc/python/abi.h csrc/python/region.c csrc/python/columns.h csrc/python/make_calls.py csrc/python/dlpack.c "
+    "csrc/python/recording.h csrc/python/recording.c csrc/python/replay.c csrc/python/parts.c csrc/python/profile.c "
+    "csrc/python/guard.c"
 )
 
 # Files of these families, by the beginning of their names, may run too: the engine copies gradients and makes the first
