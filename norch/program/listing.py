@@ -112,7 +112,7 @@ class Program:
         draw(path, f"{self._name}: {len(live)} calls", self.calls(), links)
 
     def memory(self) -> dict[str, int]:
-        """Bytes of a replay: "temporary", intermediate results and small ones that it gives, which share addresses;
+        """Bytes of a replay: "temporary", intermediate results, which share addresses;
         "kept", tensors that it leaves behind, such as gradients; "constant", numbers. "eager": the most that temporary
         results take at a time where the function is not captured."""
         temporary, kept, constant, eager = lib.norch_program_memory(self.recording)
