@@ -13,11 +13,13 @@ from .sgd import SGD
 
 if _TYPE_CHECKING:
     from . import swa_utils as swa_utils
+    from .extras.composed import ASGD, Adafactor, Muon
     from .extras.lbfgs import LBFGS
 
 __all__ = [
-    "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-    "lr_scheduler",
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",
+    "RAdam", "RMSprop", "Rprop", "lr_scheduler",
 ]  # fmt: skip
 
-__getattr__ = _lazy(globals(), {".": "swa_utils", ".extras.lbfgs": "LBFGS"}, _nothing_more(__name__))
+_LAZY = {".": "swa_utils", ".extras.composed": "ASGD Adafactor Muon", ".extras.lbfgs": "LBFGS"}
+__getattr__ = _lazy(globals(), _LAZY, _nothing_more(__name__))

@@ -13,21 +13,24 @@ from ..tensor import Tensor
 from .optimizer import Elementwise
 
 
-class _Composed(Elementwise):
-    """Base. A subclass gives _update(), the formula, and the names of its state tensors, zeros at first."""
+class Composed(Elementwise):
+    """Base. A subclass gives _update(), the formula, and the names of its state tensors, zeros at first. decays=False:
+    the formula includes the weight decay."""
 
     _states: tuple[str, ...] = ()
+    _decays = True
 
-    def __init_subclass__(cls, states: tuple[str, ...] | None = None, **named: Any) -> None:
+    def __init_subclass__(cls, states: tuple[str, ...] | None = None, decays: bool | None = None, **named: Any) -> None:
         super().__init_subclass__(**named)
         cls._states = cls._states if states is None else states
+        cls._decays = cls._decays if decays is None else decays
 
     def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter before its first step."""
         return {"step": 0, **{name: zeros_like(param.detach()) for name in self._states}}
 
     def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
-        """Updates one parameter and its state, whose step count includes this step."""
+        """Updates one parameter and its state, whose step count, if it has one, includes this step."""
         raise NotImplementedError
 
     @no_grad()
@@ -35,17 +38,18 @@ class _Composed(Elementwise):
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = self._loss(closure)
         for group in self._groups():
-            decay = group.get("weight_decay", 0)
+            decay = group.get("weight_decay", 0) if self._decays else 0
             for param in group["params"]:
                 if param.grad is None:
                     continue
-                g = -param.grad if group["maximize"] else param.grad
+                g = -param.grad if group.get("maximize") else param.grad
                 if decay and group.get("decoupled_weight_decay"):
                     param.mul_(1 - group["lr"] * decay)
                 elif decay:
                     g = g + param * decay
                 entry = self.state[param] = self.state.get(param) or self._start(param, group)
-                entry["step"] += 1
+                if "step" in entry:
+                    entry["step"] += 1
                 self._update(param, g, entry, group)
         return loss
 
@@ -58,7 +62,7 @@ def _averages(g: Tensor, entry: dict[str, Any], betas: tuple[float, float]) -> t
 
 
 @options
-class Adadelta(_Composed, states=("square_avg", "acc_delta")):
+class Adadelta(Composed, states=("square_avg", "acc_delta")):
     """delta = sqrt(moved + eps) / sqrt(square + eps) * g, p -= lr * delta, where square and moved are the running
     averages of g^2 and delta^2 with the factor rho (Zeiler 2012).
 
@@ -89,7 +93,7 @@ class Adadelta(_Composed, states=("square_avg", "acc_delta")):
 
 
 @options
-class Adamax(_Composed, states=("exp_avg", "exp_inf")):
+class Adamax(Composed, states=("exp_avg", "exp_inf")):
     """p -= lr / (1 - beta1^step) * average / largest, where average is the running average of g with the factor beta1,
     and largest the maximum of |g| + eps and beta2 * largest (Kingma and Ba 2014, section 7).
 
@@ -120,7 +124,7 @@ class Adamax(_Composed, states=("exp_avg", "exp_inf")):
 
 
 @options
-class NAdam(_Composed, states=("exp_avg", "exp_avg_sq")):
+class NAdam(Composed, states=("exp_avg", "exp_avg_sq")):
     """Adam with Nesterov's momentum (Dozat 2016): p moves along (1 - mu) g plus the next mu times the running average
     of g, where mu = beta1 (1 - 0.96^(step momentum_decay) / 2) grows with the steps.
 
@@ -158,7 +162,7 @@ class NAdam(_Composed, states=("exp_avg", "exp_avg_sq")):
 
 
 @options
-class RAdam(_Composed, states=("exp_avg", "exp_avg_sq")):
+class RAdam(Composed, states=("exp_avg", "exp_avg_sq")):
     """Adam without the division by sqrt(square) in the first steps, where the variance of that average is too large; in
     later steps it is scaled by a factor that grows to 1 (Liu et al. 2019).
 
@@ -195,7 +199,7 @@ class RAdam(_Composed, states=("exp_avg", "exp_avg_sq")):
 
 
 @options
-class Rprop(_Composed, states=("prev",)):
+class Rprop(Composed, states=("prev",)):
     """p -= sign(g) * size, where size, lr at first, is multiplied by etas[1] while g keeps its sign and by etas[0] when
     the sign changes, within step_sizes; after a change of sign p stays (Riedmiller and Braun 1993).
 
