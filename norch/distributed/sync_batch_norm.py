@@ -8,7 +8,7 @@ from ..autograd import no_grad
 from ..autograd.function import Function
 from ..errors import ShapeError
 from ..nn.module import Module
-from ..nn.norm import BatchNorm1d, BatchNorm2d, _BatchNorm
+from ..nn.norm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
 from ..ops._operand import tensor_of
 from ..tensor import Tensor
 from .collectives import all_reduce
@@ -95,7 +95,7 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(cls, module: Module, process_group: ProcessGroup | None = None) -> Module:
         """module with a SyncBatchNorm in place of each BatchNorm, over the same parameters and buffers."""
         made = module
-        if isinstance(module, (BatchNorm1d, BatchNorm2d)):
+        if isinstance(module, (BatchNorm1d, BatchNorm2d, BatchNorm3d)):
             affine = module.weight is not None
             made = cls(
                 module.num_features, module.eps, module.momentum, affine, module.track_running_stats, process_group
