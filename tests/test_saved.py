@@ -255,9 +255,12 @@ MODULES: dict[str, Any] = {
     # what holds others, or stands for several
     **dict.fromkeys(
         "DataParallel Module ModuleDict ModuleList ParameterDict ParameterList RNNBase RNNCellBase Sequential "
-        "SyncBatchNorm".split()
+        "SyncBatchNorm LazyLinear".split()
     ),
     **dict.fromkeys("TransformerDecoder TransformerEncoder".split()),
+    **{
+        f"Lazy{kind}{axes}d": None for kind in "Conv ConvTranspose BatchNorm InstanceNorm".split() for axes in (1, 2, 3)
+    },
 }
 
 

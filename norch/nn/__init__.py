@@ -31,18 +31,24 @@ if _TYPE_CHECKING:
     from ..distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
     from .extras.ctc import CTCLoss as CTCLoss
     from .extras.embedding_bag import EmbeddingBag as EmbeddingBag
+    from .extras.lazy import *  # noqa: F403
+    from .extras.uninitialized import UninitializedBuffer as UninitializedBuffer
+    from .extras.uninitialized import UninitializedParameter as UninitializedParameter
     from .parallel import DataParallel as DataParallel
-
-__all__ = _exported(
-    globals(), "functional", "init", "utils", "CTCLoss", "DataParallel", "EmbeddingBag", "SyncBatchNorm"
-)
-__dir__ = __all__.copy  # completion shows the public names only
 
 _LAZY = {
     ".": "modules parallel",
     ".extras.ctc": "CTCLoss",
     ".extras.embedding_bag": "EmbeddingBag",
+    ".extras.lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
+    "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d "
+    "LazyInstanceNorm3d LazyLinear",
+    ".extras.uninitialized": "UninitializedBuffer UninitializedParameter",
     ".parallel": "DataParallel",
     "..distributed.sync_batch_norm": "SyncBatchNorm",
 }
+__all__ = _exported(
+    globals(), "functional", "init", "utils", *(name for path in _LAZY if path != "." for name in _LAZY[path].split())
+)
+__dir__ = __all__.copy  # completion shows the public names only
 __getattr__ = _lazy(globals(), _LAZY, _nothing_more(__name__))

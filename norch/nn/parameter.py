@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._exports import lazy
 from .._left_out import nothing_more
 from ..errors import Error, rename_error
 from ..ops.create import empty
@@ -35,6 +36,11 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
+def is_lazy(param: Any) -> bool:
+    """Whether param is an UninitializedParameter or UninitializedBuffer."""
+    return hasattr(type(param), "materialize")
+
+
 def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
     """Registers an uninitialized parameter of layer, or for None an absent one, for each name and its shape."""
     for name, shape in shapes.items():
@@ -46,4 +52,5 @@ def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
         layer.register_parameter(name, made)
 
 
-__getattr__ = nothing_more(__name__)
+_LAZY = {".extras.uninitialized": "UninitializedBuffer UninitializedParameter UninitializedTensorMixin"}
+__getattr__ = lazy({"__name__": "norch.nn"}, _LAZY, nothing_more(__name__))
