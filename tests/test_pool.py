@@ -314,3 +314,38 @@ def test_of_neighbours() -> None:
             call(x, 0, 2)
         with pytest.raises(TypeError, match=f"{name}: norm_type must be a number, not str"):
             call(x, "a", 2)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_unpooling_against_torch(torch: Any, axes: int) -> None:
+    x = np.random.default_rng(0).permutation(2 * 3 * 6**axes).reshape(2, 3, *[6] * axes).astype("float32")
+    found: list[Any] = []
+    for m, f in ((norch, F), (torch, torch.nn.functional)):
+        for arguments in ((2,), (2, 2, 1), (2, 3)):
+            best, places = getattr(f, f"max_pool{axes}d")(m.tensor(x), *arguments, return_indices=True)
+            best.requires_grad_()
+            layer = getattr(m.nn, f"MaxUnpool{axes}d")(*arguments)
+            for out in (layer(best, places, output_size=x.shape), layer(best[0], places[0], [6] * axes)):
+                (out * m.arange(out.numel()).reshape(out.shape)).sum().backward()
+                found.append([repr(layer), out.tolist(), best.grad.tolist()])
+            if arguments == (2,):
+                assert layer(best, places).tolist() == found[-2][1]
+    assert found[:6] == found[6:]
+
+
+def test_unpooling() -> None:
+    x = norch.tensor(np.random.default_rng(0).standard_normal((2, 2, 3)), requires_grad=True)
+    places = norch.tensor([[[0, 3, 5], [15, 9, 11]]] * 2)
+    assert gradcheck(lambda x: F.max_unpool2d(x, places, 2), x) and gradgradcheck(
+        lambda x: F.max_unpool2d(x, places, 2) ** 2, x
+    )
+    bad: list[tuple[Any, type[Exception], str]] = [
+        (lambda: F.max_unpool2d(x, places[0], 2), norch.ShapeError, "max_unpool2d: expected input and indices of one"),
+        (lambda: F.max_unpool2d(x, places + 99, 2), IndexError, "max_unpool2d"),
+        (lambda: F.max_unpool2d(x, places, 2, output_size=(6, 6)), ValueError, "max_unpool2d: output_size"),
+        (lambda: F.max_unpool2d(x, places, 2, output_size=(6,)), ValueError, "max_unpool2d: output_size"),
+        (lambda: F.max_unpool3d(x, places, 2), norch.ShapeError, "4 .unbatched. or 5"),
+    ]
+    for call, error, message in bad:
+        with pytest.raises(error, match=message):
+            call()

@@ -255,7 +255,7 @@ MODULES: dict[str, Any] = {
     # what holds others, or stands for several
     **dict.fromkeys(
         "DataParallel Module ModuleDict ModuleList ParameterDict ParameterList RNNBase RNNCellBase Sequential "
-        "SyncBatchNorm LazyLinear".split()
+        "SyncBatchNorm LazyLinear MaxUnpool1d MaxUnpool2d MaxUnpool3d".split()
     ),
     **dict.fromkeys("TransformerDecoder TransformerEncoder".split()),
     **{

@@ -19,7 +19,7 @@ _MODULES = {
     "channelshuffle": "flatten", "container": "container", "conv": "conv extras.lazy", "distance": "distance",
     "dropout": "dropout", "flatten": "flatten", "fold": "resample", "instancenorm": "norm extras.lazy",
     "linear": "linear distance extras.lazy", "loss": "loss extras.ctc", "module": "module", "normalization": "norm",
-    "padding": "pad", "pixelshuffle": "flatten", "pooling": "pool", "rnn": "recurrent",
+    "padding": "pad", "pixelshuffle": "flatten", "pooling": "pool extras.unpool", "rnn": "recurrent",
     "sparse": "embedding extras.embedding_bag", "transformer": "transformer", "upsampling": "resample", "utils": "",
 }  # fmt: skip
 _BASES = {"_ConvNd": "_Conv", "_BatchNorm": "_BatchNorm", "_InstanceNorm": "_InstanceNorm", "_Loss": "_Loss"}

@@ -34,6 +34,9 @@ if _TYPE_CHECKING:
     from .extras.lazy import *  # noqa: F403
     from .extras.uninitialized import UninitializedBuffer as UninitializedBuffer
     from .extras.uninitialized import UninitializedParameter as UninitializedParameter
+    from .extras.unpool import MaxUnpool1d as MaxUnpool1d
+    from .extras.unpool import MaxUnpool2d as MaxUnpool2d
+    from .extras.unpool import MaxUnpool3d as MaxUnpool3d
     from .parallel import DataParallel as DataParallel
 
 _LAZY = {
@@ -43,6 +46,7 @@ _LAZY = {
     ".extras.lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
     "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d "
     "LazyInstanceNorm3d LazyLinear",
+    ".extras.unpool": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     ".extras.uninitialized": "UninitializedBuffer UninitializedParameter",
     ".parallel": "DataParallel",
     "..distributed.sync_batch_norm": "SyncBatchNorm",
