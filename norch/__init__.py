@@ -73,8 +73,8 @@ _MODULES = (
 _LAZY = {
     ".": _MODULES,
     ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
-    "pixel_shuffle pixel_unshuffle conv1d conv2d conv_transpose1d conv_transpose2d group_norm layer_norm rms_norm "
-    "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d",
+    "pixel_shuffle pixel_unshuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "
+    "layer_norm rms_norm adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d max_pool3d",
     ".serialization": "load save",
     ".program": "capture compile",
     ".utils.dlpack": "from_dlpack to_dlpack",

@@ -32,6 +32,7 @@ from norch.ops.composed.shape import adjoint as adjoint, as_strided_scatter as a
 from norch.ops.composed.statistics import corrcoef as corrcoef, cov as cov, cumulative_trapezoid as cumulative_trapezoid, trapezoid as trapezoid
 from norch.ops.composed.type_properties import is_same_size as is_same_size, is_signed as is_signed, real as real, typename as typename
 from norch.ops.conv import conv1d as conv1d, conv2d as conv2d, conv_transpose1d as conv_transpose1d, conv_transpose2d as conv_transpose2d
+from norch.ops.conv3d import conv3d as conv3d, conv_transpose3d as conv_transpose3d
 from norch.ops.copy import cat as cat, clone as clone, is_floating_point as is_floating_point, result_type as result_type, stack as stack
 from norch.ops.create import arange as arange, empty as empty, empty_like as empty_like, empty_strided as empty_strided, eye as eye, full as full, full_like as full_like, linspace as linspace, logspace as logspace, ones as ones, ones_like as ones_like, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices, zeros as zeros, zeros_like as zeros_like
 from norch.ops.getitem import index_put as index_put
@@ -43,7 +44,7 @@ from norch.ops.matmul import bmm as bmm, dot as dot, matmul as matmul, mm as mm,
 from norch.ops.norm import norm as norm
 from norch.ops.normalization import group_norm as group_norm, layer_norm as layer_norm, rms_norm as rms_norm
 from norch.ops.pointwise import add as add, allclose as allclose, clamp as clamp, clamp_max as clamp_max, clamp_min as clamp_min, div as div, isclose as isclose, lerp as lerp, pow as pow, sub as sub, where as where
-from norch.ops.pool import avg_pool1d as avg_pool1d, max_pool1d as max_pool1d, max_pool2d as max_pool2d
+from norch.ops.pool import avg_pool1d as avg_pool1d, max_pool1d as max_pool1d, max_pool2d as max_pool2d, max_pool3d as max_pool3d
 from norch.ops.random import bernoulli as bernoulli, multinomial as multinomial, normal as normal, poisson as poisson, rand as rand, rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm
 from norch.ops.reduce import Dims, all as all, amax as amax, amin as amin, aminmax as aminmax, any as any, argmax as argmax, argmin as argmin, count_nonzero as count_nonzero, logsumexp as logsumexp, max as max, mean as mean, min as min, nanmean as nanmean, nansum as nansum, prod as prod, sum as sum
 from norch.ops.scan import cummax as cummax, cummin as cummin, cumprod as cumprod, cumsum as cumsum, logcumsumexp as logcumsumexp

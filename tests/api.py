@@ -56,6 +56,7 @@ norch.nn.utils.clip_grad
 norch.nn.utils.convert_parameters
 norch.nn.utils.parametrizations
 norch.nn.utils.parametrize
+norch.nn.utils.prune
 norch.nn.utils.rnn
 norch.onnx
 norch.optim

@@ -207,7 +207,7 @@ def test_a_chain_ends_in_sums():
     captured = made(losses, norch.randn(300000))
     x = norch.randn(300000)
     assert bits(captured(x)) == bits(losses(x))
-    assert step.program.memory()["temporary"] == 0  # results are written to memory of their own
+    assert captured.program.memory()["temporary"] == 0  # results are written to memory of their own
     (chain,) = captured.program.chains()
     assert len(chain) == len(captured.program)
 

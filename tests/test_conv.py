@@ -112,12 +112,12 @@ def test_sums_over_taps(shape: Any, dtype: str) -> None:
 def test_everything_against_torch(torch: Any, seed: int) -> None:
     pick = random.Random(seed)
     for _ in range(20):
-        axes, groups = pick.choice([1, 2]), pick.choice([1, 1, 2, 3])
+        axes, groups = pick.choice([1, 2, 3]), pick.choice([1, 1, 2, 3])
         transposed = pick.random() < 0.4
         fan_in, fan_out = pick.choice([1, 2, 5]), pick.choice([1, 3, 19])
         kernel, size, stride, dilation, padding = (
             [pick.choice(of) for _ in range(axes)]
-            for of in ([1, 2, 3], [5, 9, 16, 23], [1, 1, 2, 3], [1, 1, 2], [0, 1, 2])
+            for of in ([1, 2, 3], [5, 9, 16, 23] if axes < 3 else [5, 6, 9], [1, 1, 2, 3], [1, 1, 2], [0, 1, 2])
         )
         options: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
         inner, outer = (fan_in, fan_out) if transposed else (fan_out, fan_in)
@@ -128,7 +128,9 @@ def test_everything_against_torch(torch: Any, seed: int) -> None:
                 for p, s, n, d, k in zip(padding, stride, size, dilation, kernel)
             ):
                 continue
-        dtype = pick.choice(["float32", "float64"])
+        dtype = pick.choice(
+            ["float32", "float64"] if axes < 3 else ["float64"]
+        )  # PyTorch's sums over volumes are rough
         arrays = [
             drawn(seed, pick.choice([1, 3]), groups * fan_in, *size, dtype=dtype),
             drawn(seed + 1, groups * inner, outer, *kernel, dtype=dtype),
@@ -158,12 +160,30 @@ def leaves(*shapes: Any) -> list[Any]:
         (lambda x, w, b: F.conv1d(x, w, b, 2, 1, 2), leaves((2, 1, 7), (2, 1, 3), (2,))),
         (lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1, 1), leaves((1, 2, 2, 2), (2, 1, 3, 2), (1,))),
         (lambda x, w: F.conv_transpose1d(x, w, None, 3), leaves((2, 4), (2, 2, 2))),
+        (lambda x, w, b: F.conv3d(x, w, b, 2, 1, 1, 2), leaves((1, 2, 3, 2, 3), (2, 1, 2, 1, 2), (2,))),
+        (lambda x, w: F.conv3d(x, w, None, 1, "same", (2, 1, 1)), leaves((1, 3, 2, 2), (1, 1, 2, 2, 1))),
+        (
+            lambda x, w, b: F.conv_transpose3d(x, w, b, (2, 1, 1), 1, (1, 0, 0), 2),
+            leaves((2, 2, 2, 2), (2, 1, 3, 2, 2), (2,)),
+        ),
     ],
-    ids=["conv2d", "same-dilated-grouped", "conv1d", "transpose2d", "transpose1d-unbatched"],
+    ids="conv2d same-dilated-grouped conv1d transpose2d transpose1d-unbatched conv3d same3d transpose3d".split(),
 )
 def test_derivatives(function: Any, inputs: list[Any]) -> None:
     assert gradcheck(function, inputs)
     assert gradgradcheck(function, inputs)
+
+
+def test_volumes() -> None:
+    """Empty batches, halves, and results whose memory is in the order of their axes."""
+    x, w = norch.randn(2, 3, 4, 5, 4), norch.randn(3, 2, 2, 2, 2)
+    for call in (lambda x, w: F.conv3d(x, w.transpose(0, 1)), F.conv_transpose3d):
+        y = call(x, w)
+        assert y.is_contiguous() and call(x[0], w).tolist() == y[0].tolist()
+        assert call(x[:0], w).shape == (0, *y.shape[1:])
+        half = call(x.bfloat16(), w.bfloat16())
+        assert half.dtype is norch.bfloat16
+        close(half.double(), call(x.bfloat16().double(), w.bfloat16().double()).bfloat16().double().numpy(), "float64")
 
 
 @pytest.mark.parametrize("where", ["x", "w", "y"])
@@ -323,6 +343,17 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (lambda x, w: F.conv2d(x, w, "bias"), TypeError, "bias, not str"),
     (lambda x, w: F.conv_transpose2d(x, w), norch.ShapeError, "expects 4 input channels, got 3"),
     (lambda x, w: F.conv_transpose2d(x[:, :1], w[:1], output_padding=1), ValueError, "output_padding 1"),
+    (lambda x, w: F.conv3d(x, w), norch.ShapeError, "weight of 5 dimensions"),
+    (lambda x, w: F.conv3d(x, w[None]), norch.ShapeError, "conv3d: weight of shape .* expects 4 input channels, got 2"),
+    (lambda x, w: F.conv3d(x[None], w[None], groups=0), norch.ShapeError, "conv3d: 0 groups"),
+    (lambda x, w: F.conv3d(x[None], w[None], groups=1.5), TypeError, "conv3d: .*integer, not float"),
+    (lambda x, w: F.conv3d(x[:, None, :2], w[:, :1, None].expand(4, 1, 3, 3, 3)), norch.ShapeError, "spans 3 does not"),
+    (lambda x, w: F.conv3d(x[None], w[:, :2, None][:, :, :0]), ValueError, "conv3d: kernel size 0"),
+    (lambda x, w: F.conv3d(x[None], w[None, :2], stride=(0, 1, 1)), ValueError, "conv3d: kernel .* stride 0"),
+    (lambda x, w: F.conv3d(x[None], w[None, :2].float(), padding=2), norch.DTypeError, "float64 and float32"),
+    (lambda x, w: F.conv_transpose3d(x[None], w[:, None]), norch.ShapeError, "expects 4 input channels, got 2"),
+    (lambda x, w: F.conv_transpose3d(x[None], w[:1, None], padding=9), norch.ShapeError, "would make an output of"),
+    (lambda x, w: F.conv_transpose3d(x[None], w[:2, None], stride=(0, 1, 1)), ValueError, "kernel .* stride 0"),
     (lambda x, w: nn.Conv2d(3, 4, 3, groups=2), ValueError, "divisible by groups 2"),
     (lambda x, w: nn.Conv2d(3, 4, 3, padding_mode="wrap"), ValueError, "padding_mode 'wrap'"),
 ]
@@ -360,6 +391,9 @@ MODULES = [
     ("Conv2d", (2, 4, 3), {"padding": "same", "dilation": 2}, (2, 9, 8)),
     ("Conv2d", (2, 4, 3), {"padding": (1, 2), "padding_mode": "reflect"}, (2, 2, 9, 8)),
     ("Conv1d", (2, 4, 3), {"padding": "same", "padding_mode": "circular"}, (2, 2, 9)),
+    ("Conv3d", (2, 4, (3, 2, 1)), {"stride": (1, 2, 1), "padding": 1, "groups": 2}, (2, 2, 5, 6, 4)),
+    ("Conv3d", (2, 4, 3), {"padding": "same", "padding_mode": "replicate", "bias": False}, (2, 5, 6, 4)),
+    ("ConvTranspose3d", (2, 4, 3), {"stride": (3, 2, 1), "output_padding": (2, 1, 0)}, (2, 2, 3, 4, 2)),
     ("ConvTranspose1d", (2, 4, 3), {"stride": 2, "output_padding": 1}, (2, 2, 9)),
     ("ConvTranspose2d", (4, 2, 2), {"stride": 2, "dilation": 3, "groups": 2}, (2, 4, 5, 6)),
 ]

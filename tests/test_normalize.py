@@ -181,6 +181,8 @@ MODULES = [
     ("BatchNorm2d", (3, 1e-3, None), {}, (2, 3, 4, 5)),
     ("BatchNorm2d", (3,), {"track_running_stats": False, "bias": False}, (2, 3, 4, 5)),
     ("InstanceNorm1d", (3,), {}, (3, 6)),
+    ("BatchNorm3d", (3,), {}, (2, 3, 4, 5, 2)),
+    ("InstanceNorm3d", (3,), {"affine": True}, (3, 4, 5, 2)),
     ("InstanceNorm2d", (3,), {"affine": True, "track_running_stats": True}, (2, 3, 4, 5)),
     ("GroupNorm", (2, 4), {}, (2, 4, 5)),
     ("LayerNorm", ((4, 5),), {"bias": False}, (2, 4, 5)),

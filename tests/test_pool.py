@@ -89,12 +89,14 @@ def test_windows_one_by_one(shape: Any, dtype: str) -> None:
 def test_everything_against_torch(torch: Any, seed: int) -> None:
     pick = random.Random(seed)
     for _ in range(30):
-        axes = pick.choice([1, 2])
+        axes = pick.choice([1, 2, 3])
         kernel, stride, dilation = (
             [pick.choice(of) for _ in range(axes)] for of in ([1, 2, 3, 5], [1, 2, 3], [1, 1, 2])
         )
+        sizes = [pick.choice([7, 9, 16, 33] if axes < 3 else [5, 6, 9]) for _ in range(axes)]
+        kernel = [min(k, 3) for k in kernel] if axes == 3 else kernel
         padding = [pick.randrange(k // 2 + 1) for k in kernel]
-        x = drawn(seed, pick.choice([0, 2]), 3, *(pick.choice([7, 9, 16, 33]) for _ in range(axes)), dtype="float32")
+        x = drawn(seed, pick.choice([0, 2]), 3, *sizes, dtype="float32")
         if x.size and pick.random() < 0.3:
             x.reshape(-1)[:: pick.randrange(5, 40)] = pick.choice([np.nan, -np.inf])
         options: dict[str, Any] = {"stride": stride, "padding": padding, "ceil_mode": pick.random() < 0.5}
@@ -103,7 +105,7 @@ def test_everything_against_torch(torch: Any, seed: int) -> None:
             options |= {"dilation": dilation, "return_indices": True}
         else:
             options |= {"count_include_pad": pick.random() < 0.5}
-            if axes == 2 and pick.random() < 0.3:
+            if axes > 1 and pick.random() < 0.3:
                 options["divisor_override"] = 3
         name = f"{'max' if largest else 'avg'}_pool{axes}d"
         ours, theirs = norch.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
@@ -119,10 +121,16 @@ def test_everything_against_torch(torch: Any, seed: int) -> None:
         np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["adaptive_avg_pool2d", "adaptive_max_pool2d"])
-@pytest.mark.parametrize("wanted", [1, (3, 2), (2, 4), (None, 5), (9, 7)])
-def test_adaptive_windows_against_torch(torch: Any, name: str, wanted: Any) -> None:
-    x = drawn(0, 2, 3, 6, 7, dtype="float32")
+ADAPTIVE: list[tuple[int, Any]] = [
+    *((2, wanted) for wanted in [1, (3, 2), (2, 4), (None, 5), (9, 7)]),
+    *((3, wanted) for wanted in [1, 2, (3, 2, 4), (2, None, 5), (5, 9, 7)]),
+]
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+@pytest.mark.parametrize(("axes", "wanted"), ADAPTIVE)
+def test_adaptive_windows_against_torch(torch: Any, kind: str, axes: int, wanted: Any) -> None:
+    name, x = f"adaptive_{kind}_pool{axes}d", drawn(0, 2, 3, *(6, 7, 4)[:axes], dtype="float32")
     ours, theirs = norch.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
     a, b = getattr(F, name)(ours, wanted), getattr(torch.nn.functional, name)(theirs, wanted)
     np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-6, atol=1e-6)
@@ -131,8 +139,8 @@ def test_adaptive_windows_against_torch(torch: Any, name: str, wanted: Any) -> N
     assert ours.grad is not None
     np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-5)
     if "max" in name:
-        indices = torch.nn.functional.adaptive_max_pool2d(theirs, wanted, True)[1].numpy()
-        np.testing.assert_array_equal(F.adaptive_max_pool2d(ours, wanted, True)[1].numpy(), indices)
+        indices = getattr(torch.nn.functional, name)(theirs, wanted, True)[1].numpy()
+        np.testing.assert_array_equal(getattr(F, name)(ours, wanted, True)[1].numpy(), indices)
 
 
 @pytest.mark.parametrize("name", ["adaptive_avg_pool2d", "adaptive_max_pool2d"])
@@ -181,8 +189,12 @@ def test_adaptive_windows_along_one_axis() -> None:
         lambda x: F.avg_pool1d(x[0], 3, 1, 1),
         lambda x: F.adaptive_avg_pool2d(x, 2),
         lambda x: F.adaptive_max_pool2d(x, 2),
+        lambda x: F.max_pool3d(x, (1, 2, 2), 1, (0, 0, 1)),
+        lambda x: F.avg_pool3d(x, 2, 1, 1, count_include_pad=False),
+        lambda x: F.adaptive_avg_pool3d(x, (1, 2, 2)),
+        lambda x: F.adaptive_max_pool3d(x, (2, 2, 3)),
     ],
-    ids=["max", "max-ceil", "avg", "avg-ceil", "max1", "avg1", "adaptive-avg", "adaptive-max"],
+    ids="max max-ceil avg avg-ceil max1 avg1 adaptive-avg adaptive-max max3 avg3 adaptive-avg3 adaptive-max3".split(),
 )
 def test_derivatives(function: Any) -> None:
     x = norch.tensor(np.random.default_rng(0).permutation(30).reshape(1, 2, 3, 5) / 10.0, requires_grad=True)
@@ -208,6 +220,13 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (lambda x: F.max_pool2d(x.long(), 2), norch.DTypeError, "int64"),
     (lambda x: F.max_pool2d(x[0, 0], 2), norch.ShapeError, "3 \\(unbatched\\) or 4"),
     (lambda x: F.max_pool1d(x, 2), norch.ShapeError, "2 \\(unbatched\\) or 3"),
+    (lambda x: F.max_pool3d(x, 7), norch.ShapeError, "max_pool3d: .* does not fit size 2"),
+    (lambda x: F.max_pool3d(x, (2, 2, 3), padding=(0, 0, 2)), ValueError, "max_pool3d: .*half of kernel size 3"),
+    (lambda x: F.max_pool3d(x, (2, 2, 3), padding=(2, 0, 0)), ValueError, "max_pool3d: .*half of kernel size 2"),
+    (lambda x: F.avg_pool3d(x[0], 2), norch.ShapeError, "avg_pool3d: expected 4 \\(unbatched\\) or 5"),
+    (lambda x: F.avg_pool3d(x, 2, divisor_override=0), ValueError, "avg_pool3d: divisor"),
+    (lambda x: F.adaptive_avg_pool3d(x, (1, 2)), norch.ShapeError, "adaptive_avg_pool3d: output_size .* 1 or 3"),
+    (lambda x: F.lp_pool3d(x, 0, 2), ValueError, "lp_pool3d: norm_type"),
     (lambda x: F.max_pool2d(None, 2), TypeError, "NoneType"),
     (lambda x: F.avg_pool2d(x, 2, divisor_override=0), ValueError, "divisor"),
     (lambda x: F.adaptive_avg_pool2d(x[:, :, :0], 2), norch.ShapeError, "none empty"),
@@ -240,6 +259,11 @@ MODULES = [
     ("AdaptiveAvgPool2d", ((4, None),), {}, (2, 3, 9, 8)),
     ("AdaptiveMaxPool1d", (4,), {}, (2, 3, 9)),
     ("AdaptiveMaxPool2d", (2,), {}, (2, 3, 9, 8)),
+    ("MaxPool3d", ((3, 2, 2), 2, 1), {"dilation": (1, 2, 1)}, (2, 3, 5, 6, 7)),
+    ("AvgPool3d", (2,), {"padding": (0, 1, 1), "ceil_mode": True}, (3, 5, 6, 7)),
+    ("AdaptiveAvgPool3d", ((4, None, 2),), {}, (2, 3, 5, 6, 7)),
+    ("AdaptiveMaxPool3d", (2,), {}, (3, 5, 6, 7)),
+    ("LPPool3d", (2, (3, 2, 1)), {"stride": 2}, (2, 3, 5, 6, 7)),
     ("LPPool1d", (2, 3), {"ceil_mode": True}, (2, 3, 10)),
     ("LPPool2d", (4, (3, 2)), {"stride": 2}, (2, 3, 9, 8)),
     ("LocalResponseNorm", (3,), {"alpha": 0.5, "k": 2.0}, (2, 5, 4)),
@@ -290,3 +314,38 @@ def test_of_neighbours() -> None:
             call(x, 0, 2)
         with pytest.raises(TypeError, match=f"{name}: norm_type must be a number, not str"):
             call(x, "a", 2)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_unpooling_against_torch(torch: Any, axes: int) -> None:
+    x = np.random.default_rng(0).permutation(2 * 3 * 6**axes).reshape(2, 3, *[6] * axes).astype("float32")
+    found: list[Any] = []
+    for m, f in ((norch, F), (torch, torch.nn.functional)):
+        for arguments in ((2,), (2, 2, 1), (2, 3)):
+            best, places = getattr(f, f"max_pool{axes}d")(m.tensor(x), *arguments, return_indices=True)
+            best.requires_grad_()
+            layer = getattr(m.nn, f"MaxUnpool{axes}d")(*arguments)
+            for out in (layer(best, places, output_size=x.shape), layer(best[0], places[0], [6] * axes)):
+                (out * m.arange(out.numel()).reshape(out.shape)).sum().backward()
+                found.append([repr(layer), out.tolist(), best.grad.tolist()])
+            if arguments == (2,):
+                assert layer(best, places).tolist() == found[-2][1]
+    assert found[:6] == found[6:]
+
+
+def test_unpooling() -> None:
+    x = norch.tensor(np.random.default_rng(0).standard_normal((2, 2, 3)), requires_grad=True)
+    places = norch.tensor([[[0, 3, 5], [15, 9, 11]]] * 2)
+    assert gradcheck(lambda x: F.max_unpool2d(x, places, 2), x) and gradgradcheck(
+        lambda x: F.max_unpool2d(x, places, 2) ** 2, x
+    )
+    bad: list[tuple[Any, type[Exception], str]] = [
+        (lambda: F.max_unpool2d(x, places[0], 2), norch.ShapeError, "max_unpool2d: expected input and indices of one"),
+        (lambda: F.max_unpool2d(x, places + 99, 2), IndexError, "max_unpool2d"),
+        (lambda: F.max_unpool2d(x, places, 2, output_size=(6, 6)), ValueError, "max_unpool2d: output_size"),
+        (lambda: F.max_unpool2d(x, places, 2, output_size=(6,)), ValueError, "max_unpool2d: output_size"),
+        (lambda: F.max_unpool3d(x, places, 2), norch.ShapeError, "4 .unbatched. or 5"),
+    ]
+    for call, error, message in bad:
+        with pytest.raises(error, match=message):
+            call()

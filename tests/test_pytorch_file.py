@@ -160,6 +160,8 @@ DTYPES = [getattr(norch, name) for name in "bool uint8 int8 int16 int32 int64 fl
         ("Adam", {"amsgrad": True}),
         ("AdamW", {}),
         ("NAdam", {}),
+        ("ASGD", {"t0": 2.0}),
+        ("Adafactor", {}),
         ("RMSprop", {"momentum": 0.9, "centered": True}),
         ("Adagrad", {}),
         ("LBFGS", {}),

@@ -202,6 +202,10 @@ MODULES: dict[str, Any] = {
     **dict.fromkeys("Dropout2d Softmax2d".split(), ((), [IMAGES])),
     **dict.fromkeys("GRU LSTM RNN".split(), ((32, 8), [LINES])),
     **dict.fromkeys("GRUCell LSTMCell RNNCell".split(), ((32, 8), [ROWS])),
+    **dict.fromkeys("AvgPool3d AdaptiveAvgPool3d".split(), ((2,), [BOXES])),
+    **dict.fromkeys("BatchNorm3d InstanceNorm3d".split(), ((4,), [BOXES])),
+    **dict.fromkeys("MaxPool3d AdaptiveMaxPool3d".split(), ((2,), [BOXES])),
+    "LPPool3d": ((2, 3), [BOXES]),
     "AdaptiveMaxPool2d": ((5,), [IMAGES]),
     "BCELoss": ((), [("half", ROWS), HALVES]),
     "BatchNorm1d": [((32,), [ROWS]), ((16,), [LINES])],
@@ -212,6 +216,8 @@ MODULES: dict[str, Any] = {
     "ConstantPad3d": ((1, 0.5), [BOXES]),
     "Conv1d": ((16, 8, 3), [LINES]),
     "Conv2d": [((8, 4, 3), [IMAGES]), ((8, 8, 3, 1, 1, 1, 4), [IMAGES])],
+    "Conv3d": [((4, 8, 3), [BOXES]), ((4, 4, 2, 2, 0, 1, 2), [BOXES])],
+    "ConvTranspose3d": ((4, 3, 3, 2), [BOXES]),
     "ConvTranspose1d": ((16, 8, 3), [LINES]),
     "ConvTranspose2d": ((8, 4, 3, 2), [IMAGES]),
     "CosineEmbeddingLoss": ((), [ROWS, ROWS, ("sign", ROWS[:1])]),
@@ -248,9 +254,13 @@ MODULES: dict[str, Any] = {
     "CTCLoss": None,  # what each step through time is composed of; PyTorch keeps one table
     # what holds others, or stands for several
     **dict.fromkeys(
-        "DataParallel Module ModuleDict ModuleList ParameterDict ParameterList RNNBase RNNCellBase Sequential".split()
+        "DataParallel Module ModuleDict ModuleList ParameterDict ParameterList RNNBase RNNCellBase Sequential "
+        "SyncBatchNorm LazyLinear MaxUnpool1d MaxUnpool2d MaxUnpool3d".split()
     ),
     **dict.fromkeys("TransformerDecoder TransformerEncoder".split()),
+    **{
+        f"Lazy{kind}{axes}d": None for kind in "Conv ConvTranspose BatchNorm InstanceNorm".split() for axes in (1, 2, 3)
+    },
 }
 
 

@@ -162,6 +162,8 @@ def test_what_has_no_form_is_named(tmp_path: Path, make: Any, match: str) -> Non
         ("Adam", {"amsgrad": True}),
         ("AdamW", {}),
         ("RMSprop", {"centered": True}),
+        ("ASGD", {"t0": 2.0}),
+        ("Adafactor", {}),
         ("LBFGS", {}),
     ],
 )

@@ -31,17 +31,27 @@ if _TYPE_CHECKING:
     from . import parallel as parallel
     from .extras.ctc import CTCLoss as CTCLoss
     from .extras.embedding_bag import EmbeddingBag as EmbeddingBag
+    from .extras.lazy import *  # noqa: F403
+    from .extras.uninitialized import UninitializedBuffer as UninitializedBuffer
+    from .extras.uninitialized import UninitializedParameter as UninitializedParameter
+    from .extras.unpool import MaxUnpool1d as MaxUnpool1d
+    from .extras.unpool import MaxUnpool2d as MaxUnpool2d
+    from .extras.unpool import MaxUnpool3d as MaxUnpool3d
     from .parallel import DataParallel as DataParallel
-
-__all__ = _exported(
-    globals(), "functional", "init", "utils", "CTCLoss", "DataParallel", "EmbeddingBag", "SyncBatchNorm"
-)
 
 _LAZY = {
     ".": "modules parallel",
     ".extras.ctc": "CTCLoss",
     ".extras.embedding_bag": "EmbeddingBag",
+    ".extras.lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
+    "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d "
+    "LazyInstanceNorm3d LazyLinear",
+    ".extras.unpool": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
+    ".extras.uninitialized": "UninitializedBuffer UninitializedParameter",
     ".parallel": "DataParallel",
     "..distributed.sync_batch_norm": "SyncBatchNorm",
 }
+__all__ = _exported(
+    globals(), "functional", "init", "utils", *(name for path in _LAZY if path != "." for name in _LAZY[path].split())
+)
 _publish(globals(), _LAZY)

@@ -10,7 +10,7 @@ from ..autograd import no_grad
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..errors import Error
 from ..tensor import Tensor
-from .parameter import Parameter
+from .parameter import Parameter, is_lazy
 
 _EXTRA = "_extra_state"  # the key of the result of get_extra_state()
 
@@ -107,7 +107,7 @@ class StateDict:
             found[key] = self, name, target, value
             if not isinstance(value, Tensor):
                 error_msgs.append(f"not a tensor for {key}: got {type(value).__name__}.")
-            elif tuple(value.shape) != tuple(target.shape):
+            elif not is_lazy(target) and tuple(value.shape) != tuple(target.shape):
                 error_msgs.append(
                     f"size mismatch for {key}: copying a param with shape {tuple(value.shape)} from "
                     f"checkpoint, the shape in current model is {tuple(target.shape)}."
@@ -189,7 +189,7 @@ class StateDict:
             for module, name, target, value in found.values():
                 if name == _EXTRA:
                     module.set_extra_state(value)
-                elif not assign:
+                elif not assign or is_lazy(value):
                     target.copy_(value)
                 elif isinstance(target, Parameter):
                     setattr(module, name, Parameter(value, target.requires_grad))

@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions over one and two axes. The operations are `ops.conv`."""
+"""Convolutions and transposed convolutions over one, two and three axes. The operations are `ops.conv`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..dtype import dtype as DType
 from ..ops import conv as ops
 from ..ops.composed.pad import pad
 from ..ops.conv import Sizes, per_axis
+from ..ops.conv3d import conv3d, conv_transpose3d
 from ..tensor import Tensor
 from . import init
 from ._layer import changed_options, format_options
@@ -16,7 +17,7 @@ from .linear import reset_bias
 from .module import Module
 from .parameter import Parameter, add_parameters
 
-__all__ = ["Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d"]
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
 class _Conv(Module):
@@ -116,6 +117,19 @@ class Conv2d(_Conv):
     _axes, _conv = 2, staticmethod(ops.conv2d)
 
 
+class Conv3d(_Conv):
+    """Convolution over three axes: (N, in_channels, D, H, W) or (in_channels, D, H, W) to
+    (N, out_channels, D', H', W').
+
+    weight: (out_channels, in_channels / groups, KD, KH, KW). Sizes are one number or three; otherwise as Conv1d.
+
+    >>> norch.nn.Conv3d(1, 16, 3, padding=1)(norch.ones(4, 1, 8, 8, 8)).shape
+    norch.Size([4, 16, 8, 8, 8])
+    """
+
+    _axes, _conv = 3, staticmethod(conv3d)
+
+
 class _ConvTranspose(_Conv):
     transposed = True
     _padding_modes = ("zeros",)
@@ -177,3 +191,10 @@ class ConvTranspose2d(_ConvTranspose):
     """
 
     _axes, _conv = 2, staticmethod(ops.conv_transpose2d)
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The adjoint of Conv3d: (N, in_channels, D, H, W) to (N, out_channels, D', H', W'); otherwise as
+    ConvTranspose1d."""
+
+    _axes, _conv = 3, staticmethod(conv_transpose3d)

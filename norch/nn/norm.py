@@ -18,8 +18,8 @@ from ._layer import Layer, options
 from .parameter import Parameter, add_parameters
 
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm", "LocalResponseNorm",
-    "RMSNorm",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "LayerNorm", "LocalResponseNorm", "RMSNorm",
 ]  # fmt: skip
 
 
@@ -245,6 +245,12 @@ class BatchNorm2d(_BatchNorm):
     _ndims = (4,)
 
 
+class BatchNorm3d(_BatchNorm):
+    """Batch normalization of (N, C, D, H, W); otherwise as BatchNorm1d."""
+
+    _ndims = (5,)
+
+
 class _InstanceNorm(_NormWithStatistics):
     def __init__(
         self,
@@ -282,3 +288,9 @@ class InstanceNorm2d(_InstanceNorm):
     """Instance normalization of (N, C, H, W) or (C, H, W); otherwise as InstanceNorm1d."""
 
     _ndims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalization of (N, C, D, H, W) or (C, D, H, W); otherwise as InstanceNorm1d."""
+
+    _ndims = (4, 5)

@@ -37,6 +37,11 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
+def is_lazy(param: Any) -> bool:
+    """Whether param is an UninitializedParameter or UninitializedBuffer."""
+    return hasattr(type(param), "materialize")
+
+
 def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
     """Registers an uninitialized parameter of layer, or for None an absent one, for each name and its shape."""
     for name, shape in shapes.items():
@@ -48,4 +53,4 @@ def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
         layer.register_parameter(name, made)
 
 
-publish(globals())
+publish(globals(), {".extras.uninitialized": "UninitializedBuffer UninitializedParameter UninitializedTensorMixin"})

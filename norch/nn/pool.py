@@ -1,4 +1,4 @@
-"""The pooling layers, over windows of the last one or two axes; `ops.pool` has the operations.
+"""The pooling layers, over windows of the last one to three axes; `ops.pool` has the operations.
 
 kernel_size, stride, padding and dilation are one number or one per axis; stride is kernel_size by default.
 """
@@ -12,8 +12,9 @@ from . import functional as F
 from ._layer import Layer, options
 
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AvgPool1d", "AvgPool2d",
-    "LPPool1d", "LPPool2d", "MaxPool1d", "MaxPool2d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d",
+    "MaxPool2d", "MaxPool3d",
 ]  # fmt: skip
 
 
@@ -46,6 +47,10 @@ class MaxPool2d(_MaxPool, function=F.max_pool2d):
     """
 
 
+class MaxPool3d(_MaxPool, function=F.max_pool3d):
+    """The maximum of each window: (N, C, D, H, W) to (N, C, D', H', W'); otherwise as MaxPool2d."""
+
+
 @options
 class AvgPool1d(Layer, function=F.avg_pool1d):
     """The mean of each window along the last axis: (N, C, L) to (N, C, L'); otherwise as AvgPool2d."""
@@ -63,15 +68,7 @@ class AvgPool1d(Layer, function=F.avg_pool1d):
 
 
 @options
-class AvgPool2d(Layer, function=F.avg_pool2d):
-    """The mean of each window: (N, C, H, W) to (N, C, H', W').
-
-    count_include_pad: padding counts as zeros in the mean. divisor_override: the divisor instead of the window's size.
-
-    >>> norch.nn.AvgPool2d(2)(norch.ones(1, 3, 4, 4)).shape
-    norch.Size([1, 3, 2, 2])
-    """
-
+class _AvgPool(Layer):
     kernel_size: Sizes
     stride: Sizes | None = None
     padding: Sizes = 0
@@ -82,6 +79,20 @@ class AvgPool2d(Layer, function=F.avg_pool2d):
 
     def __post_init__(self) -> None:
         self.stride = self.kernel_size if self.stride is None else self.stride
+
+
+class AvgPool2d(_AvgPool, function=F.avg_pool2d):
+    """The mean of each window: (N, C, H, W) to (N, C, H', W').
+
+    count_include_pad: padding counts as zeros in the mean. divisor_override: the divisor instead of the window's size.
+
+    >>> norch.nn.AvgPool2d(2)(norch.ones(1, 3, 4, 4)).shape
+    norch.Size([1, 3, 2, 2])
+    """
+
+
+class AvgPool3d(_AvgPool, function=F.avg_pool3d):
+    """The mean of each window: (N, C, D, H, W) to (N, C, D', H', W'); otherwise as AvgPool2d."""
 
 
 @options
@@ -102,6 +113,10 @@ class AdaptiveAvgPool2d(_AdaptivePool, function=F.adaptive_avg_pool2d):
     """
 
 
+class AdaptiveAvgPool3d(_AdaptivePool, function=F.adaptive_avg_pool3d):
+    """The means of output_size windows that cover the last three axes; None keeps the size of an axis."""
+
+
 @options
 class _AdaptiveMaxPool(_AdaptivePool):
     return_indices: bool = False
@@ -114,6 +129,10 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool, function=F.adaptive_max_pool1d):
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool, function=F.adaptive_max_pool2d):
     """The maxima of output_size windows that cover the last two axes; None keeps the size of an axis."""
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool, function=F.adaptive_max_pool3d):
+    """The maxima of output_size windows that cover the last three axes; None keeps the size of an axis."""
 
 
 @options
@@ -134,3 +153,7 @@ class LPPool2d(_LPPool, function=F.lp_pool2d):
     >>> norch.nn.LPPool2d(2, 2)(norch.ones(1, 1, 2, 2))
     tensor([[[[2.]]]])
     """
+
+
+class LPPool3d(_LPPool, function=F.lp_pool3d):
+    """(sum of x^p)^(1 / p) of each window, with p = norm_type: (N, C, D, H, W) to (N, C, D', H', W')."""

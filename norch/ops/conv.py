@@ -1,7 +1,8 @@
 """Convolutions and their adjoints (csrc/ops/conv.c), with the arguments of torch.nn.functional.
 
 C knows two axes, one geometry and three products: y of x and weight, x of y and weight (a transposed convolution),
-weight of x and y. Each is the derivative of the other two. One axis is two of which the first has size 1.
+weight of x and y. Each is the derivative of the other two. One axis is two of which the first has size 1. Three are for
+conv3d.py.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
     return listed
 
 
-def _check(name: str, axes: int, **tensors: Any) -> None:
+def check(name: str, axes: int, **tensors: Any) -> None:
     for what, x in tensors.items():
         if x is None and what == "bias":
             continue
@@ -136,7 +137,7 @@ def _check(name: str, axes: int, **tensors: Any) -> None:
             raise ShapeError(f"{name}: expected {what} of {wanted} dimensions, got shape {tuple(x.shape)}")
 
 
-def _channels_fit(name: str, axes: int, x: Any, weight: Any, groups: int, wanted: int) -> None:
+def channels_fit(name: str, axes: int, x: Any, weight: Any, groups: int, wanted: int) -> None:
     """ShapeError unless x has as many channels as weight expects."""
     if (channels := x.shape[-axes - 1]) != wanted and groups >= 1:
         raise ShapeError(
@@ -149,7 +150,7 @@ def _two_axes(values: Sequence[int], first: int) -> tuple[int, ...]:
     return (first, *values) if len(values) == 1 else tuple(values)
 
 
-def _geometry(stride: Any, before: Any, after: Any, dilation: Any, groups: int) -> Geometry:
+def geometry_of(stride: Any, before: Any, after: Any, dilation: Any, groups: int) -> Geometry:
     two = (*_two_axes(stride, 1), *_two_axes(before, 0), *_two_axes(after, 0), *_two_axes(dilation, 1))
     return (*two, groups)
 
@@ -194,14 +195,14 @@ def _convolve(
     dilation: Any,
     groups: int,
 ) -> Tensor:
-    _check(name, axes, input=x, weight=weight, bias=bias)
+    check(name, axes, input=x, weight=weight, bias=bias)
     steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
     before, after = paddings(name, padding, weight, steps, dilations, axes)
     kernel = weight.unsqueeze(-2) if axes == 1 else weight
     try:
-        out = _conv(batched(x, axes), kernel, bias, _geometry(steps, before, after, dilations, groups))
+        out = _conv(batched(x, axes), kernel, bias, geometry_of(steps, before, after, dilations, groups))
     except ShapeError:  # C knows neither the axes nor the shapes that were passed
-        _channels_fit(name, axes, x, weight, groups, weight.shape[1] * groups)
+        channels_fit(name, axes, x, weight, groups, weight.shape[1] * groups)
         raise
     return unbatched(out, x, axes) if axes == 1 or x.ndim == 3 else out
 
@@ -257,9 +258,25 @@ def _convolve_transposed(
     groups: int,
     dilation: Any,
 ) -> Tensor:
-    _check(name, axes, input=x, weight=weight, bias=bias)
+    check(name, axes, input=x, weight=weight, bias=bias)
     steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
     before = per_axis(padding, axes, name, "padding")
+    size, after = transposed_sizes(name, x, weight, steps, before, dilations, output_padding)
+    kernel = weight.unsqueeze(-2) if axes == 1 else weight
+    geometry = geometry_of(steps, before, after, dilations, groups)
+    try:
+        out = _conv_input(batched(x, axes), kernel, bias, geometry, _two_axes(size, 1))
+    except ShapeError:
+        channels_fit(name, axes, x, weight, groups, weight.shape[0])
+        raise
+    return unbatched(out, x, axes)
+
+
+def transposed_sizes(
+    name: str, x: Any, weight: Any, steps: Any, before: Any, dilations: Any, output_padding: Any
+) -> tuple[list[int], list[int]]:
+    """The sizes of the result along the axes, and what a convolution of it would be padded with after them."""
+    axes = len(steps)
     extra_sizes = per_axis(output_padding, axes, name, "output_padding")
     for i in range(axes):
         if extra_sizes[i] >= max(steps[i], dilations[i]):
@@ -271,14 +288,7 @@ def _convolve_transposed(
     if min(size) < 1:
         raise ShapeError(f"{name}: input of shape {tuple(x.shape)} would make an output of size {tuple(size)}")
     after = [p - extra if extra >= step else p for p, extra, step in zip(before, extra_sizes, steps, strict=True)]
-    kernel = weight.unsqueeze(-2) if axes == 1 else weight
-    geometry = _geometry(steps, before, after, dilations, groups)
-    try:
-        out = _conv_input(batched(x, axes), kernel, bias, geometry, _two_axes(size, 1))
-    except ShapeError:
-        _channels_fit(name, axes, x, weight, groups, weight.shape[0])
-        raise
-    return unbatched(out, x, axes)
+    return size, after
 
 
 @rounded_once

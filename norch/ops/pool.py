@@ -1,6 +1,7 @@
 """Pooling (csrc/ops/pool.c), with the arguments of torch.nn.functional.
 
-C reduces windows over the last two axes. One axis is two of which the first has size 1.
+C reduces windows over the last two axes. One axis is two of which the first has size 1. Three are the last two, and
+then the depth, beside all of these as one axis.
 """
 
 from __future__ import annotations
@@ -97,6 +98,21 @@ def _window(
     return x, (*kernel, *step, *before, *dilations, *result), tuple(result)
 
 
+def _by_planes(window: Window) -> tuple[Window, Window]:
+    """The window of the last two of three axes, and that of the depth beside their results as one axis."""
+    depth, high, wide = window[::3], window[1::3], window[2::3]
+    planes = tuple(size for pair in zip(high, wide, strict=True) for size in pair)
+    beside = (1, 1, 0, 1, high[-1] * wide[-1])
+    return planes, tuple(size for pair in zip(depth, beside, strict=True) for size in pair)
+
+
+def in_volume(layer: Any, place: Any, x: Any) -> Any:
+    """Indices in the volumes of x (..., D, H, W) of maxima whose planes are layer (..., D', H' W'), where place
+    (..., D, H', W') holds those of the maxima of all planes."""
+    index = place.flatten(-2).gather(-2, layer) + layer * (x.shape[-2] * x.shape[-1])
+    return index.unflatten(-1, place.shape[-2:])
+
+
 def max_pool(
     name: str,
     axes: int,
@@ -109,6 +125,12 @@ def max_pool(
     return_indices: bool,
 ) -> Any:
     x, window, result = _window(name, axes, x, kernel_size, stride, padding, dilation, ceil_mode)
+    if axes == 3:
+        planes, depth = _by_planes(window)
+        best, place = max_with_indices(x, planes, result[1:])
+        out, layer = max_with_indices(best.flatten(-2), depth, depth[-2:])
+        out = out.unflatten(-1, result[1:])
+        return (out, in_volume(layer // depth[-1], place, x)) if return_indices else out
     out, index = max_with_indices(x, window, result)
     if axes == 1:
         out, index = out.squeeze(-2), index.squeeze(-2)
@@ -192,6 +214,20 @@ def max_pool2d(
     return max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@rounded_once
+def max_pool3d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest of each window of input (N, C, D, H, W) or (C, D, H, W); as max_pool2d, indices in volumes."""
+    return max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
 def avg_pool(
     name: str,
     axes: int,
@@ -205,7 +241,12 @@ def avg_pool(
 ) -> Tensor:
     if divisor is not None and divisor == 0:
         raise ArgumentError(f"{name}: divisor_override must not be zero")
-    x, window, _ = _window(name, axes, x, kernel_size, stride, padding, 1, ceil_mode)
+    x, window, result = _window(name, axes, x, kernel_size, stride, padding, 1, ceil_mode)
+    if axes == 3:
+        planes, depth = _by_planes(window)
+        out = _avg_pool(x, (planes, bool(count), float(divisor or 0)))
+        out = _avg_pool(out.flatten(-2), (depth, bool(count), 1.0 if divisor else 0.0))
+        return out.unflatten(-1, result[1:])
     out = _avg_pool(x, (window, bool(count), float(divisor or 0)))
     return out.squeeze(-2) if axes == 1 else out
 
@@ -242,4 +283,20 @@ def avg_pool2d(
     """
     return avg_pool(
         "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+@rounded_once
+def avg_pool3d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """The mean of each window of input (N, C, D, H, W) or (C, D, H, W); as avg_pool2d."""
+    return avg_pool(
+        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )

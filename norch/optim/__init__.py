@@ -11,11 +11,14 @@ from .sgd import SGD
 
 if _TYPE_CHECKING:
     from . import swa_utils as swa_utils
+    from .extras.composed import ASGD as ASGD
+    from .extras.composed import Adafactor as Adafactor
+    from .extras.composed import Muon as Muon
     from .extras.lbfgs import LBFGS as LBFGS
 
 __all__ = [
-    "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-    "lr_scheduler",
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",
+    "RAdam", "RMSprop", "Rprop", "lr_scheduler",
 ]  # fmt: skip
 
-_publish(globals(), {".": "swa_utils", ".extras.lbfgs": "LBFGS"})
+_publish(globals(), {".": "swa_utils", ".extras.composed": "ASGD Adafactor Muon", ".extras.lbfgs": "LBFGS"})

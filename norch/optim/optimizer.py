@@ -9,7 +9,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 from .._exports import publish
 from .._options import Option, options
@@ -286,7 +286,7 @@ class Optimizer:
         return text + ")"
 
 
-NUMBERS = {"step": int, "mu_product": float}  # in tensors of one element in PyTorch's state
+NUMBERS = {"step": int, "mu_product": float, "eta": float, "mu": float}  # in tensors of one element in PyTorch's state
 
 
 NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initial_accumulator_value rho".split()
@@ -294,10 +294,11 @@ NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initi
 
 @options
 class Elementwise(Optimizer):
-    """Base of the optimizers that update each element independently. Their annotations are their options, with the
-    defaults; it checks the ranges, and the state that is loaded, which has the shapes of the parameters."""
+    """Base of the optimizers that update each parameter independently. Their annotations are their options, with the
+    defaults; it checks the ranges, and the shapes of the state that is loaded."""
 
     params: Params
+    _any_sign: ClassVar[tuple[str, ...]] = ()  # options of NOT_NEGATIVE that here are something else
 
     @classmethod
     def _init_body(cls) -> list[str]:
@@ -307,7 +308,7 @@ class Elementwise(Optimizer):
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)
         for name in NOT_NEGATIVE:
-            if name in group and not at_least_0(group[name]):
+            if name in group and name not in self._any_sign and not at_least_0(group[name]):
                 raise ValueError(f"invalid {name} value: {group[name]!r}")
         if group.get("rho", 0) > 1:
             raise ValueError(f"invalid rho value: {group['rho']!r}")
@@ -318,10 +319,14 @@ class Elementwise(Optimizer):
             if not (at_least_0(beta) and beta < 1):
                 raise ValueError(f"invalid beta parameter at index {index}: {beta}")
 
+    def _state_shape(self, name: str, param: Tensor) -> Sequence[int]:
+        """The shape of a tensor of state."""
+        return param.shape
+
     def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
         if isinstance(value, Tensor) and name in NUMBERS and value.numel() == 1:
             return NUMBERS[name](value.item())
-        if isinstance(value, Tensor) and value.shape != param.shape:
+        if isinstance(value, Tensor) and list(value.shape) != list(self._state_shape(name, param)):
             shapes = f"{tuple(value.shape)}, its parameter {tuple(param.shape)}"
             raise ShapeError(f"loaded state {name!r} has shape {shapes}")
         return super()._adapted(value, name, param)

@@ -16,16 +16,19 @@ from ...ops.attention import scaled_dot_product_attention
 from ...ops.composed.adaptive_pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
     adaptive_max_pool1d,
     adaptive_max_pool2d,
+    adaptive_max_pool3d,
 )
 from ...ops.composed.distance import cosine_similarity, pairwise_distance, pdist
 from ...ops.composed.pad import pad
 from ...ops.composed.products import bilinear
 from ...ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from ...ops.conv3d import conv3d, conv_transpose3d
 from ...ops.matmul import linear
 from ...ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
-from ...ops.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ...ops.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from ...tensor import Tensor
 from . import _activation, _cross_entropy, _dropout, _embedding, _loss, _normalize, _pool, _vision
 from ._activation import *  # noqa: F403
@@ -41,12 +44,14 @@ if _TYPE_CHECKING:
     from ..extras.ctc_loss import ctc_loss
     from ..extras.embedding_bag import embedding_bag
     from ..extras.grid_sample import affine_grid, grid_sample
+    from ..extras.unpool import max_unpool1d, max_unpool2d, max_unpool3d
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "affine_grid",
-    "avg_pool1d", "avg_pool2d", "batch_norm", "bilinear", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d",
-    "cosine_similarity", "ctc_loss", "embedding_bag", "grid_sample", "group_norm", "instance_norm", "layer_norm",
-    "linear", "max_pool1d", "max_pool2d", "pad", "pairwise_distance", "pdist", "rms_norm",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "conv1d",
+    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "ctc_loss",
+    "embedding_bag", "grid_sample", "group_norm", "instance_norm", "layer_norm", "linear", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "pad", "pairwise_distance", "pdist", "rms_norm",
     "scaled_dot_product_attention",
 ]  # fmt: skip
 __all__ += _activation.__all__
@@ -70,4 +75,5 @@ def _missing(name: str) -> Any:
 
 _LAZY = {"..extras.ctc_loss": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}
 _LAZY |= {"..extras.grid_sample": "affine_grid grid_sample"}
+_LAZY |= {"..extras.unpool": "max_unpool1d max_unpool2d max_unpool3d"}
 publish(globals(), _LAZY, _missing)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...dtype import check_numbers
 from ...errors import ArgumentError
 from ...ops._operand import rename_errors, tensor_of
 from ...ops.pointwise import where
-from ...ops.pool import avg_pool1d, avg_pool2d
+from ...ops.pool import avg_pool1d, avg_pool2d, avg_pool3d
 from ...tensor import Tensor
 
-__all__ = ["lp_pool1d", "lp_pool2d"]
+__all__ = ["lp_pool1d", "lp_pool2d", "lp_pool3d"]
 
 
 def _power(x: Tensor, p: float, name: str) -> Tensor:
@@ -48,3 +49,12 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     height, width = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
     powers = _power(input, norm_type, "lp_pool2d")
     return _root(avg_pool2d(powers, kernel_size, stride, 0, ceil_mode), height * width, norm_type)
+
+
+@rename_errors
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x^p)^(1 / p) of each window of input (N, C, D, H, W) or (C, D, H, W), with p = norm_type; see
+    lp_pool2d()."""
+    sizes = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,) * 3
+    powers = _power(input, norm_type, "lp_pool3d")
+    return _root(avg_pool3d(powers, kernel_size, stride, 0, ceil_mode), math.prod(sizes), norm_type)

@@ -9,7 +9,7 @@ from ..._exports import publish
 from ...autograd import no_grad
 from ...errors import ArgumentError, BoundsError
 from ...tensor import Tensor
-from ..conv import ConvTranspose1d, ConvTranspose2d
+from ..conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..functional import normalize
 from ..module import Module
 from .parametrize import register_parametrization
@@ -99,7 +99,7 @@ def check_spectral_norm(weight: Tensor, iterations: int, dim: int) -> None:
 
 def output_axis(module: Module, dim: int | None) -> int:
     """dim, or by default the axis of the output channels of a weight."""
-    return dim if dim is not None else int(isinstance(module, (ConvTranspose1d, ConvTranspose2d)))
+    return dim if dim is not None else int(isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)))
 
 
 class _SpectralNorm(Module):

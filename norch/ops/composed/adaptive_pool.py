@@ -10,7 +10,7 @@ from .._halves import rounded_once
 from .._operand import tensor_of
 from ..conv import per_axis
 from ..copy import cat
-from ..pool import avg_pool, max_pool, max_with_indices
+from ..pool import avg_pool, in_volume, max_pool, max_with_indices
 from ..view import connect
 
 
@@ -82,6 +82,12 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
+@rounded_once
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """input (N, C, D, H, W) or (C, D, H, W): means of windows as those of adaptive_avg_pool2d."""
+    return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
+
+
 def _adaptive_max(name: str, axes: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
     sizes, wanted = _adaptive(name, axes, x, output_size)
     if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
@@ -89,8 +95,21 @@ def _adaptive_max(name: str, axes: int, x: Tensor, output_size: Any, return_indi
         return max_pool(name, axes, x, kernel, kernel, 0, 1, False, return_indices)
     if 0 in wanted:
         raise ShapeError(f"{name}: output_size {wanted} has an empty axis")
-    planes = x.unsqueeze(-2) if axes == 1 else x
-    (height, width), (rows, columns) = ((1, *sizes), (1, *wanted)) if axes == 1 else (sizes, wanted)
+    if axes == 1:
+        out, index = (one.squeeze(-2) for one in _largest(x.unsqueeze(-2), (1, *sizes), (1, *wanted)))
+    elif axes == 2:
+        out, index = _largest(x, sizes, wanted)
+    else:
+        best, place = _largest(x, sizes[1:], wanted[1:])
+        columns = best.flatten(-2).mT.unsqueeze(-2)
+        out, layer = (one.squeeze(-2).mT for one in _largest(columns, (1, sizes[0]), (1, wanted[0])))
+        out, index = out.unflatten(-1, wanted[1:]).contiguous(), in_volume(layer, place, x)
+    return (out, index) if return_indices else out
+
+
+def _largest(planes: Any, sizes: Sequence[int], wanted: Sequence[int]) -> tuple[Any, Any]:
+    """The maxima of windows that divide the last two axes into so many parts, and their indices."""
+    (height, width), (rows, columns) = sizes, wanted
     outs, indices = [], []
     across = _parts(width, columns)
     for top, high, down in _parts(height, rows):
@@ -101,14 +120,8 @@ def _adaptive_max(name: str, axes: int, x: Tensor, output_size: Any, return_indi
             position = (index // wide + top) * width + index % wide + left
             found.append((_repeated(best, -1, times), _repeated(position, -1, times)))
         outs.append(_repeated(cat([best for best, _ in found], -1), -2, down))
-        if return_indices:
-            indices.append(_repeated(cat([position for _, position in found], -1), -2, down))
-    out = cat(outs, -2)
-    out = out.squeeze(-2) if axes == 1 else out
-    if not return_indices:
-        return out
-    index = cat(indices, -2)
-    return out, index.squeeze(-2) if axes == 1 else index
+        indices.append(_repeated(cat([position for _, position in found], -1), -2, down))
+    return cat(outs, -2), cat(indices, -2)
 
 
 @overload
@@ -129,3 +142,13 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: Literal
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """input (N, C, H, W) or (C, H, W): the largest of windows as those of adaptive_avg_pool2d."""
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+@overload
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@rounded_once
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """input (N, C, D, H, W) or (C, D, H, W): the largest of windows as those of adaptive_avg_pool2d."""
+    return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)

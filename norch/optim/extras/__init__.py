@@ -1,1 +1,1 @@
-"""Optimizers that few programs use: LBFGS. norch.optim imports it from here when its name is first read."""
+"""Optimizers that few programs use. norch.optim imports them from here when their names are first read."""

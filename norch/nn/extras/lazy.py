@@ -1,0 +1,193 @@
+"""Layers that take the number of their channels or features from the input of their first forward."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar
+
+from ...autograd import no_grad
+from ...errors import ShapeError
+from ...ops._operand import tensor_of
+from ..conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from ..linear import Linear
+from ..module import Module
+from ..norm import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from ..parameter import is_lazy
+from .uninitialized import UninitializedBuffer, UninitializedParameter
+
+
+class LazyModuleMixin(Module):
+    """Base of the lazy layers, which are made as a layer is, without its first argument, the size to infer: 0 until
+    then. The first call makes the layer, with the size of that input, and becomes one: the parameters are the same
+    objects, so that an optimizer may have them. state_dict() of either loads into either, but not that of a lazy layer
+    into another. initialize_parameters(input) does the same without a forward.
+    """
+
+    cls_to_become: ClassVar[type[Any]]
+    __signature__: ClassVar[inspect.Signature]
+    _size: ClassVar[str]
+    _given: dict[str, Any]  # the arguments
+
+    def __init_subclass__(cls, becomes: type[Any] | None = None, size: str = "", **named: Any) -> None:
+        """becomes: the layer; size: its attribute that is inferred."""
+        super().__init_subclass__(**named)
+        if becomes is not None:
+            cls.cls_to_become, cls._size = becomes, size
+            if cls.__init__ is LazyModuleMixin.__init__:
+                first, *rest = inspect.signature(becomes).parameters.values()
+                cls.__signature__ = inspect.Signature(rest)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(0, *args, **kwargs)  # type: ignore[call-arg]
+        given = inspect.signature(type(self).cls_to_become).bind(0, *args, **kwargs).arguments
+        place = {name: given.pop(name, None) for name in ("device", "dtype")}
+        self._given = dict(list(given.items())[1:])
+        for name, param in list(self._parameters.items()):
+            if param is not None:
+                setattr(self, name, UninitializedParameter(**place))
+        for name, buffer in list(self._buffers.items()):
+            if buffer is not None and buffer.ndim:  # but for the number of batches
+                setattr(self, name, UninitializedBuffer(**place))
+
+    def reset_parameters(self) -> None:
+        """Nothing: values come with the sizes."""
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer has no shape yet."""
+        return any(is_lazy(one) for one in (*self._parameters.values(), *self._buffers.values()))
+
+    def initialize_parameters(self, input: Any) -> None:
+        """Gives the parameters and buffers that have none their shapes and first values, for inputs such as this."""
+        name = type(self).__name__
+        size = self._infer(tensor_of(input, name))
+        waiting = {key: one for key, one in self._own_tensors() if is_lazy(one)}
+        if waiting:
+            like = next(iter(waiting.values()))
+            made = self.cls_to_become(size, **self._given, device=like.device, dtype=like.dtype)
+            with no_grad():
+                for key, one in waiting.items():
+                    one.copy_(getattr(made, key))
+        setattr(self, self._size, size)
+
+    def _infer(self, input: Any) -> int:
+        raise NotImplementedError
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Makes the layer, and calls it."""
+        self.initialize_parameters(*args, **kwargs)
+        del self._given
+        self.__class__ = self.cls_to_become
+        return self(*args, **kwargs)
+
+
+class LazyLinear(LazyModuleMixin, Linear, becomes=Linear, size="in_features"):
+    """A Linear whose in_features is the last size of its first input.
+
+    >>> layer = norch.nn.LazyLinear(2)
+    >>> layer(norch.ones(5, 3)).shape, layer
+    (norch.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
+    """
+
+    def _infer(self, input: Any) -> int:
+        if not input.ndim:
+            raise ShapeError("LazyLinear: expected an input of at least 1 dimension, got shape ()")
+        return input.shape[-1]
+
+
+class _LazyConv(LazyModuleMixin):
+    _axes: ClassVar[int]
+
+    def _infer(self, input: Any) -> int:
+        axes = self._axes
+        if input.ndim not in (axes + 1, axes + 2):
+            raise ShapeError(
+                f"{type(self).__name__}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, got shape "
+                f"{tuple(input.shape)}"
+            )
+        return input.shape[-axes - 1]
+
+
+class LazyConv1d(_LazyConv, Conv1d, becomes=Conv1d, size="in_channels"):
+    """A Conv1d whose in_channels are those of its first input.
+
+    >>> norch.nn.LazyConv1d(4, 3)(norch.ones(1, 2, 8)).shape
+    norch.Size([1, 4, 6])
+    """
+
+
+class LazyConv2d(_LazyConv, Conv2d, becomes=Conv2d, size="in_channels"):
+    """A Conv2d whose in_channels are those of its first input."""
+
+
+class LazyConv3d(_LazyConv, Conv3d, becomes=Conv3d, size="in_channels"):
+    """A Conv3d whose in_channels are those of its first input."""
+
+
+class LazyConvTranspose1d(_LazyConv, ConvTranspose1d, becomes=ConvTranspose1d, size="in_channels"):
+    """A ConvTranspose1d whose in_channels are those of its first input."""
+
+
+class LazyConvTranspose2d(_LazyConv, ConvTranspose2d, becomes=ConvTranspose2d, size="in_channels"):
+    """A ConvTranspose2d whose in_channels are those of its first input."""
+
+
+class LazyConvTranspose3d(_LazyConv, ConvTranspose3d, becomes=ConvTranspose3d, size="in_channels"):
+    """A ConvTranspose3d whose in_channels are those of its first input."""
+
+
+class _LazyBatchNorm(LazyModuleMixin):
+    _check_input: Any
+
+    def _infer(self, input: Any) -> int:
+        self._check_input(input)
+        return input.shape[1]
+
+
+class LazyBatchNorm1d(_LazyBatchNorm, BatchNorm1d, becomes=BatchNorm1d, size="num_features"):
+    """A BatchNorm1d whose num_features are the channels of its first input.
+
+    >>> norch.nn.LazyBatchNorm1d()(norch.ones(2, 3)).shape
+    norch.Size([2, 3])
+    """
+
+
+class LazyBatchNorm2d(_LazyBatchNorm, BatchNorm2d, becomes=BatchNorm2d, size="num_features"):
+    """A BatchNorm2d whose num_features are the channels of its first input."""
+
+
+class LazyBatchNorm3d(_LazyBatchNorm, BatchNorm3d, becomes=BatchNorm3d, size="num_features"):
+    """A BatchNorm3d whose num_features are the channels of its first input."""
+
+
+class _LazyInstanceNorm(LazyModuleMixin):
+    _check_input: Any
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def _infer(self, input: Any) -> int:
+        self._check_input(input)
+        return input.shape[input.ndim - self.cls_to_become._ndims[0]]
+
+
+class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d, becomes=InstanceNorm1d, size="num_features"):
+    """An InstanceNorm1d whose num_features are the channels of its first input; by default, unlike an InstanceNorm1d,
+    with weight, bias and running statistics."""
+
+
+class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d, becomes=InstanceNorm2d, size="num_features"):
+    """An InstanceNorm2d whose num_features are the channels of its first input; otherwise as LazyInstanceNorm1d."""
+
+
+class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d, becomes=InstanceNorm3d, size="num_features"):
+    """An InstanceNorm3d whose num_features are the channels of its first input; otherwise as LazyInstanceNorm1d."""

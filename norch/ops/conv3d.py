@@ -1,0 +1,178 @@
+"""Convolutions over three axes and their adjoints, with the arguments of torch.nn.functional.
+
+As in conv.py there are three products, each the derivative of the other two. They are those over two axes: the
+positions of a kernel along the depth become batches, and what it covers of the depth there becomes channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .._lib import int64, lib
+from ..autograd.differentiable import differentiable
+from ..errors import ArgumentError, ShapeError
+from ._halves import rounded_once
+from .conv import Sizes, channels_fit, check, geometry_of, paddings, per_axis, transposed_sizes
+from .copy import cat, padded
+from .reduce import sum_over
+from .view import slice_
+
+
+class _Geometry(NamedTuple):
+    """Of the three axes."""
+
+    steps: Sequence[int]
+    before: Sequence[int]  # zeros before and after each axis
+    after: Sequence[int]
+    dilations: Sequence[int]
+    groups: int
+
+    def of_planes(self) -> tuple[int, ...]:
+        """That of the last two axes, as C takes it."""
+        return geometry_of(self.steps[1:], self.before[1:], self.after[1:], self.dilations[1:], self.groups)
+
+
+# ---- the three products, and their derivatives ----------------------------------------------------------------------
+
+
+def _seen(x: Any, taps: int, geometry: _Geometry) -> Any:
+    """What a kernel of so many taps along the depth covers of x (N, C, D, H, W): (N, D', taps C, H, W)."""
+    steps, before, after, dilations, groups = geometry
+    batch, channels, depth, *sizes = x.shape
+    count = _windows(depth + before[0] + after[0], taps, steps[0], dilations[0])
+    if before[0] or after[0]:
+        x = padded(x, [(2, before[0], after[0])], 0)
+    planes = x.unflatten(1, (groups, channels // groups)).permute(0, 3, 1, 2, 4, 5)
+    begins = range(0, taps * dilations[0], dilations[0])
+    parts = [slice_(planes, 1, begin, begin + steps[0] * (count - 1) + 1, steps[0]) for begin in begins]
+    return cat(parts, 3).reshape(batch, count, channels * taps, *sizes)
+
+
+def _windows(size: int, taps: int, step: int, dilation: int) -> int:
+    """How many windows an axis of a padded size has."""
+    if taps < 1 or step < 1 or dilation < 1:
+        raise ArgumentError(f"conv: kernel size {taps}, stride {step} and dilation {dilation} must be positive")
+    span = dilation * (taps - 1) + 1
+    if size < span:
+        raise ShapeError(f"conv: a kernel that spans {span} does not fit the padded size {size}")
+    return (size - span) // step + 1
+
+
+def _as_batch(y: Any) -> Any:
+    """(N, C, D, H, W) as (N D, C, H, W)."""
+    return y.transpose(1, 2).reshape(y.shape[0] * y.shape[2], y.shape[1], *y.shape[3:])
+
+
+def _as_planes(weight: Any) -> Any:
+    """(O, C, KD, KH, KW) as (O, KD C, KH, KW)."""
+    fan_out, fan_in, taps, *kernel = weight.shape
+    return weight.transpose(1, 2).reshape(fan_out, taps * fan_in, *kernel)
+
+
+@differentiable(
+    grad_x=lambda g, weight, x_meta, geometry: _conv_input(g, weight, geometry, lib.norch_shape(x_meta)[2:]),
+    grad_weight=lambda g, x, weight_meta, geometry: _conv_weight(x, g, geometry, lib.norch_shape(weight_meta)[2:]),
+    grad_bias=lambda g: sum_over(g, (0, 2, 3, 4)),
+    depends_on=2,
+)
+def _conv(x: Any, weight: Any, bias: Any, geometry: _Geometry) -> Any:
+    """y (N, O, D', H', W') of x (N, C, D, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
+    seen = _seen(x, weight.shape[2], geometry)
+    planes = lib.norch_conv(seen.flatten(0, 1), _as_planes(weight), bias, geometry.of_planes())
+    return planes.reshape(*seen.shape[:2], *planes.shape[1:]).transpose(1, 2).contiguous()
+
+
+@differentiable(
+    grad_y=lambda g, weight, geometry: _conv(g, weight, None, geometry),
+    grad_weight=lambda g, y, weight_meta, geometry: _conv_weight(g, y, geometry, lib.norch_shape(weight_meta)[2:]),
+    depends_on=2,
+)
+def _conv_input(y: Any, weight: Any, geometry: _Geometry, size: Sequence[int]) -> Any:
+    """x (N, C, *size) of y and weight: what each tap adds along the depth, summed."""
+    steps, before, _, dilations, groups = geometry
+    batch, _, depth = y.shape[:3]
+    fan_in, taps = weight.shape[1:3]
+    planes = lib.norch_conv_input(_as_batch(y), _as_planes(weight), None, geometry.of_planes(), size[1:])
+    parts = planes.reshape(batch, depth, groups, taps, fan_in, *size[1:]).permute(3, 0, 2, 4, 1, 5, 6)
+    room = max(before[0] + size[0], (depth - 1) * steps[0] + dilations[0] * (taps - 1) + 1)
+    out = parts.new_zeros((batch, groups, fan_in, room, *size[1:]))
+    for tap in range(taps):
+        begin = tap * dilations[0]
+        slice_(out, 3, begin, begin + (depth - 1) * steps[0] + 1, steps[0]).add_(parts.select(0, tap))
+    return slice_(out.flatten(1, 2), 2, before[0], before[0] + size[0], 1).contiguous()
+
+
+@differentiable(
+    grad_x=lambda g, y, x_meta, geometry: _conv_input(y, g, geometry, lib.norch_shape(x_meta)[2:]),
+    grad_y=lambda g, x, geometry: _conv(x, g, None, geometry),
+)
+def _conv_weight(x: Any, y: Any, geometry: _Geometry, kernel: Sequence[int]) -> Any:
+    """weight (O, C / groups, *kernel) of x and y."""
+    seen = _seen(x, kernel[0], geometry).flatten(0, 1)
+    planes = lib.norch_conv_weight(seen, _as_batch(y), geometry.of_planes(), kernel[1:], None)
+    fan_in = x.shape[1] // geometry.groups
+    return planes.reshape(y.shape[1], kernel[0], fan_in, *kernel[1:]).transpose(1, 2).contiguous()
+
+
+# ---- arguments, as PyTorch takes them ------------------------------------------------------------------------------
+
+
+def _volumes(name: str, x: Any, weight: Any, groups: Any, channels: int) -> Any:
+    """x with a batch axis; errors unless it has the channels that weight expects in so many groups."""
+    if int64(groups, f"{name}: groups") < 1:
+        raise ShapeError(f"{name}: {groups} groups")
+    channels_fit(name, 3, x, weight, groups, channels)
+    return x.unsqueeze(0) if x.ndim == 4 else x
+
+
+@rounded_once
+def conv3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Any:
+    """input (N, C, D, H, W) or (C, D, H, W) with weight (O, C / groups, KD, KH, KW) and bias (O); otherwise as conv1d.
+    While it runs it takes KD times the memory of input.
+
+    >>> norch.nn.functional.conv3d(norch.ones(1, 4, 4, 4), norch.ones(2, 1, 3, 3, 3), padding=1).shape
+    norch.Size([2, 4, 4, 4])
+    """
+    check("conv3d", 3, input=input, weight=weight, bias=bias)
+    steps, dilations = per_axis(stride, 3, "conv3d", "stride"), per_axis(dilation, 3, "conv3d", "dilation")
+    before, after = paddings("conv3d", padding, weight, steps, dilations, 3)
+    x = _volumes("conv3d", input, weight, groups, weight.shape[1] * groups)
+    out = _conv(x, weight, bias, _Geometry(steps, before, after, dilations, groups))
+    return out.squeeze(0) if input.ndim == 4 else out
+
+
+@rounded_once
+def conv_transpose3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    dilation: Sizes = 1,
+) -> Any:
+    """The adjoint of conv3d: input (N, C, D, H, W) with weight (C, O / groups, KD, KH, KW) and bias (O).
+
+    >>> norch.nn.functional.conv_transpose3d(norch.ones(1, 2, 2, 2), norch.ones(1, 3, 2, 2, 2), stride=2).shape
+    norch.Size([3, 4, 4, 4])
+    """
+    name = "conv_transpose3d"
+    check(name, 3, input=input, weight=weight, bias=bias)
+    steps, dilations = per_axis(stride, 3, name, "stride"), per_axis(dilation, 3, name, "dilation")
+    before = per_axis(padding, 3, name, "padding")
+    _windows(1 << 31, min(weight.shape[2:]), min(steps), min(dilations))
+    size, after = transposed_sizes(name, input, weight, steps, before, dilations, output_padding)
+    x = _volumes(name, input, weight, groups, weight.shape[0])
+    out = _conv_input(x, weight, _Geometry(steps, before, after, dilations, groups), size)
+    out = out if bias is None else out + bias.reshape(-1, 1, 1, 1)
+    return out.squeeze(0) if input.ndim == 4 else out
