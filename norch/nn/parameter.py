@@ -53,4 +53,4 @@ def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
         layer.register_parameter(name, made)
 
 
-publish(globals(), {".extras.uninitialized": "UninitializedBuffer UninitializedParameter UninitializedTensorMixin"})
+publish(globals(), {"..extras.uninitialized": "UninitializedBuffer UninitializedParameter UninitializedTensorMixin"})
