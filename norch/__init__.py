@@ -27,6 +27,7 @@ from .dtype import bool_ as bool  # noqa: A004
 from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .errors import *  # noqa: F403
+from .ops.complex import *  # noqa: F403
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.distance import *  # noqa: F403
 from .ops.composed.einsum import einsum
@@ -61,7 +62,7 @@ __version__ = "0.2.0"
 newaxis = None
 
 # Methods of Tensor that PyTorch has as functions too, beside all that work in place.
-_METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
+_METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj resolve_neg".split())
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (

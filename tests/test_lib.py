@@ -118,8 +118,9 @@ def test_the_struct():
 def test_constants():
     assert _lib.constants["MAX_DIMS"] >= 8
     names = ["bool", "uint8", "int32", "int64", "float32", "float64", "int8", "int16", "float16", "bfloat16"]
-    assert [norch.dtype(i).name for i in range(10)] == names
-    assert lib.norch_dtype_name(10) is None and lib.norch_dtype_name(-1 & (2**64 - 1)) is None
+    names += ["complex64", "complex128"]
+    assert [norch.dtype(i).name for i in range(12)] == names
+    assert lib.norch_dtype_name(12) is None and lib.norch_dtype_name(-1 & (2**64 - 1)) is None
     assert lib.norch_abi() != 0
     assert lib.norch_isa().decode() in lib.norch_isa_builds().decode().split()
 

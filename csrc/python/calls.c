@@ -163,6 +163,15 @@ static void *py_item(void *self, void *const *given, int64_t n) {
     if (!counted("item", 1, n) || !take_tensor("item", given[0], &x)) return NULL;
     double value = 0;
     int64_t whole = 0;
+    if (nr_is_complex(x->dtype) && x->numel == 1) {
+        union {
+            float narrow[2];
+            double wide[2];
+        } parts;
+        if (norch_to_bytes(x, &parts, nr_size_of(x->dtype)) != NORCH_OK) return NULL;
+        return x->dtype == NORCH_COMPLEX128 ? PyComplex_FromDoubles(parts.wide[0], parts.wide[1])
+                                            : PyComplex_FromDoubles((double)parts.narrow[0], (double)parts.narrow[1]);
+    }
     if (norch_item(x, &value, &whole) != NORCH_OK) return NULL;
     if (nr_is_float(x->dtype)) return PyFloat_FromDouble(value);
     return x->dtype == NORCH_BOOL ? PyBool_FromLong(whole != 0) : PyLong_FromLongLong(whole);

@@ -118,8 +118,13 @@ moveaxis = movedim
 
 @method
 def adjoint(input: Any) -> Any:
-    """The last two axes exchanged, as mT; a 0-d tensor stays as it is."""
-    x = tensor_of(input, "adjoint")
+    """The conjugate transpose of the last two axes, as mH; a view as mT where the numbers are real."""
+    x = _last_two(tensor_of(input, "adjoint"))
+    return x.conj() if x.is_complex() else x
+
+
+def _last_two(x: Any) -> Any:
+    """The last two axes exchanged; a 0-d tensor stays as it is."""
     return alias_of(x) if x.ndim == 0 else transpose(at_least(2, x, "adjoint"), -2, -1)
 
 
@@ -566,14 +571,13 @@ def _reversed(x: Any) -> Any:
 
 
 def _hermitian(x: Any) -> Any:
-    """A matrix transposed."""
+    """A matrix transposed, and conjugated."""
     if x.ndim not in (0, 2):
         raise ShapeError(f"H: takes a matrix, got {x.ndim} dimensions")
-    return _reversed(x)
+    return _reversed(x).conj() if x.is_complex() else _reversed(x)
 
 
-_last_two = property(adjoint, doc="The last two axes exchanged.")
-METHODS.update(T=property(_reversed), H=property(_hermitian), mT=_last_two, mH=_last_two)
+METHODS.update(T=property(_reversed), H=property(_hermitian), mT=property(_last_two), mH=property(adjoint))
 METHODS.update(dict.fromkeys(("swapaxes_", "swapdims_"), inplace_view(swapaxes)))
 __all__ = [
     "adjoint", "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
