@@ -66,7 +66,7 @@ _METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
-    "backends cuda distributions errors func fx hub jit linalg memory multiprocessing nn onnx optim random "
+    "backends cuda distributions errors fft func fx hub jit linalg memory multiprocessing nn onnx optim random "
     "serialization storage testing utils"
 )
 _LAZY = {
@@ -88,7 +88,7 @@ _LAZY = {
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
-    from . import cuda, distributions, func, linalg, memory, nn, optim, utils
+    from . import cuda, distributions, fft, func, linalg, memory, nn, optim, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .program import capture

@@ -33,6 +33,7 @@ norch.distributions.distribution: Distribution
 norch.distributions.kl: kl_divergence register_kl
 norch.errors: ArgumentError BoundsError CaptureError DTypeError DeviceError DivisionError Error LinAlgError
     OutOfMemoryError ShapeError
+norch.fft
 norch.func
 norch.fx
 norch.hub

@@ -126,6 +126,7 @@ def public_callables():
         (norch, torch),
         (norch.nn.functional, torch.nn.functional),
         (norch.linalg, torch.linalg),
+        (norch.fft, torch.fft),
         (norch.Tensor, torch.Tensor),
     ):
         names = [name for name in dir(ours) if name[0] != "_"] + [
