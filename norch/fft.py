@@ -129,7 +129,7 @@ def _checked(x: Any, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[int],
         raise ArgumentError(f"{name}: norm is 'forward', 'backward' or 'ortho', not {norm!r}")
     sizes = None if s is None else [int64(n, f"{name}: a size") for n in ([s] if isinstance(s, int) else s)]
     if dim is None:
-        given = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
+        given: Sequence[int] = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
     else:
         given = [dim] if isinstance(dim, int) else dim
     axes = []
