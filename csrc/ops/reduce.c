@@ -144,12 +144,30 @@ static norch_tensor *reduce_parts(int32_t op, const norch_tensor *x, int64_t cou
     return whole;
 }
 
+/* The sum or mean of all elements of a contiguous x: as rows of up to 32 numbers, whose parts vectors add, and then of one row. */
+static norch_tensor *reduce_rows(int32_t op, const norch_tensor *x) {
+    const int64_t width = (x->numel & -x->numel) < 32 ? x->numel & -x->numel : 32, axis = 0;
+    const int64_t rows[] = {x->numel / width, 2 * width}, row[] = {width, 2};
+    norch_tensor *parts = norch_view_as_real(x);
+    norch_tensor *wide = parts ? nr_make_view(parts, 2, rows, (const int64_t[]){2 * width, 1}, 0) : NULL;
+    norch_tensor *sums = wide ? norch_reduce(op, wide, 1, &axis, false, -1, 0) : NULL;
+    norch_tensor *pairs = sums ? nr_make_view(sums, 2, row, (const int64_t[]){2, 1}, 0) : NULL;
+    norch_tensor *out = pairs ? norch_reduce(op, pairs, 1, &axis, false, -1, 0) : NULL;
+    nr_release(parts);
+    nr_release(wide);
+    nr_release(sums);
+    nr_release(pairs);
+    return nr_whole(out);
+}
+
 /* Sums are those of the parts; so is the variance, a real number, which adds up those of both. */
 static norch_tensor *reduce_complex(int32_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                                     double param) {
     switch (op) {
     case NR_OP_sum:
-    case NR_OP_mean: return nr_whole(reduce_parts(op, x, count, dims, keepdim, false, param));
+    case NR_OP_mean:
+        if (count <= 0 && !keepdim && x->contiguous && x->numel > 1) return reduce_rows(op, x);
+        return nr_whole(reduce_parts(op, x, count, dims, keepdim, false, param));
     case NR_OP_norm:
     case NR_OP_var:
     case NR_OP_std:
