@@ -65,7 +65,7 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
         assert {line.strip() for line in lines.splitlines()} <= there, f"docs/{page} quotes what {path} does not say"
 
 
-@pytest.mark.parametrize(("page", "count"), [("backward.md", 20), ("capture.md", 11)])
+@pytest.mark.parametrize(("page", "count"), [("backward.md", 20), ("capture.md", 11), ("complex.md", 7)])
 def test_the_examples_of_a_page_run(page: str, count: int) -> None:
     found = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.attempted > count and not found.failed
