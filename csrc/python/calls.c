@@ -156,6 +156,11 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
 
 /* ---- those with results of their own ------------------------------------------------------------------- */
 
+static void *py_complex_seen(void *self, void *const *given, int64_t n) { /* each backward() asks */
+    (void)self, (void)given;
+    return counted("complex_seen", 0, n) ? PyBool_FromLong(nr_complex_seen) : NULL;
+}
+
 /* The element of a one-element tensor as a Python number. */
 static void *py_item(void *self, void *const *given, int64_t n) {
     (void)self;
@@ -220,7 +225,8 @@ static void *py_adopt(void *self, void *const *given, int64_t n) {
 
 static nr_method methods[] = {
 #define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
-    BUILTINS(ROW) ROW(item) ROW(shape) ROW(strides) ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
+    BUILTINS(ROW) ROW(item) ROW(complex_seen) ROW(shape) ROW(strides)
+        ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
     {"to_dlpack", nr_py_to_dlpack, NR_METHOD_FASTCALL, NULL},
     {"from_dlpack", nr_py_from_dlpack, NR_METHOD_FASTCALL, NULL},
 #undef ROW

@@ -28,6 +28,9 @@ from .hooks import Accumulated
 from .node import Leaf, Node
 from .record import gradient_edge
 
+_COMPLEX = complex64.code  # the first number of a complex dtype
+_complex_seen = lib.norch_complex_seen
+
 
 def run(
     roots: Sequence[tuple[Node, Any]],
@@ -52,7 +55,7 @@ def run(
     if here.tape is not None and not retain_graph:
         here.tape.walk([root for root, _ in roots])
     check = anomaly.check
-    may_be_complex = lib.norch_complex_seen()
+    may_be_complex = _complex_seen()
     before = mode.enabled
     node: Any = None  # in hand, with its gradient g; it is younger than all that wait
     inputs: Sequence[Any]  # the gradients that it gives
@@ -121,7 +124,7 @@ def run(
 def _conjugated(node: Node, g: Any) -> Sequence[Any]:
     """What a holomorphic node gives for a complex g by PyTorch's convention: the gradient of a real L by z = x + iy is
     dL/dx + i dL/dy, so that of w = f(z) is multiplied by the conjugate of f'(z)."""
-    if getattr(g, "_dtype", 0) < complex64.code:  # the gradients of several results are as the node takes them
+    if getattr(g, "_dtype", 0) < _COMPLEX:  # the gradients of several results are as the node takes them
         return node.propagate(g)
     return [None if part is None else part.conj() for part in node.propagate(g.conj())]
 
@@ -222,7 +225,7 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     if node is None:
         raise Error("backward: this tensor does not require grad and has no history; was it made under no_grad()?")
     if gradient is None:
-        if output.dtype.is_complex:
+        if output._dtype >= _COMPLEX:
             raise DTypeError(f"backward: of {output.dtype.name} pass gradient=, or take a real number of it, as .abs()")
         if output._numel != 1:
             raise ShapeError(
