@@ -81,7 +81,9 @@ static int32_t make_real(const norch_tensor *x) {
     for (int32_t d = 0; d < plan.ndim; d++) plan.stride[1][d] = 0;
     plan.data[1] = (char *)&plan.value[1];
     plan.value[1] = 0;
-    const int32_t status = nr_run(NR_COPY, 0, &plan, (double)x->numel, imaginary);
+    nr_call call = {.family = NR_COPY, .dtype = imaginary->dtype, .from_dtype = imaginary->dtype, .plan = &plan};
+    call.work = (double)x->numel;
+    const int32_t status = nr_gate(&call, imaginary);
     nr_release(imaginary);
     return status;
 }
