@@ -102,6 +102,11 @@ def test_eig_is_always_complex():
         norch.linalg.eigvals(norch.ones(2, 3))
 
 
+def test_svd_under_its_old_name():
+    U, S, V = norch.svd(norch.tensor(T))
+    assert norch.allclose((U * S[..., None, :]) @ V.mH, norch.tensor(T))
+
+
 @pytest.mark.parametrize("name", ["lstsq", "cond", "matrix_rank", "lu_solve"])
 def test_others_refuse(name):
     x = norch.tensor(A)
