@@ -22,6 +22,11 @@ from .op import METHODS, function_op, method, op, operator, operators
 # ruff: noqa: A001, A002  (PyTorch's names)
 
 
+def _slope_of_acosh(x: Any) -> Any:
+    """Of complex numbers the product of two roots, as that of the product has the other sign on the left."""
+    return (x - 1).rsqrt() * (x + 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
+
+
 def _zeros(g: Any) -> Any:
     """The derivative of a step function, 0 wherever there is one."""
     return g.new_zeros(g.shape)
@@ -65,7 +70,7 @@ asinh = arcsinh = op(
 acosh = arccosh = op(
     "acosh",
     "Inverse hyperbolic cosine; NaN below 1.",
-    grad=lambda g, x: g * ((x - 1).rsqrt() * (x + 1).rsqrt()),
+    grad=lambda g, x: g * _slope_of_acosh(x),
     aliases=("arccosh",),
 )
 atanh = arctanh = op(
