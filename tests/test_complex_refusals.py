@@ -228,3 +228,20 @@ REFUSED = {
 def test_refuses_by_name(name):
     with pytest.raises(norch.DTypeError, match=rf"^{name}\b.*complex64"):
         REFUSED[name](norch.ones(3, 3, dtype=norch.complex64))
+
+
+def test_whole_jacobians_refuse():
+    x, functional = norch.tensor([1 + 1j, 2j]), norch.autograd.functional
+    squares = lambda z: (z * z).abs().sum()  # noqa: E731
+    for call in (
+        lambda: functional.jacobian(norch.exp, x),
+        lambda: functional.hessian(squares, x),
+        lambda: functional.hvp(squares, x, x),
+        lambda: functional.vhp(squares, x, x),
+        lambda: norch.func.jacrev(norch.exp)(x),
+        lambda: norch.func.jacfwd(norch.exp)(x),
+    ):
+        with pytest.raises(norch.DTypeError, match="complex64 is not supported"):
+            call()
+    assert norch.func.jvp(lambda z: z * z, (x,), (x,))[1].tolist() == [4j, -8]  # PyTorch's
+    assert norch.func.grad(squares)(x).tolist() == [2 + 2j, 4j]
