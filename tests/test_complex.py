@@ -250,6 +250,11 @@ def test_operators_and_places():
     assert norch.allclose(a, a + 1e-9) and not norch.allclose(a, a + 1e-3j) and (1 + 1j) in norch.tensor([1 + 1j])
 
 
+@pytest.mark.parametrize("name", ["conj_physical", "sgn", "exp", "reciprocal", "neg"])
+def test_gradients_in_place(name):
+    differentiated(lambda n, x: getattr(x * 1, f"{name}_")(), complex_array(3))
+
+
 def test_large_quotients_do_not_overflow():
     big = norch.tensor([1e300 + 1e300j, 1e-300 - 1e-300j], dtype=norch.complex128)
     close(big / big, np.ones(2))
